@@ -4,7 +4,8 @@ from intersession_events.stores.backup import back_up
 from intersession_events.stores.folding import views_proven
 from intersession_events.stores.forks_removed import remove_fork
 from intersession_events.stores.opened import open_log
-from intersession_events.stores.sqlite import NAME, SessionLog, SqliteLog, gateway_of, holder_of, writer_of
+from intersession_events.stores.portable import NAME
+from intersession_events.stores.sqlite import SessionLog, SqliteLog, gateway_of, holder_of, writer_of
 from intersession_events.stores.tailing import Tail, TailedView, ViewFile, place_of
 from intersession_events.stores.url import MEMORY, VARIABLE, sqlite_path
 

@@ -1,21 +1,29 @@
 """What a log is in any SQL database: both halves of a recorder, group commit, appends, the one writer, the reader of events."""
 
 from intersession_events.stores.portable.appends import NotTaken, latest_time_in
+from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.identity import Identity, Query, identity_of
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.reading import Follows, ReadsLog
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 
 __all__ = [
+    "NAME",
     "PAGE_TIMEOUT_S",
+    "PREFIX",
     "Committing",
     "EventReader",
     "Follows",
+    "Identity",
+    "LogApplication",
     "NotTaken",
     "Opened",
     "PortableLog",
+    "Query",
     "ReadsLog",
     "Writer",
+    "identity_of",
     "latest_time_in",
 ]

@@ -30,9 +30,10 @@ from intersession_events.stores.database import Row
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
+from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.reading import Follows, ReadsLog
-from intersession_events.stores.portable.writer import Writer
+from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Writer
 from intersession_events.stores.snapshots import StreamStates
 
 
@@ -285,6 +286,13 @@ class PortableLog:
             if self._follower is None and not self._closed:
                 self._frontier.advance(self._events.head())
                 self._follower = self._recorder.follow(partial(self._events.tell, self._frontier))
+
+    def _states_of(self, app: LogApplication) -> StreamStates:
+        return app.states(
+            read=self._events.stream,
+            later=self._loader.later,
+            transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
+        )
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

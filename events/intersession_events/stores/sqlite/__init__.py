@@ -1,13 +1,12 @@
 """The log in an SQLite file, on the eventsourcing library's recorder: one writer, group commit, readers of their own."""
 
-from intersession_events.stores.sqlite.application import NAME, SessionLog
+from intersession_events.stores.sqlite.application import SessionLog
 from intersession_events.stores.sqlite.connections import MEMORY, LogDatastore
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import gateway_of, holder_of, writer_of
 
 __all__ = [
     "MEMORY",
-    "NAME",
     "LogDatastore",
     "SessionLog",
     "SqliteLog",

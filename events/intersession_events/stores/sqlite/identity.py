@@ -6,60 +6,21 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
-from intersession_events.errors import AlteredLog, LogTooNew, NotALog, StoreUnavailable, WriterSuperseded
-from intersession_events.facts import TOPICS, UPCASTERS
+from intersession_events.errors import NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.log import (
     APPLICATION_ID,
-    FORKED,
     FORMAT,
     FORMATS,
-    Lineage,
     Row,
     SqlValue,
-    lineage_of,
     place_problems,
     schema_problems,
 )
 from intersession_events.stores.database import Cursor
+from intersession_events.stores.portable import Identity, identity_of
 from intersession_events.stores.sqlite.connections import connect_to_read
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.readers import text_or_bytes
-
-
-class Identity(msgspec.Struct, frozen=True):
-    """Whose log a file is, and who wrote last."""
-
-    log_id: str
-    format: int
-    epoch: int
-    lineage: Lineage
-    unknown_topics: tuple[str, ...] = ()
-    """Topics in it that this version does not know: a newer one wrote them."""
-    problems: tuple[str, ...] = ()
-    """What is not as a log of this format is made: somebody else was at the tables."""
-
-    def check_writable(self, path: str) -> None:
-        """Make sure that this version may write to it.
-
-        Raises:
-            LogTooNew: a newer version wrote it.
-            AlteredLog: its tables are not as they were made, so that what is written could get lost.
-        """
-        if self.format > FORMAT:
-            raise LogTooNew(
-                f"{path} has format {self.format}, this version writes {FORMAT}: read it, or take a newer version"
-            )
-        if self.unknown_topics:
-            raise LogTooNew(
-                f"{path} holds {', '.join(self.unknown_topics)}, unknown to this version: read it, or take a newer one"
-            )
-        if self.problems:
-            raise AlteredLog(
-                f"{path} was altered from outside: {'; '.join(self.problems)}. Nothing was written to it: "
-                "`intersession verify` looks at all of it"
-            )
 
 
 def inspect(path: str) -> Identity | None:
@@ -148,27 +109,4 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     topics: set[str] = set()
     if "log_topics" in tables and not problems:
         topics = {str(row[0]) for row in query("SELECT topic FROM log_topics")}
-    log_id, _, epoch = found[0]
-    unknown = sorted(topics - TOPICS.keys() - UPCASTERS.keys())
-    # A topic that no event has was not written by a newer version. Looking for it takes long, and only then.
-    planted = [topic for topic in unknown if not problems and not _has_topic(connection, topic)]
-    problems += [
-        f"log_topics names {topic!r}, which no event has (DELETE it from there)" for topic in planted
-    ]
-    # Few logs are forks; whoever took the topic away from its table is told of at the first event that is not read.
-    lineage = lineage_of(log_id, query) if FORKED in topics else Lineage(log_id)
-    if lineage.problem is not None:
-        problems.append(lineage.problem)
-    return Identity(
-        log_id=log_id,
-        format=form,
-        epoch=epoch,
-        lineage=lineage,
-        unknown_topics=tuple(topic for topic in unknown if topic not in planted),
-        problems=tuple(problems),
-    )
-
-
-def _has_topic(connection: sqlite3.Connection, topic: str) -> bool:
-    found = connection.execute("SELECT 1 FROM stored_events WHERE topic=? LIMIT 1", (topic,))
-    return found.fetchone() is not None
+    return identity_of(found[0], topics, query, problems)

@@ -19,9 +19,8 @@ from intersession_events.log import Row as AnyRow
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.folding import ViewsBeside, layout_of, made_in
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import PAGE_TIMEOUT_S, EventReader, PortableLog, Writer
-from intersession_events.stores.snapshots import StreamStates
-from intersession_events.stores.sqlite.application import LogApplication, SessionLog
+from intersession_events.stores.portable import EventReader, PortableLog, Writer
+from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
 from intersession_events.stores.sqlite.connections import MEMORY
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.inline_views import InlineViews
@@ -83,7 +82,7 @@ class SqliteLog(PortableLog):
         self._recorder = recorder
         self._events = EventReader(recorder, opened.mapper)
         self._frontier = recorder.frontier = Frontier(opened.head)
-        self._application: LogApplication = opened.app
+        self._application: SqliteApplication = opened.app
         self._states = self._states_of(opened.app)
         try:
             views = InlineViews(inline)
@@ -104,7 +103,7 @@ class SqliteLog(PortableLog):
             raise
 
     @property
-    def application(self) -> LogApplication:
+    def application(self) -> SqliteApplication:
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         return self._application
 
@@ -251,11 +250,3 @@ class SqliteLog(PortableLog):
         with self.snapshot() as connection:
             made = made_in(connection)
         return all(layout_of(view).is_whole_in(made) for view in views)
-
-    def _states_of(self, app: LogApplication) -> StreamStates:
-        return app.states(
-            self._readers,
-            read=self._events.stream,
-            later=self._loader.later,
-            transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
-        )

@@ -8,13 +8,13 @@ from intersession_events.log import SHORT_FROM, Lineage
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
 from intersession_events.stores.library import ChainedMapper
-from intersession_events.stores.portable import latest_time_in
+from intersession_events.stores.portable import Identity, latest_time_in
+from intersession_events.stores.snapshots import KeepsSnapshots
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import MEMORY, database_uri
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
-from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
 
 
@@ -35,7 +35,7 @@ class Opened(NamedTuple):
         return self.app.commits
 
     @property
-    def snapshots(self) -> SnapshotRecorder:
+    def snapshots(self) -> KeepsSnapshots:
         """What keeps snapshots."""
         return self.app.snapshot_recorder
 
@@ -124,7 +124,7 @@ def open_for_writing(
     return Opened(log_id, epoch, head, latest_time, app, lock, held)
 
 
-def _known(path: str) -> identity.Identity | None:
+def _known(path: str) -> Identity | None:
     found = identity.inspect(path)
     if found is not None:
         found.check_writable(path)

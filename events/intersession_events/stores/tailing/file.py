@@ -13,7 +13,8 @@ from eventsourcing.sqlite import SQLiteCursor, SQLiteTrackingRecorder
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import InlineView, Log, Recorded, Row, SqlValue
 from intersession_events.stores.folding import PlainSql
-from intersession_events.stores.sqlite import MEMORY, NAME, LogDatastore
+from intersession_events.stores.portable import NAME
+from intersession_events.stores.sqlite import MEMORY, LogDatastore
 from intersession_events.stores.tailing.view import TailedView, place_of
 
 _OF: Final = (

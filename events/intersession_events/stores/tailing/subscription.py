@@ -12,7 +12,7 @@ from eventsourcing.utils import EnvType
 
 from intersession_events.errors import LogError
 from intersession_events.log import Log, Recorded
-from intersession_events.stores.sqlite import NAME
+from intersession_events.stores.portable import NAME
 
 PAGE: Final = 500
 """Events that are taken in together, at most."""

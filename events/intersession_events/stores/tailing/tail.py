@@ -13,7 +13,7 @@ from eventsourcing.projection import BaseProjectionRunner, Projection
 
 from intersession_events.errors import LogError
 from intersession_events.log import Log, Recorded
-from intersession_events.stores.sqlite import NAME
+from intersession_events.stores.portable import NAME
 from intersession_events.stores.tailing.subscription import CommitSubscription, application_of
 from intersession_events.stores.tailing.view import TailedView
 

@@ -1,0 +1,82 @@
+"""Whose log it is, and whether this version may write to it."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+import msgspec
+
+from intersession_events.errors import AlteredLog, LogTooNew
+from intersession_events.facts import TOPICS, UPCASTERS
+from intersession_events.log import FORKED, FORMAT, Lineage, Row, SqlValue, lineage_of
+
+
+class Query(Protocol):
+    """Runs a reading statement."""
+
+    def __call__(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return its rows."""
+        ...
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Whose log it is, and who wrote last."""
+
+    log_id: str
+    format: int
+    epoch: int
+    lineage: Lineage
+    unknown_topics: tuple[str, ...] = ()
+    """Topics in it that this version does not know: a newer one wrote them."""
+    problems: tuple[str, ...] = ()
+    """What is not as a log of this format is made: somebody else was at the tables."""
+
+    def check_writable(self, path: str) -> None:
+        """Make sure that this version may write to it.
+
+        Raises:
+            LogTooNew: a newer version wrote it.
+            AlteredLog: its tables are not as they were made, so that what is written could get lost.
+        """
+        if self.format > FORMAT:
+            raise LogTooNew(
+                f"{path} has format {self.format}, this version writes {FORMAT}: read it, or take a newer version"
+            )
+        if self.unknown_topics:
+            raise LogTooNew(
+                f"{path} holds {', '.join(self.unknown_topics)}, unknown to this version: read it, or take a newer one"
+            )
+        if self.problems:
+            raise AlteredLog(
+                f"{path} was altered from outside: {'; '.join(self.problems)}. Nothing was written to it: "
+                "`intersession verify` looks at all of it"
+            )
+
+
+def identity_of(
+    found: tuple[str, int, int], topics: Collection[str], query: Query, problems: Sequence[str] = ()
+) -> Identity:
+    """Return the identity of a log with these id, format, epoch and topics, among them what a newer version wrote."""
+    log_id, form, epoch = found
+    problems = [*problems]
+    unknown = sorted(topics - TOPICS.keys() - UPCASTERS.keys())
+    # A topic that no event has was not written by a newer version. Looking for it takes long, and only then.
+    planted = [topic for topic in unknown if not problems and not _has_topic(query, topic)]
+    problems += [
+        f"log_topics names {topic!r}, which no event has (DELETE it from there)" for topic in planted
+    ]
+    # Few logs are forks; whoever took the topic away from its table is told of at the first event that is not read.
+    lineage = lineage_of(log_id, query) if FORKED in topics else Lineage(log_id)
+    if lineage.problem is not None:
+        problems.append(lineage.problem)
+    return Identity(
+        log_id=log_id,
+        format=form,
+        epoch=epoch,
+        lineage=lineage,
+        unknown_topics=tuple(topic for topic in unknown if topic not in planted),
+        problems=tuple(problems),
+    )
+
+
+def _has_topic(query: Query, topic: str) -> bool:
+    return bool(query("SELECT 1 FROM stored_events WHERE topic=? LIMIT 1", (topic,)))

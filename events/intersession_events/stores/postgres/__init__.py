@@ -1,0 +1,5 @@
+"""The log in a schema of a PostgreSQL database, on the eventsourcing library's recorder. Loaded only where a URL names one."""
+
+from intersession_events.stores.postgres.log import PostgresLog
+
+__all__ = ["PostgresLog"]

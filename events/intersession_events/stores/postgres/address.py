@@ -1,0 +1,78 @@
+"""Reads the URL of a log on PostgreSQL: what libpq is given, which schema the log is in, and what may be shown of it."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from intersession_events.errors import NoSuchStore
+
+SCHEMA: Final = "intersession"
+"""The schema of a log whose URL names none."""
+
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,47}")
+_SECRET: Final = frozenset({"password", "sslpassword"})
+_WAKES: Final = ("notify", "poll")
+_PATIENCE: Final[Mapping[str, str]] = {
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    "application_name": "intersession",
+}
+"""What libpq is told unless the URL tells it: a network that stalls is given up after some ten seconds."""
+
+
+class Address(NamedTuple):
+    """Where a log is."""
+
+    conninfo: str
+    """The URL for libpq, with its password."""
+    schema: str
+    shown: str
+    """The URL as it may be shown: no password, no settings but the schema."""
+    secrets: tuple[str, ...]
+    """What must not be in any message."""
+    notifies: bool
+    """Whether a commit is told by NOTIFY; else who follows looks now and then (`wake=poll`)."""
+
+    def said(self, error: BaseException) -> str:
+        """Return the words of an error in one line, without what is secret."""
+        words = " ".join(str(error).split())
+        for secret in self.secrets:
+            words = words.replace(secret, "***")
+        return words
+
+
+def address_of(url: str) -> Address:
+    """Read `postgresql://user:password@host:port/database?schema=name&wake=poll`; every other setting goes to libpq.
+
+    Raises:
+        NoSuchStore: it is no such URL.
+    """
+    parts = urlsplit(url)
+    user, _, hosts = parts.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+    settings = parse_qsl(parts.query, keep_blank_values=True)
+    ours = {key: value for key, value in settings if key in {"schema", "wake"}}
+    theirs = [(key, value) for key, value in settings if key not in ours]
+    schema, wake = ours.get("schema", SCHEMA), ours.get("wake", _WAKES[0])
+    place = f"postgresql://{name + '@' if name else ''}{hosts}{parts.path}"
+    host = next((value for key, value in theirs if key == "host"), "")
+    shown = f"{place}?{urlencode([('host', host)] if host else [], quote_via=quote, safe='/')}"
+    shown = f"{shown}{'&' if host else ''}schema={schema}"
+    if not _NAME.fullmatch(schema):
+        raise NoSuchStore(place, f"schema={schema!r} is no name: a-z, 0-9 and _, at most 48 of them")
+    if wake not in _WAKES:
+        raise NoSuchStore(shown, f"wake={wake!r} is none of {', '.join(_WAKES)}")
+    secrets = {password, unquote(password), *(value for key, value in theirs if key in _SECRET)}
+    told = {key for key, _ in theirs}
+    theirs += [(key, value) for key, value in _PATIENCE.items() if key not in told]
+    return Address(
+        conninfo=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}",
+        schema=schema,
+        shown=shown,
+        secrets=tuple(secret for secret in secrets if secret),
+        notifies=wake == _WAKES[0],
+    )

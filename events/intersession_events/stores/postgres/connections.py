@@ -1,0 +1,244 @@
+"""The library's datastore with connections of ours: some that only read, and transactions that are one call if they can be."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Self, cast
+
+import psycopg
+from eventsourcing.postgres import ConnectionPool, PostgresDatastore, PostgresFactory
+from eventsourcing.utils import Environment, EnvType
+from psycopg import Connection, sql
+from psycopg.rows import DictRow, TupleRow, tuple_row
+
+from intersession_events.errors import NoSuchStore, WriterSuperseded
+from intersession_events.log import Row, SqlValue
+from intersession_events.stores.postgres.address import Address, address_of
+from intersession_events.stores.postgres.dialect import translated
+from intersession_events.stores.postgres.snapshots import SnapshotRecorder
+
+URL: Final = "POSTGRES_URL"
+"""The setting of the library's environment that names the log, as a URL."""
+
+OTHER_EPOCH: Final = "IS001"
+OTHER_PLACE: Final = "IS002"
+"""What `append_events` raises: another writer has taken over, or has written where these events should be."""
+
+WRITERS: Final = 4
+"""So many connections write at most: the writer's one, its lease's, and one that looks back."""
+READERS: Final = 16
+PATIENCE_S: Final = 5.0
+"""Who waits longer for a connection is told that the store is busy."""
+IDLE_MS: Final = 10_000
+"""The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
+
+
+class PgCursor:
+    """A cursor of a transaction that begins with the first statement which needs one.
+
+    An append on its own is one call and one statement: PostgreSQL makes that a transaction itself, in one round trip.
+    """
+
+    def __init__(self, connection: Connection[DictRow], epoch: int | None) -> None:
+        """Make a cursor for a writer of an epoch, checked as the transaction begins; None checks nothing."""
+        self._cursor = connection.cursor(row_factory=tuple_row, binary=True)
+        self._epoch = epoch
+        self._put_off: tuple[sql.Composed, Sequence[Any]] | None = None  # what `append_events` takes
+        self._begun = False
+
+    def execute(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> Self:
+        """Run a portable statement."""
+        self.begin()
+        return self._execute(
+            cast("Any", translated(statement)), parameters
+        )  # psycopg takes only literal texts
+
+    def executemany(self, statement: str, parameters: Sequence[Sequence[SqlValue]], /) -> Self:
+        """Run a portable statement with each of many parameters."""
+        self.begin()
+        self._cursor.executemany(cast("Any", translated(statement)), parameters)  # as above
+        return self
+
+    def fetchone(self) -> TupleRow | None:
+        """Return the next row, or None."""
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[TupleRow]:
+        """Return all rows."""
+        return self._cursor.fetchall()
+
+    def run(self, statement: sql.Composed) -> Self:
+        """Run a statement of PostgreSQL's own."""
+        self.begin()
+        return self._execute(statement, None)
+
+    # The arrays of `append_events`:
+    def append(self, call: sql.Composed, parameters: Sequence[Any]) -> None:
+        """Call the function that appends; alone in its transaction, at the end of it."""
+        if self._begun or self._put_off is not None:
+            self.begin()
+            self._execute(call, parameters)
+        else:
+            self._put_off = (call, parameters)
+
+    def begin(self) -> None:
+        """Have a transaction."""
+        if self._begun:
+            return
+        self._begun = True
+        self._cursor.execute("BEGIN")
+        if self._epoch is not None:
+            found = self._cursor.execute("SELECT epoch FROM log_identity FOR SHARE").fetchone()
+            if found is None or found[0] != self._epoch:
+                raise WriterSuperseded(self._epoch, 0 if found is None else found[0])
+        self._call()
+
+    def commit(self) -> None:
+        """Make it durable."""
+        if self._begun:
+            self._cursor.execute("COMMIT")
+        else:
+            self._call()
+
+    def rollback(self) -> None:
+        """Leave nothing of it."""
+        if self._begun:
+            with suppress(psycopg.Error):  # a lost connection has rolled back
+                self._cursor.execute("ROLLBACK")
+
+    def _call(self) -> None:
+        if self._put_off is not None:
+            call, self._put_off = self._put_off, None
+            self._execute(*call)
+
+    # psycopg adapts what it knows; a statement's parameters are known where the statement is.
+    def _execute(self, statement: Any, parameters: Sequence[Any] | None) -> Self:
+        try:
+            self._cursor.execute(statement, parameters)
+        except psycopg.Error as error:
+            if error.sqlstate == OTHER_EPOCH and self._epoch is not None:
+                raise WriterSuperseded(self._epoch, int(error.diag.message_primary or 0)) from None
+            raise
+        return self
+
+
+class LogDatastore(PostgresDatastore):
+    """Connections to the schema of one log: for its writer, and others that can only read."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__("", "", "", "", "", originator_id_type="text", schema=address.schema)
+        self.address = address
+        self.pool = self._pool(address, writes=True, size=WRITERS)
+        self.readers = self._pool(address, writes=False, size=READERS)
+
+    def register_type_adapters(self) -> None:
+        """Do nothing: no composite type is used."""
+
+    @contextmanager
+    def writing(self, epoch: int | None) -> Generator[PgCursor]:
+        """Run a transaction round a block; it fails if the log has another epoch."""
+        self.pool.open()
+        with self.pool.connection() as connection:
+            cursor = PgCursor(connection, epoch)
+            try:
+                yield cursor
+                cursor.commit()
+            except BaseException:
+                cursor.rollback()
+                raise
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return all rows of a portable reading statement."""
+        self.readers.open()
+        for last_try in (False, True):
+            with self.readers.connection() as connection:
+                try:
+                    return _query(connection)(statement, parameters)
+                except psycopg.OperationalError:
+                    if last_try or not connection.broken:
+                        raise
+            # The server was started anew: the connections that were kept are all dead.
+            self.readers.check()
+        raise AssertionError
+
+    @contextmanager
+    def moment(self) -> Generator[Callable[[str, Sequence[SqlValue]], list[Row]]]:
+        """Lend a way to query that sees the log as it is now, for a block."""
+        self.readers.open()
+        with self.readers.connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                yield _query(connection)
+            finally:
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close every connection, at once or when it comes back."""
+        with suppress(AttributeError):  # the library closes also what could not be made
+            self.readers.close()
+        super().close()
+
+    @staticmethod
+    def _pool(address: Address, *, writes: bool, size: int) -> ConnectionPool[Connection[DictRow]]:
+        def configure(connection: Connection[DictRow]) -> None:
+            settle(connection, address.schema, writes=writes)
+
+        return ConnectionPool(
+            address.conninfo,
+            connection_class=Connection[DictRow],
+            min_size=1,
+            max_size=size,
+            open=False,
+            configure=configure,
+            timeout=PATIENCE_S,
+            max_waiting=0,
+            num_workers=1,
+        )
+
+
+def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  # whatever its rows are
+    """Set what an acknowledgement rests on, and where tables are looked for."""
+    connection.autocommit = True
+    settings = {
+        "search_path": schema,
+        "default_transaction_isolation": "read committed",
+        "default_transaction_read_only": "off" if writes else "on",
+        "idle_in_transaction_session_timeout": str(IDLE_MS),
+        "lock_timeout": str(IDLE_MS),
+        "standard_conforming_strings": "on",
+        "client_encoding": "UTF8",
+    }
+    calls = sql.SQL(", ").join(
+        sql.SQL("set_config({}, {}, false)").format(name, value) for name, value in settings.items()
+    )
+    connection.execute(sql.SQL("SELECT {}").format(calls))
+    # Whoever waits for a replica as well has said so; nobody is told of what the server may still lose.
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    )
+
+
+def _query(connection: Connection[DictRow]) -> Callable[[str, Sequence[SqlValue]], list[Row]]:
+    cursor = connection.cursor(row_factory=tuple_row, binary=True)
+
+    def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        cursor.execute(cast("Any", translated(statement)), parameters)  # psycopg takes only literal texts
+        return cursor.fetchall()
+
+    return query
+
+
+class LogFactory(PostgresFactory):
+    """The library's factory, with connections of ours."""
+
+    aggregate_recorder_class = SnapshotRecorder
+
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        # The library asks for the parts of a URL. Its own pool is never opened.
+        parts = {f"POSTGRES_{part}": "" for part in ("DBNAME", "HOST", "USER", "PASSWORD")}
+        given = env if isinstance(env, Environment) else Environment(env=env)
+        super().__init__(Environment(given.name, {**parts, **given, "ORIGINATOR_ID_TYPE": "text"}))
+        url = given.get(URL)
+        if url is None:
+            raise NoSuchStore("", f"{URL} names the log, as postgresql://…")
+        self.datastore = LogDatastore(address_of(url))

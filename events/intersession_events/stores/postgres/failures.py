@@ -1,0 +1,63 @@
+"""Turns what psycopg, its pool and the library raise into the errors of the log."""
+
+from typing import Final
+
+import psycopg
+from eventsourcing.persistence import PersistenceError
+from psycopg_pool import PoolTimeout, TooManyRequests
+
+from intersession_events.errors import LogError, StoreBusy, StoreFull, StoreUnavailable, WriterSuperseded
+from intersession_events.stores.database import another
+from intersession_events.stores.postgres.address import Address
+
+_FULL: Final = "53100"
+_OF_STATEMENTS: Final = (
+    psycopg.DataError,
+    psycopg.IntegrityError,
+    psycopg.NotSupportedError,
+    psycopg.ProgrammingError,
+)
+
+
+class PostgresFailures:
+    """What the errors of one database mean, told without its password."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+
+    def log_error(self, error: BaseException) -> LogError:
+        """Return a typed error for whatever was raised, a new one for each caller that is told."""
+        if isinstance(error, LogError):
+            return another(error)
+        found = _postgres_error(error)
+        said = self._address.said(found or error)
+        if isinstance(found, PoolTimeout | TooManyRequests):
+            return StoreBusy(f"busy: no connection to {self._address.shown} came free ({said}); try again")
+        if found is not None and found.sqlstate == _FULL:
+            return StoreFull(f"no space left for the log: {said}; reading still works, free some space")
+        if found is None:
+            return StoreUnavailable(f"the store failed: {type(error).__name__}: {said}")
+        return StoreUnavailable(f"the store refused: {found.sqlstate or type(found).__name__}: {said}")
+
+    def is_known(self, error: BaseException) -> bool:
+        """Return whether PostgreSQL's client or the library raised it."""
+        return isinstance(error, psycopg.Error | PersistenceError)
+
+    def is_of_the_store(self, error: BaseException) -> bool:
+        """Return whether the server, the network or the machine failed, and not the statement that it was given."""
+        if isinstance(error, MemoryError | WriterSuperseded):
+            return True
+        found = _postgres_error(error)
+        return found is not None and not isinstance(found, _OF_STATEMENTS)
+
+    def is_final(self, error: BaseException) -> bool:  # noqa: ARG002 - as others have it
+        """Return False: a server that lost its disk says so itself, and one that comes back can be written."""
+        return False
+
+
+def _postgres_error(error: BaseException) -> psycopg.Error | None:
+    """Return psycopg's own error beneath an error, if there is one."""
+    below: BaseException | None = error
+    while below is not None and not isinstance(below, psycopg.Error):
+        below = below.__cause__ or below.__context__
+    return below

@@ -1,0 +1,74 @@
+"""Follows a log that another process writes: by LISTEN, with a look now and then, or by looking alone (`wake=poll`)."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from typing import Final
+
+import psycopg
+from psycopg import sql
+
+from intersession_events.errors import LogError
+from intersession_events.stores.postgres.address import Address
+from intersession_events.stores.postgres.tables import channel_of
+
+POLL_S: Final = 0.05
+"""How often is looked without NOTIFY."""
+NET_S: Final = 1.0
+"""How often is looked beside it: a notification is lost with its connection."""
+_STOP_S: Final = 0.1
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+
+class Follower:
+    """A thread that hears when another process has committed, and has somebody catch up."""
+
+    def __init__(self, address: Address, catch_up: Callable[[], object]) -> None:
+        """Catch up, then follow."""
+        self._address = address
+        self._catch_up = catch_up
+        self._stopping = threading.Event()
+        self._is_out = False
+        """Whether the log can't be reached, and that was said."""
+        catch_up()
+        self._thread = threading.Thread(target=self._run, name="intersession-follower", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following."""
+        self._stopping.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if self._address.notifies:
+                    self._listen()
+                else:
+                    self._look()
+                    self._stopping.wait(POLL_S)
+            except (psycopg.Error, LogError) as error:
+                if not self._is_out:
+                    self._is_out = True
+                    _LOGGER.warning("the log can't be followed now: %s", self._address.said(error))
+                self._stopping.wait(NET_S)
+
+    def _listen(self) -> None:
+        with closing(psycopg.connect(self._address.conninfo, autocommit=True)) as connection:
+            channel = sql.Identifier(channel_of(self._address.schema))
+            connection.execute(sql.SQL("LISTEN {}").format(channel))
+            self._look()  # what came before anybody listened
+            quiet = 0.0
+            while not self._stopping.is_set():
+                heard = sum(1 for _ in connection.notifies(timeout=_STOP_S, stop_after=1))
+                quiet = 0.0 if heard else quiet + _STOP_S
+                if heard or quiet >= NET_S:
+                    quiet = 0.0
+                    self._look()
+
+    def _look(self) -> None:
+        self._catch_up()
+        self._is_out = False

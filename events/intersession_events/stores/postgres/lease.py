@@ -1,0 +1,134 @@
+"""Says who the writer of a log is: a row with a time until which it may be taken to be alive, renewed while it is.
+
+That keeps a second writer out politely. What keeps out one that was given up too early is the epoch, in each transaction.
+"""
+
+import logging
+import os
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psycopg
+
+from intersession_events.errors import LogError, StoreLocked
+from intersession_events.stores.postgres.connections import LogDatastore, PgCursor
+
+ALIVE_S: Final = 15
+"""A writer that says nothing for so long may be taken over."""
+RENEW_S: Final = 4.0
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+
+class _Process(NamedTuple):
+    """A process of some machine."""
+
+    pid: int
+    host: str
+    boot: str
+
+    @classmethod
+    def here(cls) -> "_Process":
+        boot = ""
+        with suppress(OSError):
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return cls(os.getpid(), socket.gethostname(), boot)
+
+    @classmethod
+    def of(cls, text: str) -> "_Process | None":
+        pid, _, rest = text.partition(" ")
+        host, _, boot = rest.rpartition(" ")
+        return cls(int(pid), host, boot) if pid.isdigit() else None
+
+    def __str__(self) -> str:
+        return f"{self.pid} {self.host} {self.boot}"
+
+    def is_dead(self) -> bool:
+        """Whether it was of this machine, as it runs now, and has ended."""
+        here = _Process.here()
+        if not self.boot or (self.host, self.boot) != (here.host, here.boot):
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+def take(cursor: PgCursor, shown: str) -> int:
+    """Begin a new epoch, inside a transaction: every earlier writer is over.
+
+    Raises:
+        StoreLocked: there is a writer that is alive.
+    """
+    cursor.execute(
+        "SELECT holder, gateway, extract(epoch FROM alive_until - clock_timestamp()) > 0 FROM log_writer FOR UPDATE"
+    )
+    found = cursor.fetchone()
+    if found is not None and found[2]:
+        holder = _Process.of(found[0])
+        if holder is None or not holder.is_dead():
+            who = found[0] if holder is None else f"pid {holder.pid} on {holder.host}"
+            raise StoreLocked(shown, who if found[1] is None else f"{who}, gateway {found[1]}")
+    cursor.execute("UPDATE log_identity SET epoch = epoch + 1 RETURNING epoch")
+    taken = cursor.fetchone()
+    assert taken is not None  # noqa: S101 - there is one identity: it was read just before
+    epoch: int = taken[0]
+    cursor.execute(
+        "UPDATE log_writer SET epoch = ?, holder = ?, gateway = NULL, "
+        "alive_until = clock_timestamp() + make_interval(secs => ?)",
+        (epoch, str(_Process.here()), ALIVE_S),
+    )
+    return epoch
+
+
+class Lease:
+    """The writer's own row, renewed by a thread until it is given back."""
+
+    def __init__(self, datastore: LogDatastore, epoch: int) -> None:
+        self._datastore = datastore
+        self._epoch = epoch
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="intersession-lease", daemon=True)
+        self._thread.start()
+
+    def tell(self, gateway: str | None) -> None:
+        """Say where the writer's gateway is."""
+        self._update(gateway, ends=False)
+
+    def release(self) -> None:
+        """Give it back: the next writer need not wait."""
+        self._stopping.set()
+        self._thread.join()
+        with suppress(psycopg.Error, LogError):
+            self._update(None, ends=True)
+
+    def _update(self, gateway: str | None, *, ends: bool) -> None:
+        with self._datastore.writing(None) as cursor:
+            cursor.execute(
+                "UPDATE log_writer SET gateway = ?, alive_until = CASE WHEN ? THEN clock_timestamp() ELSE alive_until END "
+                "WHERE epoch = ?",
+                (gateway, ends, self._epoch),
+            )
+
+    def _run(self) -> None:
+        while not self._stopping.wait(RENEW_S):
+            try:
+                with self._datastore.writing(None) as cursor:
+                    cursor.execute(
+                        "UPDATE log_writer SET alive_until = clock_timestamp() + make_interval(secs => ?) "
+                        "WHERE epoch = ? RETURNING 1",
+                        (ALIVE_S, self._epoch),
+                    )
+                    if not cursor.fetchall():
+                        _LOGGER.warning("another writer has taken the log over; nothing more is written here")
+                        return
+            except (psycopg.Error, LogError) as error:
+                _LOGGER.warning(
+                    "the log's lease could not be renewed: %s", self._datastore.address.said(error)
+                )

@@ -1,0 +1,187 @@
+"""Opens a schema for the one writer of a log, or looks whether there is one to be read."""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, Final, NamedTuple
+
+import psycopg
+from psycopg import Connection
+
+from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
+from intersession_events.log import SHORT_FROM, Lineage, Row, SqlValue
+from intersession_events.stores.database import Cursor, typed
+from intersession_events.stores.library import ChainedMapper
+from intersession_events.stores.portable import Identity, identity_of, latest_time_in
+from intersession_events.stores.postgres.address import Address
+from intersession_events.stores.postgres.application import WriterApplication, settings_of
+from intersession_events.stores.postgres.connections import settle
+from intersession_events.stores.postgres.dialect import translated
+from intersession_events.stores.postgres.failures import PostgresFailures
+from intersession_events.stores.postgres.lease import Lease, take
+from intersession_events.stores.postgres.recorder import GroupCommitRecorder
+from intersession_events.stores.postgres.tables import create, make_functions
+from intersession_events.stores.snapshots import KeepsSnapshots
+
+OLDEST: Final = 140_000
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+
+class Opened(NamedTuple):
+    """What a writer has once it may write."""
+
+    log_id: str
+    epoch: int
+    head: int
+    latest_time: int
+    app: WriterApplication
+    lease: Lease | None
+
+    @property
+    def recorder(self) -> GroupCommitRecorder:
+        """What writes."""
+        return self.app.commits
+
+    @property
+    def mapper(self) -> ChainedMapper:
+        """What makes rows of events."""
+        return self.app.chained
+
+    @property
+    def snapshots(self) -> KeepsSnapshots:
+        """What keeps snapshots."""
+        return self.app.snapshot_recorder
+
+    def check(self, cursor: Cursor) -> bool:  # noqa: ARG002 - as others have it
+        """Return False: each transaction looks at the epoch itself, and no view is kept here."""
+        return False
+
+    def erased(self) -> None:
+        """Do nothing: what the server replaced is there until its next VACUUM."""
+
+    def announce(self, gateway: str | None) -> None:
+        """Say where this writer's gateway is, for commands in other processes."""
+        if self.lease is not None:
+            self.lease.tell(gateway)
+
+    def close(self) -> None:
+        """Finish what waits to be written, and give up the lease last."""
+        self.recorder.close()
+        if self.lease is not None:
+            self.lease.release()
+        self.app.close()
+
+
+def open_for_writing(
+    url: str, address: Address, *, clock: Callable[[], int], new_log_id: Callable[[], str], threads: bool
+) -> Opened:
+    """Take the lease, make or check the log, and begin a new epoch.
+
+    Raises:
+        StoreLocked: another process is the writer.
+        NotALog: there are other tables in the schema.
+        LogTooNew: a newer version wrote it.
+        NoSuchStore: the server is none that a log can lie on.
+        StoreUnavailable: the server can't be reached, or refuses.
+    """
+    known = inspect(address)
+    if known is not None:
+        known.check_writable(address.shown)
+    app = WriterApplication(settings_of(url))
+    try:
+        with typed(app.reading.failures), app.datastore.writing(None) as cursor:
+            # Two that open a new log at once: the second one finds what the first has made.
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"intersession {address.schema}",)
+            )
+            found = cursor.execute("SELECT to_regclass('log_identity') IS NOT NULL").fetchone()
+            if found is not None and not found[0]:
+                create(cursor, address.schema, log_id=new_log_id(), now_ms=clock())
+            epoch = take(cursor, address.shown)
+            make_functions(cursor, address.schema)
+            log_id, head = _begun(cursor)
+            latest_time = latest_time_in(cursor)
+        app.chained.lineage = Lineage(log_id) if known is None else known.lineage
+        app.chained.writes_short = known is None or known.format >= SHORT_FROM
+        app.commits.epoch = epoch
+        lease = Lease(app.datastore, epoch) if threads else None
+    except BaseException:
+        app.close()
+        raise
+    return Opened(log_id, epoch, head, latest_time, app, lease)
+
+
+def inspect(address: Address) -> Identity | None:
+    """Return whose log a schema is, without writing to it; None if there is nothing yet.
+
+    Raises:
+        NoSuchStore: the server is none that a log can lie on.
+        NotALog: there are other tables in the schema.
+        StoreUnavailable: the server can't be reached, or refuses.
+    """
+    # Nothing of psycopg's is raised from here: its errors may hold what it was given, and that is secret.
+    failure: LogError | None = None
+    try:
+        with closing(psycopg.connect(address.conninfo, autocommit=True)) as connection:
+            return _looked_at(connection, address)
+    except psycopg.ProgrammingError as error:
+        failure = NoSuchStore(address.shown, address.said(error))
+    except psycopg.Error as error:
+        failure = PostgresFailures(address).log_error(error)
+        if error.sqlstate is None:
+            failure = StoreUnavailable(f"{address.shown} can't be reached: {address.said(error)}")
+    raise failure
+
+
+def _looked_at(connection: Connection[Any], address: Address) -> Identity | None:  # rows of any shape
+    _check_server(connection, address)
+    settle(connection, address.schema, writes=False)
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        cursor = connection.cursor(binary=True)
+        return cursor.execute(translated(statement).encode(), parameters).fetchall()
+
+    ours, others = query(
+        "SELECT to_regclass('log_identity') IS NOT NULL, "
+        "EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename IN ('stored_events', 'log_head'))",
+        (address.schema,),
+    )[0]
+    if not ours:
+        if others:
+            raise NotALog(
+                f"{address.shown} has other tables, and nothing was written there; name another schema"
+            )
+        return None
+    found = query("SELECT log_id, format, epoch FROM log_identity")
+    if len(found) != 1:
+        raise NotALog(
+            f"{address.shown} has {len(found)} identities instead of one; nothing was written to it"
+        )
+    topics = {topic for (topic,) in query("SELECT topic FROM log_topics")}
+    return identity_of(found[0], topics, query)
+
+
+def _check_server(connection: Connection[Any], address: Address) -> None:  # as above
+    row = connection.execute("SELECT version()").fetchone()
+    says = str(row[0] if row else "")
+    if "CockroachDB" in says:
+        raise NoSuchStore(
+            address.shown,
+            "it is CockroachDB, which has no LISTEN and whose advisory locks lock nothing; a log needs PostgreSQL",
+        )
+    if connection.info.server_version < OLDEST:
+        raise NoSuchStore(
+            address.shown, f"it is {says.split(' on ', maxsplit=1)[0]}, a log needs PostgreSQL 14 or later"
+        )
+    if not says.startswith("PostgreSQL"):
+        _LOGGER.warning(
+            "%s is %s: nobody has tried a log on that", address.shown, says.split(" on ", maxsplit=1)[0]
+        )
+
+
+def _begun(cursor: Cursor) -> tuple[str, int]:
+    cursor.execute("SELECT log_id, (SELECT position FROM log_head) FROM log_identity")
+    log_id, head = cursor.fetchone()
+    return log_id, head

@@ -1,0 +1,136 @@
+"""The eventsourcing library's PostgreSQL recorders of a log: one that reads and can be followed, one that writes as well.
+
+Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of the library is changed. Events go in by one call of
+`append_events` for each batch. The library's own function (`enable_db_functions`) takes no lock, so its subscribers miss events.
+"""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Final, cast
+
+import psycopg
+from eventsourcing.persistence import IntegrityError, StoredEvent
+from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
+from psycopg import sql
+
+from intersession_events.log import Row, SqlValue
+from intersession_events.stores.database import Cursor
+from intersession_events.stores.portable import Committing, ReadsLog
+from intersession_events.stores.postgres.connections import LogDatastore, PgCursor
+from intersession_events.stores.postgres.failures import PostgresFailures
+from intersession_events.stores.postgres.follower import Follower
+from intersession_events.stores.postgres.tables import create
+
+EVENTS: Final = "stored_events"
+
+_LOOKING_BACK_S: Final = 15.0
+"""So long a commit of which nobody knows how it ended is looked for, while the server can't be reached."""
+_AGAIN_S: Final = 0.2
+
+
+class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
+    """Reads the events of a log on connections that can only read, and can be subscribed to."""
+
+    def __init__(self, datastore: PostgresDatastore, *, events_table_name: str = EVENTS) -> None:  # noqa: ARG002 - the library's
+        super().__init__(datastore, events_table_name=EVENTS)
+        self.store = cast("LogDatastore", datastore)
+        self.failures = PostgresFailures(self.store.address)
+
+    def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return all rows of a reading statement as tuples."""
+        return self.store.query(statement, parameters)
+
+    def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return rows of events: the server keeps no text that is none."""
+        return self.store.query(statement, parameters)
+
+    def positions_given(self) -> int:
+        """Return the last position that was ever given to an event."""
+        given: int = self.rows("SELECT position FROM log_head")[0][0]
+        return given
+
+    def follow(self, catch_up: Callable[[], object]) -> Follower:
+        """Catch up, and then whenever another process has committed."""
+        return Follower(self.store.address, catch_up)
+
+    def close_readers(self) -> None:
+        """Close what reads, at once or when it comes back."""
+        self.store.readers.close()
+
+    def create_table(self) -> None:
+        """Make the tables, if the schema has none: for the library, which has no log beside them."""
+        with self.store.writing(None) as cursor:
+            found = cursor.execute("SELECT to_regclass('log_identity')").fetchone()
+            if found is None or found[0] is None:
+                create(cursor, self.store.schema, log_id="", now_ms=0)
+
+
+class GroupCommitRecorder(Committing, ReadingRecorder):
+    """Writes the work of many callers in one transaction with one sync; an error fails only the work it comes from."""
+
+    def __init__(self, datastore: PostgresDatastore, *, events_table_name: str = EVENTS) -> None:
+        super().__init__(datastore, events_table_name=events_table_name)
+        self.epoch = 0
+        """The writer's, set by whoever opens the log."""
+        self._last: int | None = None
+        """The last position, as long as it is known: nobody else writes in this epoch."""
+        self._call = sql.SQL("SELECT append_events(%b, %b, %b, %b, %b, %b, {wakes})").format(
+            wakes=sql.Literal(self.store.address.notifies)
+        )
+
+    @contextmanager
+    def transaction(self) -> Generator[Cursor]:
+        """Run a writing transaction round a block; it fails if another writer has taken over."""
+        known, self._last = self._last, None
+        with self.store.writing(self.epoch) as cursor:
+            self._last_before = known
+            yield cursor
+        self._last = self._given
+
+    @contextmanager
+    def looking_back(self) -> Generator[Cursor]:
+        """Look at what is in the log once the transaction before is over: it had the order of positions locked."""
+        until = time.monotonic() + _LOOKING_BACK_S
+        while True:
+            try:
+                self.store.pool.check()
+                with self.store.writing(None) as cursor:
+                    cursor.execute("SELECT position FROM log_head FOR UPDATE")
+                    break
+            except psycopg.Error as error:
+                if not self.failures.is_of_the_store(error) or time.monotonic() > until:
+                    raise
+                time.sleep(_AGAIN_S)
+        with self.store.writing(None) as cursor:
+            yield cursor
+
+    def last_given(self, cursor: Cursor) -> int:
+        """Return the last position that was ever given."""
+        if self._last_before is not None:
+            return self._last_before
+        cursor.execute("SELECT position FROM log_head FOR UPDATE")
+        position: int = cursor.fetchone()[0]
+        return position
+
+    def insert_rows(
+        self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
+    ) -> Sequence[int]:
+        """Have rows appended from a position on, and return their positions."""
+        own = cast("PgCursor", cursor)
+        own.append(
+            self._call,
+            (
+                self.epoch,
+                first,
+                [cast("str", event.originator_id) for event in stored_events],
+                [event.originator_version for event in stored_events],
+                [event.topic for event in stored_events],
+                [event.state for event in stored_events],
+            ),
+        )
+        return range(first, first + len(stored_events))
+
+    def is_taken(self, error: Exception) -> bool:
+        """Return whether an error says that a stream has an event of that version already."""
+        return isinstance(error, IntegrityError | psycopg.IntegrityError)

