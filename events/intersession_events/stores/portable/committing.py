@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.database import Cursor, attempt
+from intersession_events.stores.database import Cursor, Row, attempt
 from intersession_events.stores.portable.blocking import Transact
 from intersession_events.stores.portable.group_commit import GroupCommit, Work
 from intersession_events.stores.portable.reading import ReadsLog
@@ -28,6 +28,10 @@ class BatchObserver(Protocol):
 
     def begin(self, cursor: Cursor) -> None:
         """Look, before anything is written, whether it may be. An error fails the batch."""
+        ...
+
+    def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
+        """Read at once what the work of a batch would each ask for, if that is worth it."""
         ...
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
@@ -85,6 +89,17 @@ class Committing(ReadsLog):
     def is_taken(self, error: Exception) -> bool:
         """Return whether an error says that a stream has an event of that version already."""
 
+    def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[Row] | None:  # noqa: ARG002 - for others
+        """Return the last rows of streams; None where each is read as fast when it is asked for."""
+        return None
+
+    def check_name(self, stream: str) -> None:
+        """Make sure that the database takes a name of a stream.
+
+        Raises:
+            NotStorable: it does not.
+        """
+
     def check_present(self) -> None:
         """Make sure, after a commit, that it went to where the next start will find it.
 
@@ -120,7 +135,9 @@ class Committing(ReadsLog):
 
     def insert(self, stored_events: Sequence[StoredEvent], cursor: Cursor) -> Sequence[int]:
         """Insert events as they are, inside a transaction."""
-        return self.insert_rows(cursor, stored_events, first=self.last_given(cursor) + 1)
+        positions = self.queue(stored_events)
+        self.flush(cursor)
+        return positions
 
     def flush(self, cursor: Cursor) -> None:
         """Insert what was queued: whoever reads events inside the transaction asks for it first."""
@@ -172,6 +189,7 @@ class Committing(ReadsLog):
         with self.transaction() as cursor:
             self.observer.begin(cursor)
             self._queued, self._given = [], self.last_given(cursor)
+            self.observer.foresee(cursor, batch)
             for work in batch:
                 if not isolated:
                     # A savepoint each would cost more than it saves: nearly all batches go through whole.
@@ -236,6 +254,9 @@ class _Nobody:
             raise
 
     def begin(self, cursor: Cursor) -> None:
+        pass
+
+    def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
         pass
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:

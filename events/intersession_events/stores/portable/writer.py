@@ -221,6 +221,11 @@ class Writer:
         if self._opened.check(cursor):
             self._views.look(cursor)
 
+    def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
+        """Read at once what the appends of a batch would each ask for."""
+        appends = (work for work in batch if isinstance(work, Append))
+        self._heads.foresee(cursor, (stream for append in appends for stream in append.streams))
+
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Write the views, and note which topics a reader of this log must know."""
         recorded = _recorded(written)
@@ -271,6 +276,7 @@ class Writer:
             one.stream.encode()
         except UnicodeEncodeError as error:
             raise NotStorable(f"the stream's name {one.stream!r} can't be encoded: {error}") from error
+        self._recorder.check_name(one.stream)
         stored = self._mapper.to_stored_event
         return Part(one.stream, one.expected, [stored(Fresh(one.stream, draft)) for draft in one.drafts])
 

@@ -45,7 +45,7 @@ class PgCursor:
         self._put_off: tuple[sql.Composed, Sequence[Any]] | None = None  # what `append_events` takes
         self._begun = False
 
-    def execute(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> Self:
+    def execute(self, statement: str, parameters: Sequence[SqlValue | list[str]] = (), /) -> Self:
         """Run a portable statement."""
         self.begin()
         return self._execute(
@@ -207,6 +207,8 @@ def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  
         "lock_timeout": str(IDLE_MS),
         "standard_conforming_strings": "on",
         "client_encoding": "UTF8",
+        # A plan that was made when a table was empty reads all of it for ever after.
+        "plan_cache_mode": "force_custom_plan",
     }
     calls = sql.SQL(", ").join(
         sql.SQL("set_config({}, {}, false)").format(name, value) for name, value in settings.items()

@@ -14,8 +14,10 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 from psycopg import sql
 
+from intersession_events.errors import NotStorable
 from intersession_events.log import Row, SqlValue
 from intersession_events.stores.database import Cursor
+from intersession_events.stores.database import Row as EventRow
 from intersession_events.stores.portable import Committing, ReadsLog
 from intersession_events.stores.postgres.connections import LogDatastore, PgCursor
 from intersession_events.stores.postgres.failures import PostgresFailures
@@ -23,6 +25,11 @@ from intersession_events.stores.postgres.follower import Follower
 from intersession_events.stores.postgres.tables import create
 
 EVENTS: Final = "stored_events"
+
+_ENDS: Final = """SELECT ended.* FROM unnest(?::text[]) AS wanted (stream) CROSS JOIN LATERAL (
+    SELECT rowid, originator_id, originator_version, topic, state FROM stored_events
+    WHERE originator_id = wanted.stream ORDER BY originator_version DESC LIMIT 1) AS ended"""
+"""The last row of each of many streams: one look into the index for each."""
 
 _LOOKING_BACK_S: Final = 15.0
 """So long a commit of which nobody knows how it ended is looked for, while the server can't be reached."""
@@ -112,6 +119,21 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         cursor.execute("SELECT position FROM log_head FOR UPDATE")
         position: int = cursor.fetchone()[0]
         return position
+
+    def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[EventRow]:
+        """Return the last rows of streams, by one statement."""
+        cast("PgCursor", cursor).execute(_ENDS, (list(streams),))
+        found: list[EventRow] = cursor.fetchall()
+        return found
+
+    def check_name(self, stream: str) -> None:
+        """Make sure that the database takes a name of a stream.
+
+        Raises:
+            NotStorable: it holds a NUL, which PostgreSQL has in no text.
+        """
+        if "\0" in stream:
+            raise NotStorable(f"the stream's name {stream!r} holds a NUL, which PostgreSQL has in no text")
 
     def insert_rows(
         self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int

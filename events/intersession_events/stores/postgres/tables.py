@@ -47,10 +47,11 @@ BEGIN
     IF last - cardinality(states) + 1 <> first THEN
         RAISE EXCEPTION USING ERRCODE = {other_place}, MESSAGE = format('position %s is not the next one', first);
     END IF;
+    -- A version that is there already is refused by its index.
     SELECT min(given.version) INTO now_at FROM (
         SELECT stream, min(version) AS version FROM unnest(streams, versions) AS one (stream, version) GROUP BY stream
     ) AS given
-    WHERE given.version <> 1 + coalesce((
+    WHERE given.version > 1 + coalesce((
         SELECT max(originator_version) FROM {schema}.stored_events WHERE originator_id = given.stream), 0);
     IF now_at IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = {other_place}, MESSAGE = format('version %s is not the next one', now_at);

@@ -1,0 +1,60 @@
+"""The library's own recorder tests, on our tables in PostgreSQL and our connections."""
+
+import uuid
+
+import pytest
+from eventsourcing.postgres import PostgresFactory
+from eventsourcing.tests.persistence import (
+    ApplicationRecorderTestCase,
+    NonInterleavingNotificationIDsBaseCase,
+)
+from eventsourcing.utils import Environment
+
+from intersession_events.stores.postgres.recorder import GroupCommitRecorder
+
+pytestmark = pytest.mark.postgres
+
+
+def make_recorder(url: str) -> GroupCommitRecorder:
+    environment = {
+        "PERSISTENCE_MODULE": "intersession_events.stores.postgres.connections:LogFactory",
+        "APPLICATION_RECORDER_TOPIC": "intersession_events.stores.postgres.recorder:GroupCommitRecorder",
+        "POSTGRES_URL": url,
+    }
+    recorder = PostgresFactory.construct(Environment(env=environment)).application_recorder()
+    assert isinstance(recorder, GroupCommitRecorder)
+    return recorder
+
+
+class _OnPostgres:
+    recorders: list[GroupCommitRecorder]
+
+    @pytest.fixture(autouse=True)
+    def _server(self, postgres_url: str) -> None:
+        self._url = postgres_url
+
+    def setUp(self) -> None:
+        self.recorders = []
+
+    def tearDown(self) -> None:
+        for recorder in self.recorders:
+            recorder.close()
+            recorder.datastore.close()
+
+    def new_originator_id(self) -> str:
+        return str(uuid.uuid4())
+
+    def create_recorder(self) -> GroupCommitRecorder:
+        self.recorders.append(make_recorder(self._url))
+        return self.recorders[-1]
+
+
+class TestApplicationRecorderOnPostgres(_OnPostgres, ApplicationRecorderTestCase[GroupCommitRecorder]):
+    pass
+
+
+class TestPositionsOnPostgres(_OnPostgres, NonInterleavingNotificationIDsBaseCase):
+    pass
+
+
+del ApplicationRecorderTestCase, NonInterleavingNotificationIDsBaseCase
