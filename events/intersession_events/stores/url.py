@@ -1,5 +1,6 @@
 """Reads where a log is: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, or what the environment says."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -37,7 +38,15 @@ def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
             return path
         raise NoSuchStore(place, "a file is missing, as in sqlite:///intersession.db")
     if place.startswith(("postgresql:", "postgres:")):
-        raise NoSuchStore(place, "PostgreSQL comes with another store; this version has SQLite alone")
+        raise NoSuchStore(
+            _shown(place),
+            "this version keeps a log's events on PostgreSQL, but not yet the views that this needs: use SQLite",
+        )
     if "://" in place or place.startswith("sqlite:"):
-        raise NoSuchStore(place, "write sqlite:///relative.db, sqlite:////absolute.db or :memory:")
+        raise NoSuchStore(_shown(place), "write sqlite:///relative.db, sqlite:////absolute.db or :memory:")
     return place
+
+
+def _shown(url: str) -> str:
+    """Return a URL that is refused, without what may be a password."""
+    return re.sub(r"(?<=//)[^/?]*@", "…@", url.partition("?")[0])

@@ -590,10 +590,20 @@ def test_a_log_is_opened_by_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     }
 
 
-@pytest.mark.parametrize("url", ["mysql://x", "sqlite://x.db", "sqlite:///"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:s3cret@localhost/x",
+        "postgres:///x?password=s3cret",
+        "mysql://me:s3cret@x",
+        "sqlite://x.db",
+        "sqlite:///",
+    ],
+)
 def test_a_store_that_is_not_here_is_said_to_be_not_here(url: str) -> None:
-    with pytest.raises(NoSuchStore, match=r"sqlite|PostgreSQL"):
+    with pytest.raises(NoSuchStore, match=r"sqlite|PostgreSQL") as refused:
         open_log(url)
+    assert "s3cret" not in f"{refused.value} {refused.value.url}"
 
 
 def test_an_append_that_nobody_waits_for_is_durable_though_nothing_follows_it(place: Place) -> None:

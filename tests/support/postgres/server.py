@@ -79,6 +79,10 @@ class Server:
         self._reading = threading.Thread(target=self.process.stderr.read, daemon=True)
         self._reading.start()
 
+    @property
+    def is_up(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def kill(self) -> None:
         """End it as a power cut does: it and all of its processes at once."""
         assert self.process is not None

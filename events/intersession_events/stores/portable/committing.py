@@ -89,6 +89,14 @@ class Committing(ReadsLog):
     def is_taken(self, error: Exception) -> bool:
         """Return whether an error says that a stream has an event of that version already."""
 
+    def is_in_doubt(self) -> bool:
+        """Return whether the transaction that failed may have been committed all the same."""
+        return True
+
+    def may_begin_again(self, error: Exception) -> bool:  # noqa: ARG002 - for others
+        """Return whether nothing of a transaction can be there, and the next one has a better chance."""
+        return False
+
     def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[Row] | None:  # noqa: ARG002 - for others
         """Return the last rows of streams; None where each is read as fast when it is asked for."""
         return None
@@ -164,6 +172,11 @@ class Committing(ReadsLog):
             except _OneFailed:
                 self.observer.undone()
                 self._transact(batch, failed, isolated=True)
+            except Exception as error:
+                if not self.may_begin_again(error):
+                    raise
+                self.observer.undone()
+                self._transact(batch, failed, isolated=batch[0].alone)
             self._check_present()
         except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must hear of it
             self.observer.undone()
@@ -223,18 +236,17 @@ class Committing(ReadsLog):
 
     def _read_back(self, batch: Sequence[Work], failed: dict[Work, Exception], error: Exception) -> None:
         """Find out whose work is in the log after all: a commit may raise and have happened."""
-        for work in batch:
-            if work in failed:
-                continue
-            stored = False
-            if self._broken is None:
-                try:
-                    with self.looking_back() as cursor:
-                        stored = work.is_stored(cursor)
-                except Exception as unreadable:  # noqa: BLE001 - then it is as unknown as before
-                    unreadable.__context__ = error
-            if not stored:
-                failed[work] = error
+        left = [work for work in batch if work not in failed]
+        failed.update(dict.fromkeys(left, error))
+        if self._broken is not None or not self.is_in_doubt():
+            return
+        try:
+            with self.looking_back() as cursor:
+                for work in left:
+                    if work.is_stored(cursor):
+                        del failed[work]
+        except Exception as unreadable:  # noqa: BLE001 - then it is as unknown as before
+            unreadable.__context__ = error
 
 
 class _Nobody:

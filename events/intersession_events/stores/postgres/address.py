@@ -51,7 +51,10 @@ def address_of(url: str) -> Address:
     Raises:
         NoSuchStore: it is no such URL.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise NoSuchStore("postgresql:…", f"this is no URL: {error}") from None
     user, _, hosts = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
     settings = parse_qsl(parts.query, keep_blank_values=True)

@@ -44,6 +44,10 @@ class PgCursor:
         self._epoch = epoch
         self._put_off: tuple[sql.Composed, Sequence[Any]] | None = None  # what `append_events` takes
         self._begun = False
+        self.in_doubt = False
+        """Whether it was to be made durable, and nobody said that it is."""
+        self.is_over = False
+        """Whether it is durable."""
 
     def execute(self, statement: str, parameters: Sequence[SqlValue | list[str]] = (), /) -> Self:
         """Run a portable statement."""
@@ -94,10 +98,13 @@ class PgCursor:
 
     def commit(self) -> None:
         """Make it durable."""
+        self.in_doubt = self._begun or self._put_off is not None
         if self._begun:
             self._cursor.execute("COMMIT")
         else:
             self._call()
+        self.in_doubt = False
+        self.is_over = True
 
     def rollback(self) -> None:
         """Leave nothing of it."""
@@ -141,7 +148,8 @@ class LogDatastore(PostgresDatastore):
             cursor = PgCursor(connection, epoch)
             try:
                 yield cursor
-                cursor.commit()
+                if not cursor.is_over:
+                    cursor.commit()
             except BaseException:
                 cursor.rollback()
                 raise
@@ -193,6 +201,8 @@ class LogDatastore(PostgresDatastore):
             timeout=PATIENCE_S,
             max_waiting=0,
             num_workers=1,
+            # Given up soon, and begun anew by whoever needs a connection next: else it waits ever longer.
+            reconnect_timeout=2.0,
         )
 
 

@@ -13,6 +13,7 @@ import psycopg
 from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 from psycopg import sql
+from psycopg_pool import PoolTimeout
 
 from intersession_events.errors import NotStorable
 from intersession_events.log import Row, SqlValue
@@ -80,8 +81,11 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         super().__init__(datastore, events_table_name=events_table_name)
         self.epoch = 0
         """The writer's, set by whoever opens the log."""
+        self._in_doubt = False
         self._last: int | None = None
         """The last position, as long as it is known: nobody else writes in this epoch."""
+        self._last_before: int | None = None
+        """The same, as the transaction that goes on began."""
         self._call = sql.SQL("SELECT append_events(%b, %b, %b, %b, %b, %b, {wakes})").format(
             wakes=sql.Literal(self.store.address.notifies)
         )
@@ -89,11 +93,19 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
     @contextmanager
     def transaction(self) -> Generator[Cursor]:
         """Run a writing transaction round a block; it fails if another writer has taken over."""
-        known, self._last = self._last, None
+        self._last_before, self._last = self._last, None
+        self._in_doubt = False
         with self.store.writing(self.epoch) as cursor:
-            self._last_before = known
-            yield cursor
+            try:
+                yield cursor
+                cursor.commit()
+            finally:
+                self._in_doubt = cursor.in_doubt
         self._last = self._given
+
+    def is_in_doubt(self) -> bool:
+        """Return whether the transaction that failed was to be committed: before that, a lost connection has undone it."""
+        return self._in_doubt
 
     @contextmanager
     def looking_back(self) -> Generator[Cursor]:
@@ -119,6 +131,17 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         cursor.execute("SELECT position FROM log_head FOR UPDATE")
         position: int = cursor.fetchone()[0]
         return position
+
+    def may_begin_again(self, error: Exception) -> bool:
+        """Return whether a connection was lost before the commit: others may be alive, or can be made."""
+        if (
+            self._in_doubt
+            or not isinstance(error, psycopg.OperationalError)
+            or isinstance(error, PoolTimeout)
+        ):
+            return False
+        self.store.pool.check()
+        return True
 
     def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[EventRow]:
         """Return the last rows of streams, by one statement."""

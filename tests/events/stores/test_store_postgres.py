@@ -1,0 +1,340 @@
+"""The log on PostgreSQL: who may write, what happens when connections or the server are lost, what is refused, what is shown."""
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+import pytest
+
+from intersession_events.errors import (
+    AppendConflict,
+    NoSuchStore,
+    NotALog,
+    NotStorable,
+    StoreBusy,
+    StoreLocked,
+    StoreUnavailable,
+    WriterSuperseded,
+)
+from intersession_events.log import Committed, Outcome, Recorded
+from intersession_events.stores.postgres import PostgresLog, connections
+from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.connections import PgCursor
+from intersession_events.stores.postgres.dialect import translated
+from support.log_drafts import anywhere, said, to
+from support.postgres.server import Server, postgres_server
+
+A, B, C = (said(name) for name in "abc")
+
+
+@pytest.fixture
+def log(postgres_url: str) -> Iterator[PostgresLog]:
+    with PostgresLog(postgres_url) as log:
+        yield log
+
+
+def told_to(url: str, statement: str) -> None:
+    """Have somebody else do something to a log's tables."""
+    with psycopg.connect(address_of(url).conninfo, autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {address_of(url).schema}".encode())
+        connection.execute(statement.encode())
+
+
+@pytest.mark.clause("D8")
+def test_a_second_writer_is_refused_until_the_first_one_has_closed(postgres_url: str) -> None:
+    """The smoke test of the everyday run: write, read, follow, close, go on."""
+    heard: list[str] = []
+    with PostgresLog(postgres_url) as log:
+        log.announce_gateway("127.0.0.1:18789")
+        with pytest.raises(StoreLocked, match=r"pid \d+ on .*, gateway 127\.0\.0\.1:18789"):
+            PostgresLog(postgres_url)
+        with PostgresLog(postgres_url, read_only=True) as reader:
+            reader.on_committed(lambda events: heard.extend(event.id for event in events))
+            log.append_now([to("s", 0, A), to("t", 0, B)])
+            with pytest.raises(AppendConflict):
+                log.append_now([to("s", 0, C)])
+            assert reader.wait_for(2, timeout=20)
+            assert [event.id for event in reader.all()] == ["id-a", "id-b"]
+    with PostgresLog(postgres_url) as log:
+        assert (log.epoch, log.append_now([to("s", 1, C)]).position) == (2, 3)
+    assert heard == ["id-a", "id-b"]
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG3")
+def test_a_writer_that_was_given_up_writes_nothing_when_it_wakes(log: PostgresLog, postgres_url: str) -> None:
+    log.append_now([to("s", 0, A)])
+    told_to(postgres_url, "UPDATE log_writer SET alive_until = clock_timestamp() - interval '1 second'")
+
+    with PostgresLog(postgres_url) as later:
+        later.append_now([to("s", 1, B)])
+        for batch in ([to("s", 1, C)], [to("elsewhere", 0, C)]):
+            with pytest.raises(WriterSuperseded, match="epoch 2, this writer's was 1"):
+                log.append_now(batch)
+        assert [(event.id, event.epoch) for event in later.all()] == [("id-a", 1), ("id-b", 2)]
+
+
+@pytest.mark.postgres
+def test_a_writer_of_this_machine_that_has_died_is_taken_over_at_once(postgres_url: str) -> None:
+    with PostgresLog(postgres_url):
+        # Longer than a process number can be.
+        told_to(
+            postgres_url, "UPDATE log_writer SET holder = '999999999' || substr(holder, strpos(holder, ' '))"
+        )
+        with PostgresLog(postgres_url) as log:
+            assert log.epoch == 2
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("O5", "PG2")
+@pytest.mark.parametrize("moment", ["before the commit", "in it", "after it"])
+def test_a_commit_whose_answer_was_lost_is_read_back(
+    log: PostgresLog, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    log.append_now([to("s", 0, A)])
+    commit = PgCursor.commit
+
+    def cut(self: PgCursor) -> None:
+        monkeypatch.undo()
+        if moment == "after it":
+            commit(self)
+        self.in_doubt = moment != "before the commit"
+        self._cursor.connection.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(PgCursor, "commit", cut)
+    if moment == "in it":
+        with pytest.raises(StoreUnavailable):
+            log.append_now([to("s", 1, B)])
+        assert log.head() == 1
+        assert not log.append_now([to("s", 1, B)]).again
+    else:
+        # Before the commit nothing of it can be there: it was begun again.
+        assert log.append_now([to("s", 1, B)]).position == 2
+
+    assert log.append_now([to("s", 1, B)]).again
+    assert [event.position for event in log.all()] == [1, 2]
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG1")
+def test_what_was_acknowledged_is_there_after_the_server_was_killed_under_load() -> None:
+    acknowledged: dict[str, int] = {}
+    refused: list[Outcome] = []
+    sent = 0
+
+    def told(outcome: Outcome) -> None:
+        if isinstance(outcome, Committed):
+            acknowledged.update((event.id, event.position) for event in outcome.recorded)
+        else:
+            refused.append(outcome)
+
+    with postgres_server() as server, PostgresLog(f"{server.url}&schema=killed") as log:
+        for cycle in range(1, 4):
+            while len(acknowledged) < 60 * cycle:
+                for _ in range(20):
+                    log.append([anywhere(f"s{sent % 5}", said(f"{sent}"))], told)
+                    sent += 1
+                log.wait_for(log.head() + 10, timeout=0.1)
+            server.kill()
+            server.start()
+        # The same log goes on, without being opened again.
+        assert log.append_now([anywhere("after", said("after"))], timeout=60).recorded
+
+        events = list(log.all())
+        assert [event.position for event in events] == list(range(1, len(events) + 1))
+        found = {event.id: event.position for event in events}
+        assert len(found) == len(events)
+        assert {each: found.get(each) for each in acknowledged} == acknowledged
+        assert len(acknowledged) + len(refused) == sent
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG4")
+def test_where_no_connection_comes_free_the_store_is_busy(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "READERS", 1)
+    monkeypatch.setattr(connections, "PATIENCE_S", 0.05)
+    with PostgresLog(postgres_url) as log:
+        log.append_now([to("s", 0, A)])
+        with log.moment() as moment:
+            assert moment.head == 1
+            with pytest.raises(StoreBusy, match="came free"):
+                log.stream("s")
+        assert len(log.stream("s")) == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("J4")
+@pytest.mark.parametrize("wake", ["notify", "poll"])
+def test_no_follower_misses_an_event_of_sixteen_threads(postgres_url: str, wake: str) -> None:
+    url = f"{postgres_url}&wake={wake}"
+    each, threads = 20, 16
+    with PostgresLog(url) as log, PostgresLog(url, read_only=True) as reader:
+        heard: list[int] = []
+
+        def listener(events: Sequence[Recorded]) -> None:
+            heard.extend(event.position for event in events)
+
+        reader.on_committed(listener)
+
+        def write(number: int) -> None:
+            for version in range(each):
+                log.append_now([to(f"s{number}", version, said(f"{number}-{version}"))])
+
+        workers = [threading.Thread(target=write, args=(number,)) for number in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        assert reader.wait_for(each * threads, timeout=20)
+        stop = threading.Event()
+        while len(heard) < each * threads and not stop.wait(0.01):
+            pass
+    assert heard == list(range(1, each * threads + 1))
+
+
+@pytest.mark.postgres
+def test_a_password_is_in_no_message(
+    postgres: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    caplog.set_level(logging.DEBUG)
+    host = postgres.directory
+    for url in (
+        f"postgresql://somebody:s3cr%40t@/postgres?host={host}",
+        f"postgresql://postgres:s3cr%40t@/nowhere?host={host}",
+        "postgresql://postgres:s3cr%40t@127.0.0.1:1/postgres?connect_timeout=1",
+        f"postgresql://postgres@/postgres?host={host}&password=s3cr%40t&no_such_setting=s3cr%40t",
+        f"postgresql://postgres:s3cr%40t@/postgres?host={host}&schema=No%20Name",
+        "postgresql://postgres:s3cr%40t@[bad:1/postgres",
+    ):
+        with pytest.raises((NoSuchStore, StoreUnavailable)) as refused:
+            PostgresLog(url)
+        error: BaseException | None = refused.value
+        while error is not None:
+            assert "s3cr" not in f"{error!r} {error}"
+            error = error.__cause__ or error.__context__
+    with PostgresLog(f"postgresql://postgres:s3cr%40t@/postgres?host={host}&schema=secret") as log:
+        assert "s3cr" not in log.path
+    assert "s3cr" not in caplog.text
+
+
+@pytest.mark.postgres
+def test_a_server_that_is_none_for_a_log_is_refused_by_name(postgres: Server) -> None:
+    """CockroachDB's advisory locks lock nothing, and it has no LISTEN. Another server says another `version()`."""
+    told_to(
+        postgres.url,
+        "CREATE SCHEMA cockroach; CREATE FUNCTION cockroach.version() RETURNS text LANGUAGE sql "
+        "AS $$ SELECT 'CockroachDB CCL v24.1.0 (x86_64)' $$",
+    )
+    with pytest.raises(NoSuchStore, match="it is CockroachDB"):
+        PostgresLog(f"{postgres.url}&options=-csearch_path%3Dcockroach,pg_catalog")
+
+
+@pytest.mark.postgres
+def test_other_tables_are_left_as_they_are(postgres: Server, postgres_url: str) -> None:
+    told_to(postgres.url, f"CREATE SCHEMA {address_of(postgres_url).schema}")
+    told_to(postgres_url, "CREATE TABLE stored_events (mine int)")
+
+    for read_only in (False, True):
+        with pytest.raises(NotALog, match="other tables"):
+            PostgresLog(postgres_url, read_only=read_only)
+    told_to(postgres_url, "INSERT INTO stored_events VALUES (1)")
+
+
+@pytest.mark.postgres
+def test_what_is_not_there_can_not_be_read_and_is_not_made(postgres_url: str) -> None:
+    for _ in range(2):
+        with pytest.raises(NoSuchStore, match="no log"):
+            PostgresLog(postgres_url, read_only=True)
+
+
+@pytest.mark.postgres
+def test_a_name_that_postgresql_can_not_hold_fails_its_own_append_alone(log: PostgresLog) -> None:
+    with pytest.raises(NotStorable, match="NUL"):
+        log.append_now([to("s\0", 0, A)])
+    assert log.append_now([to("s", 0, said("nul", "a\0b"))]).position == 1
+    assert next(iter(log.all())).event == said("nul", "a\0b").event
+
+
+@pytest.mark.parametrize(
+    ("portable", "own"),
+    [
+        (
+            "SELECT rowid FROM t WHERE a=? AND b LIKE 'x?%'",
+            "SELECT notification_id FROM t WHERE a=%s AND b LIKE 'x?%%'",
+        ),
+        (
+            "SELECT 5 % 2, 'it''s ?' WHERE substr(state, 1, 1) = X'03'",
+            "SELECT 5 %% 2, 'it''s ?' WHERE part_of(state, 1, 1) = '\\x03'::bytea",
+        ),
+        ("SELECT narrowid, rowid_of FROM t", "SELECT narrowid, rowid_of FROM t"),
+    ],
+)
+def test_portable_sql_becomes_that_of_postgresql(portable: str, own: str) -> None:
+    assert translated(portable) == own
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "schema"),
+    [
+        (
+            "postgresql://u:p@h:5433/d?sslmode=require",
+            "postgresql://u@h:5433/d?schema=intersession",
+            "intersession",
+        ),
+        (
+            "postgresql://u@a,b/d?schema=x&target_session_attrs=read-write",
+            "postgresql://u@a,b/d?schema=x",
+            "x",
+        ),
+        (
+            "postgres:///d?host=/run/pg&password=p",
+            "postgresql:///d?host=/run/pg&schema=intersession",
+            "intersession",
+        ),
+    ],
+)
+def test_an_address_is_shown_without_what_is_secret(url: str, shown: str, schema: str) -> None:
+    address = address_of(url)
+    assert (address.shown, address.schema) == (shown, schema)
+
+
+@pytest.mark.parametrize("query", ["schema=Pg%20Catalog", "schema=", "wake=never"])
+def test_settings_of_ours_that_say_nothing_are_refused(query: str) -> None:
+    with pytest.raises(NoSuchStore):
+        address_of(f"postgresql://u@h/d?{query}")
+
+
+@pytest.mark.postgres
+def test_snapshots_ride_on_commits_and_are_dropped(log: PostgresLog) -> None:
+    folding: Any = _Counting()
+    log.append_now([to("s", 0, *(said(f"{n}") for n in range(300)))])
+
+    assert log.states.fold("s", folding).state == 300  # keeps one on the way
+    log.append_now([to("s", 300, said("last"))])
+    assert log.states.versions("s", "counted.1") == [250]
+    assert log.states.fold("s", folding).kept == 250
+    assert log.states.drop() == 1
+    assert log.states.streams() == []
+
+
+class _Counting:
+    topic = "counted.1"
+
+    def begin(self) -> int:
+        return 0
+
+    def apply(self, state: int, events: Sequence[Recorded]) -> int:
+        return state + len(events)
+
+    def encode(self, state: int) -> bytes:
+        return str(state).encode()
+
+    def decode(self, data: bytes, version: int) -> int:
+        assert version
+        return int(data)
