@@ -24,6 +24,7 @@ from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from support.log_drafts import anywhere, said, to
+from support.paths import ROOT
 from support.postgres.server import Server, postgres_server
 
 A, B, C = (said(name) for name in "abc")
@@ -338,3 +339,13 @@ class _Counting:
     def decode(self, data: bytes, version: int) -> int:
         assert version
         return int(data)
+
+
+@pytest.mark.postgres
+def test_what_the_documentation_shows_can_be_done(postgres_url: str) -> None:
+    page = (ROOT / "docs/howto/postgresql.md").read_text(encoding="utf-8")
+    shown = "postgresql://app@db.internal/bots?schema=audit"
+    (block,) = (part.removeprefix("python\n") for part in page.split("```") if part.startswith("python\n"))
+    assert shown in block
+
+    exec(block.replace(shown, postgres_url), {})  # noqa: S102 - the page's own code is what is tested
