@@ -56,6 +56,11 @@ PLANTS = [
         "projections/intersession_projections/columns.py",
         "import eventsourcing.sqlite",
     ),
+    (
+        "Only the room of PostgreSQL",
+        "events/intersession_events/stores/opened.py",
+        "import psycopg",
+    ),
     ("Only the command line prints", "actors/intersession_actors/channels/channels.py", "import rich"),
 ]
 
