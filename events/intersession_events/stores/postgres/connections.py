@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import psycopg
 from eventsourcing.postgres import ConnectionPool, PostgresDatastore, PostgresFactory
@@ -42,7 +42,8 @@ class PgCursor:
         """Make a cursor for a writer of an epoch, checked as the transaction begins; None checks nothing."""
         self._cursor = connection.cursor(row_factory=tuple_row, binary=True)
         self._epoch = epoch
-        self._put_off: tuple[sql.Composed, Sequence[Any]] | None = None  # what `append_events` takes
+        # The call, and the arrays that it takes:
+        self._put_off: tuple[sql.Composed, Sequence[Any]] | None = None
         self._begun = False
         self.in_doubt = False
         """Whether it was to be made durable, and nobody said that it is."""
@@ -52,14 +53,12 @@ class PgCursor:
     def execute(self, statement: str, parameters: Sequence[SqlValue | list[str]] = (), /) -> Self:
         """Run a portable statement."""
         self.begin()
-        return self._execute(
-            cast("Any", translated(statement)), parameters
-        )  # psycopg takes only literal texts
+        return self._execute(translated(statement), parameters)
 
     def executemany(self, statement: str, parameters: Sequence[Sequence[SqlValue]], /) -> Self:
         """Run a portable statement with each of many parameters."""
         self.begin()
-        self._cursor.executemany(cast("Any", translated(statement)), parameters)  # as above
+        self._cursor.executemany(translated(statement), parameters)
         return self
 
     def fetchone(self) -> TupleRow | None:
@@ -234,7 +233,7 @@ def _query(connection: Connection[DictRow]) -> Callable[[str, Sequence[SqlValue]
     cursor = connection.cursor(row_factory=tuple_row, binary=True)
 
     def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        cursor.execute(cast("Any", translated(statement)), parameters)  # psycopg takes only literal texts
+        cursor.execute(translated(statement), parameters)
         return cursor.fetchall()
 
     return query

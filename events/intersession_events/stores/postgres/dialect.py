@@ -27,9 +27,9 @@ FUNCTIONS: Final = (
 
 
 @lru_cache(maxsize=1024)
-def translated(statement: str) -> str:
-    """Return a portable statement as psycopg takes it."""
-    return _PART.sub(_part, statement)
+def translated(statement: str) -> bytes:
+    """Return a portable statement as psycopg takes it: as bytes, since it wants only literal texts."""
+    return _PART.sub(_part, statement).encode()
 
 
 def _part(found: re.Match[str]) -> str:

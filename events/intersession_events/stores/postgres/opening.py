@@ -141,7 +141,7 @@ def _looked_at(connection: Connection[Any], address: Address) -> Identity | None
 
     def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         cursor = connection.cursor(binary=True)
-        return cursor.execute(translated(statement).encode(), parameters).fetchall()
+        return cursor.execute(translated(statement), parameters).fetchall()
 
     ours, others = query(
         "SELECT to_regclass('log_identity') IS NOT NULL, "
