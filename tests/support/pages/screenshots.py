@@ -57,16 +57,21 @@ def taken() -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        played(store=Path(folder) / "demo.db") as (system, gateway),
+        played(store=Path(folder) / "demo.db") as (_, gateway),
         chromium() as browser,
         gateway.http() as client,
     ):
         run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
         edit = {"kind": "reply", "value": "Only up to 2.8 tonnes this week: the deck is being mended."}
         asked = {"run": run, "at": f"{run}@turn:2", "edits": [edit], "agents": {"*": "recorded"}}
-        fork = system.gateway.perform("forks.make", {**asked, "onDivergence": "live"})["fork"]
+        made = client.post(
+            "/debug/api/do",
+            json={"method": "forks.make", "params": {**asked, "onDivergence": "live"}},
+            timeout=60,
+        )
+        fork = made.json()["result"]["fork"]
         note = {"run": run, "at": f"{run}@turn:4", "text": "It never tells Ada. Why?"}
-        system.gateway.perform("notes.pin", note)
+        client.post("/debug/api/do", json={"method": "notes.pin", "params": note})
         page = browser.new_context(reduced_motion="reduce", timezone_id="UTC").new_page()
         page.goto(f"{gateway.address}/debug/")
         page.get_by_label("Token").fill(TOKEN)

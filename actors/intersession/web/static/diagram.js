@@ -75,7 +75,7 @@ export const Diagram = view(({ place, hidden, timed }, self) => {
   }
   const start = place.rows.find(row => row?.time)?.time ?? 0;
   const said = place.said.value, words = said && said.place.position === position ? said.place.text : `after #${position}`;
-  const next = said && said.place.position === position ? said.next : null;
+  const next = said && said.place.position === position ? said.next : null, then = next && !narrow ? cut(`next: ${next.text}`, width * .3) : '';
   const draw = { place, lanes, xs, wide, narrow, gutter, position, hidden, start };
   const yOf = at => { let low = 0, high = kinds.length; while (low < high) { const mid = (low + high) >> 1, row = nextTimed(place.rows, mid); if (row === null || row.position > at) high = mid; else low = mid + 1; } return tops[low] + (low > hereRow + 1 ? BAND : 0); };
   const bars = run.steps <= 5000 ? kept(self, 'bars', [run, loaded], () => working(place.steps, lanes)).map(([lane, from, to]) => [lane, yOf(from) - 26, to === Infinity ? tall - 24 : yOf(to) + 26, from > position]).filter(([, a, b]) => b > top - 400 && a < top + height + 400) : [];
@@ -90,8 +90,8 @@ export const Diagram = view(({ place, hidden, timed }, self) => {
       ${bars.map(([lane, a, b, later]) => html`<rect class=${`work-bar ${hueOf(lanes[lane].kind, lanes[lane].id)} ${later ? 'future' : ''}`} x=${xs[lane] - 4} y=${a} width="8" height=${Math.max(8, b - a)} rx="2"/>`)}
       ${shown.filter(([number]) => !isFolded(number)).map(([number, row]) => html`<${Row} key=${number} row=${row} y=${tops[number] + (number > hereRow ? BAND : 0)} tall=${tops[number + 1] - tops[number]} future=${number > hereRow} isHere=${number === hereRow} count=${countOf(kinds, number, isFolded)} draw=${draw} before=${place.rows[number - 1]}/>`)}
       ${marks.map((mark, number) => { const beside = marks.slice(0, number).filter(one => Math.abs(one.y - mark.y) < 4).length, x = wide - 20 - (narrow ? beside * 20 : 0), y = mark.y + (narrow ? 0 : beside * 16); return html`<g class="mark" onClick=${() => place.toPosition(mark.at)}>${mark.smell ? html`<g class="tri" transform=${`translate(${x} ${y - 6})`}><path d="M6 1 11.5 11H.5Z"/><path class="bang" d="M6 4.6v3M6 9.3v.1"/></g>` : html`<path class="slip" d=${`M${x} ${y - 6}h12v8l-4 4h-8Z`}/>`}${narrow || mark.smell ? null : html`<text class="meta" x=${x - 6} y=${y + 4} text-anchor="end">${mark.note.by}: ${cut(mark.note.text, 200)}</text>`}<title>${mark.smell ? mark.smell.text : `${mark.note.by}: ${mark.note.text}`}</title></g>`; })}
-      <g><rect class="placebg" x=${gutter ? gutter - 8 : 0} y=${bandY} width=${wide} height=${BAND - 6}/><rect class="placeband" x=${gutter ? gutter - 8 : 0} y=${bandY + BAND - 8} width=${wide} height="2"/><text class="placetx" x=${gutter || 8} y=${bandY + 17}>${cut(`You are ${words}`, Math.min(width - gutter - 16, narrow || !next ? wide : width * .55), WIDE)}</text>
-      ${next && !narrow ? html`<text class="placetx r" x=${width - 16} y=${bandY + 17}>${cut(`next: ${next.text}`, width * .3)}</text>` : null}</g></svg></div></div>`;
+      <g><rect class="placebg" x=${gutter ? gutter - 8 : 0} y=${bandY} width=${wide} height=${BAND - 6}/><rect class="placeband" x=${gutter ? gutter - 8 : 0} y=${bandY + BAND - 8} width=${wide} height="2"/><text class="placetx" x=${gutter || 8} y=${bandY + 17}>${cut(`You are ${words}`, width - gutter - 16 - (then ? then.length * LETTER + 24 : 0), WIDE)}</text>
+      ${then ? html`<text class="placetx r" x=${width - 16} y=${bandY + 17}>${then}</text>` : null}</g></svg></div></div>`;
 });
 
 const nextTimed = (rows, number) => { for (let next = number; next < rows.length; next++) if (rows[next]?.position) return rows[next]; return null; };
