@@ -13,7 +13,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from intersession import SessionSystem
-from intersession_actors.simulation import SimulatedClock, SimulatedRuntime, Stuck
+from intersession_actors.simulation import SimulatedRuntime, Stuck
+from intersession_actors.simulation.greenlets import SimulatedClock
 from intersession_events.crash_points import arm
 from intersession_events.errors import BackupFailed, StoreUnavailable
 from intersession_events.log import Recorded

@@ -6,16 +6,9 @@ from typing import Any, NamedTuple
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.agents import Recording
-from intersession_actors.forking import (
-    AgentSpecs,
-    Carried,
-    MadeFork,
-    Stopping,
-    Wanted,
-    agent_ids,
-    carry_on,
-    make_fork,
-)
+from intersession_actors.forking import Carried, MadeFork, Stopping, Wanted, carry_on, make_fork
+from intersession_actors.forking.agents import AgentSpecs
+from intersession_actors.forking.outcomes import agent_ids
 from intersession_events import ids
 from intersession_events.facts import ForkEdit, Usage
 from intersession_events.machine import machine_entropy, random_id

@@ -16,9 +16,9 @@ from intersession_events.log import (
     OnOutcome,
     Recorded,
     SetAside,
-    States,
     StreamAppend,
 )
+from intersession_events.log.states import States
 from intersession_events.stores.folding import PlainSql
 
 T = TypeVar("T")

@@ -18,7 +18,8 @@ from intersession_events.facts import (
     RunStarted,
     SessionOpened,
 )
-from intersession_projections.run_outcomes import KeyUse, Runs
+from intersession_projections.run_outcomes import Runs
+from intersession_projections.run_outcomes.runs import KeyUse
 from support.run_context import context_of
 from support.running import (
     QUIET,

@@ -1,9 +1,9 @@
 """The web debugger: its questions over HTTP, its pages, and a server of its own for a log that is only read. Needs the extra `web`."""
 
-from intersession.web.access import ACCESS, Access, Question
+from intersession.web.access import ACCESS, Question
 from intersession.web.alone import Alone, Deed, told_live
 from intersession.web.answers import HANDLERS, Application, declared, failed, told
-from intersession.web.cookies import COOKIE, HEADER, cookie_in, cookie_of
+from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
@@ -12,13 +12,11 @@ from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_beh
 __all__ = [
     "ACCESS",
     "API",
-    "COOKIE",
     "EVENT_STREAM",
     "HANDLERS",
     "HEADER",
     "LOGIN",
     "LOGOUT",
-    "Access",
     "After",
     "Alone",
     "Application",

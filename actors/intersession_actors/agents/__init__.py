@@ -1,14 +1,14 @@
 """Agents: what a host registers, the turn it is called with, and who calls it."""
 
 from intersession_actors.agents.agents import Agent, as_function, echo, openai_agent, scripted
-from intersession_actors.agents.configured import ConfiguredAgent, ConfiguredAgents, configured_agents
+from intersession_actors.agents.configured import ConfiguredAgent, configured_agents
 from intersession_actors.agents.executor import AgentExecutor
-from intersession_actors.agents.recorded import Diverged, Divergence, OnDivergence, RecordedAgent, raising
-from intersession_actors.agents.recording import RecordedAttempt, Recording
+from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedAgent
+from intersession_actors.agents.recording import Recording
 from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
-from intersession_actors.agents.script import ScriptLine, read_script, script_agent, script_file
+from intersession_actors.agents.script import ScriptLine, script_agent, script_file
 from intersession_actors.agents.turn import AgentFunction, Given, Recorder, Reply, ToolBox, Turn
 
 __all__ = [
@@ -20,13 +20,10 @@ __all__ = [
     "Answered",
     "Broke",
     "ConfiguredAgent",
-    "ConfiguredAgents",
-    "Diverged",
     "Divergence",
     "Given",
     "OnDivergence",
     "RecordedAgent",
-    "RecordedAttempt",
     "Recorder",
     "Recording",
     "Reply",
@@ -39,8 +36,6 @@ __all__ = [
     "echo",
     "is_agent",
     "openai_agent",
-    "raising",
-    "read_script",
     "runner_of",
     "runner_of_turn",
     "script_agent",

@@ -2,8 +2,7 @@
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.diff import ComparedAnswer, DiffAnswer, DivergenceAnswer, TurnAnswer
-from intersession_actors.debugger.forks import ForkViews, naming_forks
+from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.named import (
     as_key,
@@ -15,53 +14,44 @@ from intersession_actors.debugger.named import (
 )
 from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
-from intersession_actors.debugger.search import HitAnswer, InSpan, SearchAnswer, check_kinds, span_of
+from intersession_actors.debugger.search import InSpan, SearchAnswer, check_kinds, span_of
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of
-from intersession_actors.debugger.standing import OpenAnswer, StateAnswer
-from intersession_actors.debugger.state import Change, ChangesAnswer, StatusAnswer, status_at
-from intersession_actors.debugger.verbs import VERBS, Verb
+from intersession_actors.debugger.standing import StateAnswer
+from intersession_actors.debugger.state import Change, ChangesAnswer, status_at
+from intersession_actors.debugger.verbs import VERBS
 from intersession_actors.debugger.view import At, View
-from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
+from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
 
 __all__ = [
     "VERBS",
     "At",
     "Change",
     "ChangesAnswer",
-    "ComparedAnswer",
     "Debugger",
     "DiffAnswer",
-    "DivergenceAnswer",
     "EffectAnswer",
     "EffectsAnswer",
-    "ForkViews",
-    "HitAnswer",
     "HopAnswer",
     "InSpan",
     "LensAnswer",
     "LensDialect",
-    "OpenAnswer",
     "OpenLog",
     "OriginAnswer",
     "PlaceAnswer",
-    "RootAnswer",
     "SearchAnswer",
     "ShowAnswer",
     "SmellAnswer",
     "SmellingAnswer",
     "SmellsAnswer",
     "StateAnswer",
-    "StatusAnswer",
     "ToldAnswer",
     "TurnAnswer",
-    "Verb",
     "View",
     "WhyAnswer",
     "as_key",
     "check_kinds",
     "delivery_named",
-    "naming_forks",
     "near_sessions",
     "open_log",
     "run_meant",

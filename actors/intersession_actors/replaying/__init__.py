@@ -1,12 +1,11 @@
 """Sealed replay: what was recorded, executed again by today's rules and actors with nothing but the recorded inputs (SEAL)."""
 
 from intersession_actors.replaying.as_test import name_of_test, text_of_test
-from intersession_actors.replaying.difference import Difference, Field
+from intersession_actors.replaying.difference import Difference
 from intersession_actors.replaying.replayed import Recordings, Replayed, replay_all, replay_file, replay_run
 
 __all__ = [
     "Difference",
-    "Field",
     "Recordings",
     "Replayed",
     "name_of_test",

@@ -7,11 +7,10 @@ from intersession_actors.runtime.pool import PooledRuntime
 from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler, handled_here
 from intersession_actors.runtime.runtime import Runtime, RuntimeStopped, ThreadingRuntime
 from intersession_actors.runtime.stopwatch import Stopwatch
-from intersession_actors.runtime.threads import Changed, MachineThreads, Thread, Threads
+from intersession_actors.runtime.threads import MachineThreads, Thread, Threads
 from intersession_actors.runtime.timers import Fire, Key, Timers, TimerWheel
 
 __all__ = [
-    "Changed",
     "Clock",
     "Failure",
     "Fire",

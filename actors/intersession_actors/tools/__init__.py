@@ -7,7 +7,7 @@ from intersession_actors.tools.registry import TOOLS, described, schema_of, sche
 from intersession_actors.tools.searching import Hit, before_of, page_of, words_asked
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, SessionsList, list_sessions
-from intersession_actors.tools.sessions_search import SessionsSearch, search_sessions
+from intersession_actors.tools.sessions_search import SessionsSearch
 from intersession_actors.tools.sessions_send import SessionsSend
 from intersession_actors.tools.sessions_spawn import SessionsSpawn
 from intersession_actors.tools.toolbox import Tools
@@ -32,7 +32,6 @@ __all__ = [
     "read_history",
     "schema_of",
     "schemas",
-    "search_sessions",
     "tools_offered",
     "words_asked",
 ]

@@ -1,12 +1,11 @@
 """Forks: a part of a log, as it stood at a place, copied into a file that is a log of its own and can be proven."""
 
 from intersession_events.forks.files import directory_of, forks_beside, forks_called
-from intersession_events.forks.forking import Fork, ForkableLog, ForkWanted, fork_log
+from intersession_events.forks.forking import Fork, ForkWanted, fork_log
 
 __all__ = [
     "Fork",
     "ForkWanted",
-    "ForkableLog",
     "directory_of",
     "fork_log",
     "forks_beside",

@@ -32,7 +32,6 @@ from intersession_events.log.recorded import (
 )
 from intersession_events.log.report import Finding, LogHead, VerifyReport
 from intersession_events.log.row_state import (
-    Named,
     hash_in,
     name_of,
     named_in,
@@ -47,7 +46,6 @@ from intersession_events.log.states import (
     Folded,
     Folding,
     Snapshot,
-    States,
     read_snapshot,
     stored_snapshot,
 )
@@ -91,7 +89,6 @@ __all__ = [
     "Log",
     "LogHead",
     "Moment",
-    "Named",
     "OnCommitted",
     "OnLoaded",
     "OnOutcome",
@@ -103,7 +100,6 @@ __all__ = [
     "Snapshot",
     "Sql",
     "SqlValue",
-    "States",
     "StreamAppend",
     "Unavailable",
     "VerifyReport",

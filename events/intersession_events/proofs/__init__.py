@@ -2,7 +2,6 @@
 
 from intersession_events.proofs.hashed import Hashed
 from intersession_events.proofs.merkle import (
-    EMPTY,
     GrowingTree,
     RangeRoots,
     consistency_ranges,
@@ -10,7 +9,6 @@ from intersession_events.proofs.merkle import (
     leaf_hash,
     node_hash,
     root_by_path,
-    root_of,
 )
 from intersession_events.proofs.proof import (
     GrowthProof,
@@ -35,7 +33,6 @@ from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
 from intersession_events.proofs.walk import CheckpointsSeen, CheckpointWalk, Taken
 
 __all__ = [
-    "EMPTY",
     "PUBLISHED",
     "STREAM",
     "TAKEN",
@@ -68,6 +65,5 @@ __all__ = [
     "read_private",
     "read_proof",
     "root_by_path",
-    "root_of",
     "write_private",
 ]

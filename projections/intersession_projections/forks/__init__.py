@@ -1,7 +1,6 @@
 """Forks: which streams have to go along, and what there is to be said of those that were made."""
 
 from intersession_projections.forks.closure import closed_streams, roots_of
-from intersession_projections.forks.forking import Forkable, fork_flow
-from intersession_projections.forks.told import ForkOutcome, ForkTold, fork_told
+from intersession_projections.forks.told import ForkTold, fork_told
 
-__all__ = ["ForkOutcome", "ForkTold", "Forkable", "closed_streams", "fork_flow", "fork_told", "roots_of"]
+__all__ = ["ForkTold", "closed_streams", "fork_told", "roots_of"]

@@ -1,19 +1,7 @@
 """Places in a log: how they are typed, which position each one means, and what it is in words (PLACE)."""
 
 from intersession_projections.places.described import Described, PlaceWords
-from intersession_projections.places.grammar import (
-    FORMS,
-    AtEvent,
-    AtHead,
-    AtPosition,
-    AtTime,
-    InRun,
-    Mark,
-    Place,
-    UnknownPlace,
-    parse_place,
-    parse_time,
-)
+from intersession_projections.places.grammar import InRun, UnknownPlace, parse_place, parse_time
 from intersession_projections.places.located import Located, Places, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import (
     FEWEST,
@@ -30,17 +18,10 @@ from intersession_projections.places.then import Then
 
 __all__ = [
     "FEWEST",
-    "FORMS",
-    "AtEvent",
-    "AtHead",
-    "AtPosition",
-    "AtTime",
     "Described",
     "Flow",
     "InRun",
     "Located",
-    "Mark",
-    "Place",
     "PlaceWords",
     "Places",
     "RunNames",

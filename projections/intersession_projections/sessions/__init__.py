@@ -2,7 +2,7 @@
 
 from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
 from intersession_projections.sessions.list import Sessions
-from intersession_projections.sessions.order import Place, Seen, Wanted
+from intersession_projections.sessions.order import Seen, Wanted
 from intersession_projections.sessions.row import SessionRow, evolve_row
 from intersession_projections.sessions.taken_order import Taken, taken_backwards, taken_forwards, with_run
 from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
@@ -11,7 +11,6 @@ from intersession_projections.sessions.view import SessionListView
 __all__ = [
     "History",
     "HistoryPage",
-    "Place",
     "Seen",
     "SessionListView",
     "SessionRow",

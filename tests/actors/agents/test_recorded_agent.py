@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from intersession import Reply, SessionSystem, Turn, echo
-from intersession_actors.agents import Divergence, RecordedAgent, RecordedAttempt, Recording
+from intersession_actors.agents import Divergence, RecordedAgent, Recording
+from intersession_actors.agents.recording import RecordedAttempt
 from intersession_events import facts
 from intersession_events.log import Log
 from support.running import SEES_ALL, closed_exchange, merged

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools import search_sessions
-from intersession_actors.tools.sessions_search import groups_of
+from intersession_actors.tools.sessions_search import groups_of, search_sessions
 from intersession_events.facts import TextBlock, ToolCallBlock
 from intersession_projections.full_text import Wanted, terms_asked
 from support.story import MAIN, Story

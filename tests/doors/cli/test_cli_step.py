@@ -10,9 +10,9 @@ import pytest
 from textual.widgets import Input, Static
 
 from intersession import SessionSystem, Turn, echo, open_log
-from intersession.cli.stepping import Stepper
 from intersession.cli.stepping.drawn import DrawnRun
 from intersession.cli.stepping.screen import StepScreen, TextScreen
+from intersession.cli.stepping.stepper import Stepper
 from intersession_actors.debugger import Debugger
 from intersession_actors.errors import ToolRefused
 from support.doors.command_line import DemoLog, ran

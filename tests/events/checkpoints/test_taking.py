@@ -15,7 +15,8 @@ from intersession_events.checkpoints.taking import _HEADS
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import CheckpointTaken
 from intersession_events.log import Recorded, verify_log
-from intersession_events.proofs import GrowingTree, checkpoint_of, leaf_hash, root_of
+from intersession_events.proofs import GrowingTree, checkpoint_of, leaf_hash
+from intersession_events.proofs.merkle import root_of
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint, key_of, taken_by
 from support.log_drafts import anywhere, said

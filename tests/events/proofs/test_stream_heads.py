@@ -5,7 +5,8 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.proofs import EMPTY, HeadPath, StreamHeads, leaf_hash, root_of
+from intersession_events.proofs import HeadPath, StreamHeads, leaf_hash
+from intersession_events.proofs.merkle import EMPTY, root_of
 from intersession_events.proofs.stream_heads import root_over_heads
 
 heads = st.dictionaries(

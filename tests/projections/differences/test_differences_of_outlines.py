@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intersession_projections.differences import Marked, Outline, Part, Totals, compare, marked
+from intersession_projections.differences import Outline, Part, compare
+from intersession_projections.differences.parts import Totals
+from intersession_projections.differences.wording import Marked, marked
 
 WORDS = st.text(st.sampled_from("ab .\n"), max_size=12)
 IDS = st.sampled_from([f"{number:08}-0000-4000-8000-000000000000" for number in range(4)])

@@ -10,7 +10,8 @@ from intersession import Reply, SessionSystem, Turn
 from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog, open_log
 from intersession_projections.flows import Flows, Position
-from intersession_projections.forks import closed_streams, fork_flow, fork_told, roots_of
+from intersession_projections.forks import closed_streams, fork_told, roots_of
+from intersession_projections.forks.forking import fork_flow
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Flow
 from intersession_projections.run_outcomes import Runs

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.facts import DeliveryDecided, Provenance, Route, ToolCallBlock
-from intersession_projections.origins import Origins, Phrase, longest_shared
+from intersession_projections.origins import Origins
+from intersession_projections.origins.matching import Phrase, longest_shared
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"

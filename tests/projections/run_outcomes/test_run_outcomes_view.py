@@ -15,7 +15,8 @@ from intersession_events.facts import (
     Usage,
 )
 from intersession_projections.flows import Flows
-from intersession_projections.run_outcomes import KeyUse, Runs
+from intersession_projections.run_outcomes import Runs
+from intersession_projections.run_outcomes.runs import KeyUse
 from support.story import MAIN, Story
 
 STREAM = f"session:{MAIN}"

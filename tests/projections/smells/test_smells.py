@@ -13,22 +13,16 @@ from intersession_events.stores import open_log
 from intersession_projections.flows import ExchangeSummary
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import steps_of_flow
-from intersession_projections.smells import (
-    SMELLS,
-    Seen,
-    Smell,
-    Smells,
+from intersession_projections.smells import Seen, Smell, Smells, likeness
+from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
+from intersession_projections.smells.endings import (
     announce_unheard,
-    duplicate_message,
     guard_refused,
     late_reply,
-    likeness,
     loop_cut,
-    polite_loop,
     retry_changed,
-    smells_in,
-    tokens_growing,
 )
+from intersession_projections.smells.smells import SMELLS, smells_in
 from intersession_projections.timeline import recorded_at
 from intersession_projections.work import WorkFound, WorkWanted
 from support.golden_logs import GoldenLog

@@ -1,5 +1,3 @@
 """Stepping through a run in the terminal: forwards and back, with what everybody saw (extra `tui`)."""
 
-from intersession.cli.stepping.stepper import Stepper
-
-__all__ = ["Stepper"]
+__all__ = []
