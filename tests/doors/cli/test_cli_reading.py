@@ -9,6 +9,9 @@ import pytest
 
 from intersession_events.facts import Provenance, SessionArchived, SessionReset, TextBlock
 from intersession_events.stores import SqliteLog
+from intersession_events.stores.folding import Fold
+from intersession_events.stores.sqlite.inline_views import InlineViews
+from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, words
 from support.log_drafts import anywhere, said
 from support.story import MAIN, PERSON, Story
@@ -287,20 +290,32 @@ def test_messages_without_provenance_and_from_other_sessions_say_who_they_are_fr
     ]
 
 
-def test_a_command_that_had_to_fold_the_log_says_how_to_have_its_views_for_good(tmp_path: Path) -> None:
-    """Else the next one folds it again."""
-    path = tmp_path / "log.db"
+def test_a_command_that_had_to_fold_the_log_says_how_to_have_its_views_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next one folds it again. What is built since the log was opened is not built twice."""
+    path, built = tmp_path / "log.db", list[str]()
     with SqliteLog(path) as log:
         log.append_now(
             [anywhere("session:agent:main:main", *(said(f"m{number}") for number in range(2_000)))]
         )
+    fold = InlineViews.fold
+
+    def counted(views: InlineViews, name: str) -> Fold:
+        built.append(name)
+        return fold(views, name)
+
+    monkeypatch.setattr(InlineViews, "fold", counted)
 
     first, events = ran("runs", "--store", path), ran("events", "--limit", 1, "--store", path)
     ran("rebuild", "--store", path)
-    again = ran("runs", "--store", path)
+    again, before = ran("runs", "--store", path), sorted(built)
+    ran("rebuild", "run_outcomes", "--store", path)
 
     assert first.exit_code == again.exit_code == 0
     assert "`intersession rebuild` makes them for good" in first.err
     assert "rebuild" not in events.err
     assert "rebuild" not in again.err
     assert first.out == again.out
+    assert before == sorted(view.name for view in inline_views())
+    assert built[len(before) :] == ["run_outcomes"]

@@ -47,9 +47,9 @@ def rebuild(
     with folding() as on_folding:
         log = open_log(url, inline=views, on_folding=on_folding)
     with log:
-        if built:
-            with Screen().progress(f"Building {', '.join(built)}") as progress:
-                log.rebuild(*built, progress=progress)
+        if left := [name for name in built if name not in log.built]:
+            with Screen().progress(f"Building {', '.join(left)}") as progress:
+                log.rebuild(*left, progress=progress)
         dropped = taken = 0
         if view in {None, SNAPSHOTS}:
             dropped = log.states.drop()

@@ -22,6 +22,8 @@ class Keeping:
         self._views = views
         self._events = events
         self._frontier = frontier
+        self.built: Sequence[str] = ()
+        """Which views were built anew when the log was opened."""
 
     def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
         """Build views anew from the log, beside the old ones and while the log goes on, and swap them.
@@ -74,6 +76,7 @@ class Keeping:
                 self._catch_up(name)
         if outdated := [name for name, is_behind in behind.items() if is_behind is None]:
             self.rebuild(outdated, on_folding)
+            self.built = outdated
 
     def _is_behind(self, cursor: Cursor, name: str, last: int, made: Sequence[Made]) -> bool | None:
         """Return whether a view lacks events; None if it can't go on. In an empty log it begins."""

@@ -159,6 +159,11 @@ class SqliteLog(PortableLog):
         """Return the events that an inline view could not take in, and why, in log order."""
         return super().set_aside() if self._beside is None else self._beside.set_aside
 
+    @property
+    def built(self) -> Sequence[str]:
+        """The names of the inline views that were built anew when it was opened."""
+        return () if self._keeping is None else self._keeping.built
+
     def rebuild(self, *views: str, progress: Callable[[int, int], None] | None = None) -> None:
         """Build inline views anew from the log, beside the old ones; what was set aside for them is tried again.
 
