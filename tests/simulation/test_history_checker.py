@@ -17,6 +17,7 @@ from intersession_events.facts import (
     Event,
     ExchangeAccepted,
     ExchangeClosed,
+    ExchangeReleased,
     LoopEnded,
     MessageRecorded,
     RunAborted,
@@ -282,6 +283,12 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     ),
     "a turn with two replies": ("turns_once", lambda told: again(told, TurnReplied)),
     "more turns than the limit": ("turns_once", over_limit),
+    "a text that goes on and was never held": (
+        "holds_end_once",
+        lambda told: instead(
+            told, last(told, TurnReplied), ExchangeReleased(hold_id="x", action="go_on", by="operator")
+        ),
+    ),
     "a flow that is closed twice": ("flows_in_order", lambda told: again(told, ExchangeClosed)),
     "other words than the run's": (
         "words_are_theirs",

@@ -26,6 +26,7 @@ LAWS: Final[Mapping[str, Law]] = {
         of_events.messages_once,
         of_events.runs_end_once,
         of_events.flows_in_order,
+        of_events.holds_end_once,
         of_events.turns_once,
         of_events.words_are_theirs,
         of_events.silence_is_said,
