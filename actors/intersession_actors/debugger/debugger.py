@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 
-from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of
+from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of, replayed
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.origin import OriginAnswer
@@ -19,7 +19,7 @@ from intersession_actors.debugger.view import At, View
 from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import text_of
-from intersession_actors.replaying import Replayed, replay_all, replay_run
+from intersession_actors.replaying import Replayed
 from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
 from intersession_projections.diagram import Diagram
@@ -85,13 +85,7 @@ class Debugger:
             ToolRefused: there is no such run, or several are meant (`invalid_request`); who asks does not see everything (`forbidden`).
             CorruptEvent: a row of the log can't be read.
         """
-        if not self._view.is_operator:
-            raise ToolRefused("forbidden", "run: only the operator replays a log")
-        if run is None:
-            return replay_all(self._view.log, progress)
-        with ForkViews(self._view) as forks:
-            view, name = forks.meant(run, field="run")
-            return replay_run(view.log, view.flow(name), progress)
+        return replayed(self._view, run, progress)
 
     areplay = _awaitable(replay)
 

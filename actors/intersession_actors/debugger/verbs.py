@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.debugger.diff import Diff, diff
+from intersession_actors.debugger.diff import Diff, Replay, diff, replay
 from intersession_actors.debugger.forks import naming_forks
 from intersession_actors.debugger.lens import Lens, lens
 from intersession_actors.debugger.origin import Origin, origin
@@ -120,6 +120,17 @@ VERBS: Final[Mapping[str, Verb]] = {
             ),
             arguments=Diff,
             call=diff,
+        ),
+        Verb(
+            name="replay",
+            title="Decide a run again",
+            description=(
+                "Sealed replay: today's rules and actors decide a run again, with what was recorded of people, agents, channels "
+                "and times, and nothing else. `same`, or `firstDifference`: the first event that comes out otherwise, field by "
+                "field, and the command that led to it. For the operator alone."
+            ),
+            arguments=Replay,
+            call=replay,
         ),
     )
 }

@@ -4,7 +4,14 @@ from typing import NamedTuple
 
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.channels import Delivered, NotDelivered
-from intersession_actors.delivery import DeliveryReturned, GiveUpDelivery, RetryDelivery, RetryDue, TooOld
+from intersession_actors.delivery import (
+    DeliveryReturned,
+    GiveUpDelivery,
+    RetryDelivery,
+    RetryDue,
+    TooOld,
+    ended_in,
+)
 from intersession_actors.exchange import HoldExchange, OpenExchange, ReleaseExchange
 from intersession_actors.policy import budget_of
 from intersession_actors.replaying.recording import Recording
@@ -19,12 +26,14 @@ from intersession_actors.session import (
     Reset,
     RunReturned,
     Unbind,
+    Wake,
+    ended_again,
 )
 from intersession_actors.spawn import ArchiveDue, FilesRemoved, OpenSpawn, Prepared
-from intersession_actors.streams import Command, Refused, Resume
+from intersession_actors.streams import Command, Refused, Resume, RunEnded
 from intersession_events import facts
 from intersession_events.facts import Budget, text_of
-from intersession_events.ids import derive, session_stream
+from intersession_events.ids import delivery_stream, derive, session_stream
 from intersession_events.log import Recorded
 
 TOO_OLD = "(deliveries.maxAgeSeconds)"
@@ -60,6 +69,44 @@ def command_for(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
             return _to_delivery(recorded)
         case _:
             return None
+
+
+def goes_on(recorded: Recorded, recording: Recording) -> ToSession | ToFlow | None:
+    """Return what a start tells whoever leads a stream that was open when the log was forked; None from its next event on."""
+    stream, past = recorded.stream, recording.past(recorded.stream)
+    if not past or past[-1].position > recording.begins:
+        return None
+    if stream.startswith("session:"):
+        return ToSession(stream.partition(":")[2], Wake())
+    runs = (getattr(item.event, "run_id", None) for item in reversed(past))
+    run_id = next((run_id for run_id in runs if run_id is not None), None)
+    deliveries = (getattr(item.event, "delivery_id", None) for item in past)
+    ended = [
+        _run_ended(stream, run_id, recording),
+        *(
+            ended_in(recording.past(delivery_stream(delivery_id)))
+            for delivery_id in deliveries
+            if delivery_id is not None
+        ),
+    ]
+    return ToFlow(stream, Resume(stream=stream, ended=tuple(one for one in ended if one is not None)))
+
+
+def _run_ended(stream: str, run_id: str | None, recording: Recording) -> RunEnded | None:
+    """Return how the run that a flow waits for had ended, if it had."""
+    so_far = recording.order_so_far()
+    of_run = [
+        item
+        for item in so_far
+        if item.stream.startswith("session:") and getattr(item.event, "run_id", None) == run_id
+    ]
+    end = next((item for item in of_run if isinstance(item.event, facts.RunEnd)), None)
+    if end is None:
+        return None
+    session = [
+        item for item in recording.past(end.stream) if of_run[0].version <= item.version <= end.version
+    ]
+    return ended_again(stream, session)
 
 
 # --- sessions
@@ -341,7 +388,7 @@ def _to_delivery(recorded: Recorded) -> ToFlow | None:
                 error=event.error, retry=event.retry_at_ms is not None, traceback=event.traceback
             )
             return ToFlow(stream, DeliveryReturned(stream=stream, attempt=event.attempt, result=failed))
-        case facts.DeliveryUnknown(error=None):
+        case facts.DeliveryUnknown(error=None) | facts.DeliveryWithheld():
             return ToFlow(stream, Resume(stream=stream), cut_off=True)
         case facts.DeliveryUnknown(error=str(error)) as event:
             doubt = NotDelivered(error=error, retry=False, in_doubt=True)

@@ -21,6 +21,7 @@ class Recording:
 
     def __init__(self, log_id: str, events: Iterable[Recorded], *, begins: int = 0) -> None:
         self.log_id = log_id
+        self.begins = begins
         self.order: list[Recorded] = sorted(events, key=lambda recorded: recorded.position)
         self._streams: dict[str, list[Recorded]] = {}
         self._messages: dict[str, dict[str, int]] = {}

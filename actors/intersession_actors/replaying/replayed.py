@@ -10,7 +10,15 @@ from intersession_actors.replaying.difference import Difference
 from intersession_actors.replaying.recording import MANAGED, Recording
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.errors import CorruptEvent
-from intersession_events.facts import ConfigLoaded, DeliveryDecided, decode, encode, ready
+from intersession_events.facts import (
+    ConfigLoaded,
+    DeliveryDecided,
+    ForkedFrom,
+    ForkEdited,
+    decode,
+    encode,
+    ready,
+)
 from intersession_events.ids import delivery_stream, session_stream
 from intersession_events.log import Log, Recorded
 from intersession_events.machine import sealed
@@ -96,9 +104,17 @@ class Recordings:
 
     @property
     def _forked_at(self) -> int:
-        """How far a fork is a copy: that was decided in the log that it was made of."""
+        """How far a fork was made: that was decided in the log that it is of, or by who wanted something otherwise."""
         forked = self._log.forked
-        return 0 if forked is None else forked.position
+        if forked is None:
+            return 0
+        made, edits = forked.position, set[str]()
+        for recorded in self._log.all(after=forked.position):
+            if not isinstance(recorded.event, ForkedFrom | ForkEdited) and recorded.causation not in edits:
+                break
+            made = recorded.position
+            edits.add(recorded.id)
+        return made
 
     def _touched(self, flow: Flow) -> tuple[int, list[Recorded]]:
         steps = steps_of_flow(self._log, flow)

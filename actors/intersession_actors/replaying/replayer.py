@@ -14,7 +14,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator, OpenExchange
 from intersession_actors.holding import HeldSessions, Holds, RuleCaller
 from intersession_actors.replaying.difference import Difference, failed, missing
-from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for
+from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for, goes_on
 from intersession_actors.replaying.outside import (
     NoReports,
     NoTimers,
@@ -161,8 +161,14 @@ class Replayer:
             case None if isinstance(recorded.event, facts.DeliveryDecided):
                 self._give(recorded)  # somebody at a door said it
                 self._tell_flow(recorded.stream, StepTaken(stream=recorded.stream, recorded=(recorded,)))
-            case None:
-                pass  # an actor decides it by itself
+            case None:  # an actor decides it by itself, once it has been told to go on
+                match goes_on(recorded, self._recording):
+                    case ToSession(key, command):
+                        self._to_session(key, command)
+                    case ToFlow(stream, command):
+                        self._tell_flow(stream, command)
+                    case None:
+                        pass
 
     def _with_todays_settings(self, command: Command) -> Command:
         """Have an exchange begin with the settings that today's code reads out of the configuration in force then."""

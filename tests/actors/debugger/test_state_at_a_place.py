@@ -192,7 +192,7 @@ async def test_each_method_has_a_typed_twin_to_be_awaited(told: tuple[SessionSys
 
 
 def test_each_verb_has_its_method_its_twin_and_its_command() -> None:
-    methods = {*VERBS, "replay", "diagram"}
+    methods = {*VERBS, "diagram"}
     assert [name for name in methods if not hasattr(Debugger, name)] == []
     assert [name for name in methods if not inspect.iscoroutinefunction(getattr(Debugger, f"a{name}"))] == []
     assert [name for name in VERBS if name not in COMMANDS] == []
