@@ -158,13 +158,14 @@ def test_where_no_connection_comes_free_the_store_is_busy(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "READERS", 1)
-    monkeypatch.setattr(connections, "PATIENCE_S", 0.05)
     with PostgresLog(postgres_url) as log:
         log.append_now([to("s", 0, A)])
         with log.moment() as moment:
             assert moment.head == 1
+            log.application.datastore.readers.timeout = 0.05
             with pytest.raises(StoreBusy, match="came free"):
                 log.stream("s")
+            log.application.datastore.readers.timeout = connections.PATIENCE_S
         assert len(log.stream("s")) == 1
 
 

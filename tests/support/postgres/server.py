@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -115,7 +115,7 @@ class Server:
 
 
 @contextmanager
-def postgres_server() -> Iterator[Server]:
+def postgres_server() -> Generator[Server]:
     # Not in pytest's own folder: nobody but its owner may go into that.
     directory = Path(tempfile.mkdtemp(prefix="intersession-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     try:
