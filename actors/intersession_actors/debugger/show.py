@@ -6,6 +6,7 @@ from typing import Annotated, TypedDict
 import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.smells import SmellAnswer, smells_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, PlaceText
 from intersession_events.facts import ready
@@ -33,7 +34,8 @@ class ShowAnswer(TypedDict):
     """A sequence diagram. `lanes` are `{id, name, kind}` in order of appearance, `rows` come in log order.
 
     A row is an `arrow` (`source`, `target`, `text`, `how`), a `mark` (`lane`, `text`, `kind`) or a `gap` (`ms`); lanes are
-    meant by number. What stands behind the place is there too: a row's `position` tells.
+    meant by number. What stands behind the place is there too: a row's `position` tells. `smells` is what is seldom meant in
+    it, up to the place.
     """
 
     run: str
@@ -41,6 +43,7 @@ class ShowAnswer(TypedDict):
     next: PlaceAnswer | None
     lanes: list[JsonObject]
     rows: list[JsonObject]
+    smells: list[SmellAnswer]
 
 
 def show(view: View, given: Show) -> ShowAnswer:
@@ -58,6 +61,7 @@ def show(view: View, given: Show) -> ShowAnswer:
         "next": view.say_next(place),
         "lanes": msgspec.to_builtins(drawn.lanes),
         "rows": msgspec.to_builtins(drawn.rows),
+        "smells": smells_of(view, flow, place.position),
     }
 
 

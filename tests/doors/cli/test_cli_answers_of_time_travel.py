@@ -91,7 +91,7 @@ ANSWERS: list[tuple[tuple[str, ...], set[str]]] = [
             "deadlineMs",
         },
     ),
-    (("show", "RUN"), {"run", "place", "next", "lanes", "rows"}),
+    (("show", "RUN"), {"run", "place", "next", "lanes", "rows", "smells"}),
     (("why", "RUN"), {"event", "causes", "root", "explanations"}),
     (("why", "RUN", "--forward"), {"event", "effects", "open"}),
     (

@@ -118,6 +118,8 @@ async def test_the_screen_shows_the_place_and_moves_with_the_keys(demo_log: Demo
             assert "exchange_closed" in said(app, "#happened")
             await pilot.press("home")
             assert "before the first event" in said(app, "#happened")
+            await pilot.press("g", *f"{demo_log.exchange}@turn:5+1", "enter")
+            assert "loop_cut: " in said(app, "#happened")
 
 
 @pytest.mark.clause("STEP-1", "LENS-1")

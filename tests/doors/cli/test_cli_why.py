@@ -159,6 +159,11 @@ def test_runs_and_replay_mark_what_smells(store: str) -> None:
     assert [
         one["code"] for one in ran("replay", flow(store), "--store", store, "--json").json["smells"]
     ] == smells["exchange"]
+    drawn = ran("show", flow(store), "--store", store)
+    assert "loop_cut  " in drawn.out
+    shown = ran("show", flow(store), "--store", store, "--json").json["smells"]
+    assert [one["code"] for one in shown] == smells["exchange"]
+    assert ran("show", f"{flow(store)}@turn:1", "--store", store, "--json").json["smells"] == []
     alone = ran("smells", flow(store), "--store", store, "--json").json
     assert [one["code"] for one in alone["smells"]] == smells["exchange"]
     assert "loop_cut" in ran("smells", flow(store), "--store", store).out

@@ -18,7 +18,7 @@ from intersession.cli.shell import one_line, safe
 from intersession.cli.stepping.drawn import DrawnRun
 from intersession.cli.stepping.stepper import Stepper
 from intersession.cli.story import change_in_words, difference_lines, parts, speaker
-from intersession_actors.debugger import Debugger, ToldAnswer
+from intersession_actors.debugger import Debugger, SmellAnswer, ToldAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
 from intersession_events.plain_json import JsonObject
@@ -125,6 +125,7 @@ class StepScreen(App[None]):
         self._stepper = Stepper(debugger, run)
         self._follow = follow
         self._asked = ""
+        self._smelt: tuple[tuple[str, int], Sequence[SmellAnswer]] | None = None
         self._drawn: tuple[tuple[str, int, int], Sequence[Line]] | None = None
         """The diagram as it was drawn last, and of what: the run, its number of events, and the width."""
         if at is not None:
@@ -368,8 +369,18 @@ class StepScreen(App[None]):
         cause = "" if step.cause is None else f"  ← #{step.cause}"
         text.append_text(safe(f"  {who}{cause}\n", "dim"))
         text.append_text(safe(f"{step.words}\n"))
+        for smell in self._smells():
+            if smell["place"]["position"] == step.position:
+                text.append_text(safe(f"{smell['code']}: {smell['text']}\n", "yellow"))
         text.append_text(safe("\n".join(self._changes(8)), "dim"))
         return text
+
+    def _smells(self) -> Sequence[SmellAnswer]:
+        """Return what is seldom meant in the run; a move alone changes nothing of that."""
+        of = self._stepper.run, len(self._stepper.steps)
+        if self._smelt is None or self._smelt[0] != of:
+            self._smelt = of, self._debugger.smells(self._stepper.run)["smells"]
+        return self._smelt[1]
 
     def _changes(self, most: int) -> Sequence[str]:
         stepper = self._stepper

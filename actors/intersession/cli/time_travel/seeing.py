@@ -1,6 +1,6 @@
 """What the commands of time travel share: the debugger on a log that is only read, and how a place is shown."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import reader_of
 from intersession.cli.shell import Reading, Screen, clock, safe
-from intersession_actors.debugger import Debugger, PlaceAnswer, View
+from intersession_actors.debugger import Debugger, PlaceAnswer, SmellAnswer, View
 
 At = Annotated[
     str | None,
@@ -24,6 +24,16 @@ def debugger_of(reading: Reading) -> Generator[Debugger]:
     """Open the log for reading, and give the debugger on it, as the operator has it."""
     with reader_of(reading) as reader:
         yield Debugger(View(reader))
+
+
+def show_smells(screen: Screen, smells: Sequence[SmellAnswer], indent: str = "") -> None:
+    """Say what is seldom meant, one smell a line."""
+    for smell in smells:
+        screen.one_line(
+            safe(f"{indent}{smell['code']}", "yellow"),
+            f"  {smell['text']}",
+            safe(f"  #{smell['place']['position']}", "dim"),
+        )
 
 
 def show_place(screen: Screen, place: PlaceAnswer, following: PlaceAnswer | None = None) -> None:

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
-from intersession.cli.time_travel.seeing import At, debugger_of, show_place
+from intersession.cli.time_travel.seeing import At, debugger_of, show_place, show_smells
 from intersession_actors.debugger import ShowAnswer
 from intersession_projections.diagram import Diagram
 
@@ -63,3 +63,4 @@ def _show(screen: Screen, found: ShowAnswer, drawn: Diagram, *, mermaid: bool, w
     for line in drawn.lines(width or (screen.width if screen.is_terminal else _PIPE)):
         is_later = line.position is not None and line.position > at
         screen.to_copy(safe(line.text, "dim" if is_later else _STYLES.get(line.kind, "")))
+    show_smells(screen, found["smells"])

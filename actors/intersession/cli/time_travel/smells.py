@@ -1,6 +1,5 @@
 """`intersession smells`: what is seldom meant in a run, or in all runs of a log."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, cast
 
@@ -9,8 +8,8 @@ from cyclopts.validators import Number
 
 from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, safe
-from intersession.cli.time_travel.seeing import At, debugger_of
-from intersession_actors.debugger import SmellAnswer, SmellingAnswer, SmellsAnswer
+from intersession.cli.time_travel.seeing import At, debugger_of, show_smells
+from intersession_actors.debugger import SmellingAnswer, SmellsAnswer
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.timeline import counted
 
@@ -88,23 +87,14 @@ def smells(
 def _show_one(screen: Screen, found: SmellsAnswer) -> None:
     if not found["smells"]:
         screen.line(safe(f"run {found['run']}: nothing that is seldom meant", "dim"))
-    _show(screen, found["smells"])
+    show_smells(screen, found["smells"])
 
 
 def _show_all(screen: Screen, found: SmellingAnswer) -> None:
     for run in found["runs"]:
         screen.line(safe(run["run"], "bold"))
-        _show(screen, run["smells"], indent="  ")
+        show_smells(screen, run["smells"], indent="  ")
     smelling = counted(len(found["runs"]), "run") if found["runs"] else "nothing that is seldom meant"
     screen.line(safe(f"{smelling}; {counted(found['looked'], 'run')} looked at", "dim"))
     if found["cursor"] is not None:
         screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))
-
-
-def _show(screen: Screen, smells: Sequence[SmellAnswer], indent: str = "") -> None:
-    for smell in smells:
-        screen.one_line(
-            safe(f"{indent}{smell['code']}", "yellow"),
-            f"  {smell['text']}",
-            safe(f"  #{smell['place']['position']}", "dim"),
-        )
