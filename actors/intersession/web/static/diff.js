@@ -10,7 +10,7 @@ const KINDS = { same: ['=', 'the same'], changed: ['≠', 'other words'], only_a
 const TOTALS = [['turns', 'Turns'], ['loopEnd', 'The loop ended'], ['end', 'All ended'], ['tokens', 'Tokens'], ['durationMs', 'Took'], ['deliveries', 'Texts outside']];
 const told = (name, value) => (value === null || value === undefined ? '–' : name === 'durationMs' ? took(value) : typeof value === 'object' ? Object.entries(value).map(([key, item]) => `${key}: ${item}`).join(', ') || '–' : String(value).replaceAll('_', ' '));
 const turnName = turn => turn.replace(':', ' ').replaceAll('/', ', ').replaceAll('_', ' ');
-const edited = cut => cut.edits.filter(edit => edit.kind !== 'agent').map(edit => `${edit.kind}${edit.key ? ` ${edit.key}` : ''}${edit.value ? ` “${edit.value}”` : ''}`).join('; ');
+const edited = cut => cut.edits.filter(edit => edit.kind !== 'agent').map(edit => `${edit.kind}${edit.key ? ` ${edit.key}` : ''}${edit.value ? ` “${edit.value.replace(/[.]$/, '')}”` : ''}`).join('; ');
 
 export const Diff = view((_, self) => {
   const state = self.once(() => {

@@ -88,7 +88,7 @@ export class Place {
   say(position) {
     clearTimeout(this.saying);
     this.saying = setTimeout(async () => {
-      try { const found = await ask('place', { run: this.id, at: position }); if (position === this.position.peek()) this.said.value = found; } catch { /* the next one says it */ }
+      try { const found = await ask('place', { run: this.id, at: position }); if (position !== this.position.peek()) return; this.said.value = this.index.peek() ? found : { ...found, place: { ...found.place, text: 'before the first event of this run' } }; } catch { /* the next one says it */ }
     }, 60);
   }
 

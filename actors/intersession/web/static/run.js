@@ -50,7 +50,7 @@ function still(place, run) {
 const Slider = view(({ place }, self) => {
   const run = place.run.value, index = place.index.value, position = place.position.value, step = place.step.value, most = Math.max(run.steps, 1);
   const loaded = place.loaded.value;
-  const said = place.said.value?.place.position === position ? place.said.value.place.text : `after #${position}`;
+  const said = place.said.value?.place.position === position ? place.said.value.place.text : index ? `after #${position}` : 'before the first event of this run';
   const x = number => `${(number / most) * 100}%`;
   const { turns, gaps, ticks } = kept(self, 'still', [run, loaded], () => still(place, run));
   const start = place.steps[0]?.timeMs;
