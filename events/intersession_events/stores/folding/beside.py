@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
@@ -46,14 +47,13 @@ class ViewsBeside:
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Run a reading statement on the views as the log makes them now."""
         with self._turn:
-            return self._query(statement, parameters, self._head())
+            return self._query(statement, parameters, head=self._head())
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
         """Lend a way to query the views as the log makes them now."""
         with self._turn:
-            head = self._head()
-            yield Moment(lambda statement, parameters: self._query(statement, parameters, head), head)
+            yield Moment(partial(self._query, head=(head := self._head())), head)
 
     @property
     def set_aside(self) -> Sequence[SetAside]:
@@ -68,14 +68,14 @@ class ViewsBeside:
         with self._turn:
             self._connection.close()
 
-    def _query(self, statement: str, parameters: Sequence[SqlValue], head: int) -> list[Row]:
+    def _query(self, statement: str, parameters: Sequence[SqlValue], *, head: int) -> list[Row]:
         named = set(_WORD.findall(statement))
         self._bring([fold for fold, tables in self._folds if tables & named], head)
         return self._connection.execute(statement, parameters).fetchall()
 
     def _bring(self, folds: Sequence[Fold], head: int) -> None:
         """Have views take in what they have not, up to a position."""
-        behind = [fold for fold in folds if fold.position < head]
+        behind: list[Fold] = [fold for fold in folds if fold.position < head]
         progress = None if all(fold.position for fold in behind) else self._progress
         while behind:
             after = min(fold.position for fold in behind)
