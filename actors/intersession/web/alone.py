@@ -7,6 +7,7 @@ import asyncio
 import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from http import HTTPStatus
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -228,7 +229,7 @@ def _one(headers: list[tuple[bytes, bytes]], name: bytes) -> str | None:
 
 
 async def _answer(send: Send, status: int, said: JsonObject, *headers: tuple[str, str]) -> None:
-    if status != 200:  # noqa: PLR2004
+    if status != HTTPStatus.OK:
         said = {"ok": False, "error": {"type": "refused", "message": said["error"]}}
     given = (("content-type", "application/json"), ("cache-control", "no-store"), *headers)
     await _send(send, status, given, msgspec.json.encode(said))

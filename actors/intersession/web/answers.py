@@ -1,6 +1,7 @@
 """Error responses over HTTP: one JSON shape, shared by the gateway's routes and the web debugger's."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -77,7 +78,7 @@ def told(refused: ToolRefused) -> Response[object]:
 def _http_error(request: Request[object, object, State], error: HTTPException) -> Response[object]:
     """Answer what the framework refused in the one shape of errors."""
     del request
-    if isinstance(error, ClientException) and error.status_code == 400:  # noqa: PLR2004
+    if isinstance(error, ClientException) and error.status_code == HTTPStatus.BAD_REQUEST:
         return failed(400, "invalid_request_error", _words(error))
     kinds = {404: "not_found", 405: "method_not_allowed"}
     response = failed(error.status_code, kinds.get(error.status_code, "error"), error.detail)

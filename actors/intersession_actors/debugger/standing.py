@@ -8,10 +8,9 @@ import msgspec
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.view import View, settings_of
 from intersession_actors.disclosure import shown_messages
-from intersession_actors.exchange import Exchange, evolve_exchange
+from intersession_actors.exchange import Exchange, exchange_in
 from intersession_actors.policy import Speaker, judge_send
-from intersession_actors.spawn import Spawn, evolve_spawn
-from intersession_events import facts
+from intersession_actors.spawn import spawn_in
 from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
@@ -299,12 +298,7 @@ class Standing:
 
     def _decided_exchange(self, flow: ExchangeSummary) -> JsonObject:
         """Return what the coordinator knew of an exchange: what it waited for, the words it would hand on, and its settings."""
-        decided: Exchange | None = None
-        for recorded in self._then.events(exchange_stream(flow.exchange_id)):
-            if isinstance(recorded.event, facts.ExchangeEvent) and (
-                decided is not None or isinstance(recorded.event, facts.ExchangeAccepted)
-            ):
-                decided = evolve_exchange(decided, recorded.event)
+        decided = exchange_in(self._then.events(exchange_stream(flow.exchange_id)))
         if decided is None:
             return {}
         settings = decided.accepted.settings
@@ -368,12 +362,7 @@ class Standing:
 
     def _decided_spawn(self, flow: SpawnSummary) -> JsonObject:
         """Return what the spawner knew of a spawn: what it waited for, and what the child had come to."""
-        decided: Spawn | None = None
-        for recorded in self._then.events(spawn_stream(flow.spawn_id)):
-            if isinstance(recorded.event, facts.SpawnEvent) and (
-                decided is not None or isinstance(recorded.event, facts.SpawnAccepted)
-            ):
-                decided = evolve_spawn(decided, recorded.event)
+        decided = spawn_in(self._then.events(spawn_stream(flow.spawn_id)))
         if decided is None:
             return {}
         return {

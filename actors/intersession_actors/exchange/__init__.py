@@ -3,8 +3,7 @@
 from intersession_actors.exchange.commands import HoldExchange, OpenExchange, ReleaseExchange
 from intersession_actors.exchange.coordinator import Coordinator
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.exchange.rules import Circumstances, Outcome, decide, speaker_of
-from intersession_actors.exchange.rules import evolve as evolve_exchange
+from intersession_actors.exchange.rules import Circumstances, Outcome, decide, exchange_in, speaker_of
 
 __all__ = [
     "Circumstances",
@@ -15,6 +14,6 @@ __all__ = [
     "Outcome",
     "ReleaseExchange",
     "decide",
-    "evolve_exchange",
+    "exchange_in",
     "speaker_of",
 ]

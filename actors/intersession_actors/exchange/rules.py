@@ -4,7 +4,7 @@ No threads, no clock, no store: what is needed of them comes in as arguments, so
 again, gives the same events (`replay`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, 
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
+from intersession_events.log import Recorded
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,17 @@ def evolve(  # noqa: C901, PLR0912 - one case an event
             return evolve_released(state, event)
         case facts.ExchangeClosed():
             return replace(state, phase="closed", pending="")
+
+
+def exchange_in(events: Iterable[Recorded]) -> Exchange | None:
+    """Return how an exchange stands after events of its stream; None before its beginning."""
+    state: Exchange | None = None
+    for event in (recorded.event for recorded in events):
+        if isinstance(event, facts.ExchangeEvent) and (
+            state is not None or isinstance(event, facts.ExchangeAccepted)
+        ):
+            state = evolve(state, event)
+    return state
 
 
 Outcome = RunEnded | DeliveryEnded | ReleaseExchange

@@ -39,10 +39,7 @@ class Decision(NamedTuple):
 def decision_of(log: Log, recorded: Recorded) -> Decision | None:
     """Return the decision that an event of an exchange is of; None where the log does not have what it was made on."""
     before, came = parted(log.stream(recorded.stream), recorded)
-    state: exchange.Exchange | None = None
-    for earlier in before:
-        if isinstance(earlier.event, facts.ExchangeEvent):
-            state = exchange.evolve_exchange(state, earlier.event)
+    state = exchange.exchange_in(before)
     if state is None or state.accepted.inferred:
         return None
     outcome = _outcome(log, state, came)

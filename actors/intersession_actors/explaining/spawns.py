@@ -114,10 +114,7 @@ def _changes(decision: _Decision) -> Iterator[tuple[Instead, _Decision]]:
 
 def _decision_of(log: Log, recorded: Recorded) -> _Decision | None:
     before, came = parted(log.stream(recorded.stream), recorded)
-    state: spawn.Spawn | None = None
-    for earlier in before:
-        if isinstance(earlier.event, facts.SpawnEvent):
-            state = spawn.evolve_spawn(state, earlier.event)
+    state = spawn.spawn_in(before)
     if state is None or state.accepted.inferred:
         return None
     first = came[0]

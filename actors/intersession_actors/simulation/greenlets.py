@@ -361,7 +361,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             return self._wind_down()
         finally:
             self._woken = False
-            events._set_running_loop(self)  # noqa: SLF001
+            events._set_running_loop(self)  # noqa: SLF001 - asyncio has no public name for it
         return []
 
     def end(self) -> None:

@@ -1,8 +1,7 @@
 """The spawner: drives each `sessions_spawn` through its child's task, the announce and the archiving."""
 
 from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
-from intersession_actors.spawn.rules import Circumstances, Spawn, decide
-from intersession_actors.spawn.rules import evolve as evolve_spawn
+from intersession_actors.spawn.rules import Circumstances, Spawn, decide, spawn_in
 from intersession_actors.spawn.spawner import Spawner
 
 __all__ = [
@@ -15,5 +14,5 @@ __all__ = [
     "Spawn",
     "Spawner",
     "decide",
-    "evolve_spawn",
+    "spawn_in",
 ]

@@ -3,7 +3,7 @@
 The spawner asks them: state and outcome in, events out. No threads, no clock, no store.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -16,6 +16,7 @@ from intersession_actors.spawn.commands import Prepared
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
+from intersession_events.log import Recorded
 
 Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
 
@@ -99,6 +100,17 @@ def evolve(state: Spawn | None, event: facts.SpawnEvent) -> Spawn:  # noqa: C901
             return replace(state, files_over=True)
         case facts.ResultHanded():
             return state  # the requester has the result; the spawn itself waits for nothing by that
+
+
+def spawn_in(events: Iterable[Recorded]) -> Spawn | None:
+    """Return how a spawn stands after events of its stream; None before its beginning."""
+    state: Spawn | None = None
+    for event in (recorded.event for recorded in events):
+        if isinstance(event, facts.SpawnEvent) and (
+            state is not None or isinstance(event, facts.SpawnAccepted)
+        ):
+            state = evolve(state, event)
+    return state
 
 
 def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[facts.SpawnEvent]:

@@ -22,6 +22,8 @@ _QUIET: Final = frozenset(
 """What a part that only one side has is not asked about first."""
 _SESSIONS: Final = frozenset({"who", "to"})
 _LONGEST: Final = 160
+_NAMED: Final = 4
+"""So many parts that are the same are named, of more the ends."""
 _AROUND: Final = 60
 """So many characters of what is the same are shown before and behind a changed word."""
 
@@ -68,7 +70,9 @@ def _turns(turns: Iterable[TurnAnswer], names: Names, *, every: bool) -> Iterato
 
 
 def _same(paths: list[str]) -> Text:
-    named = ", ".join(paths) if len(paths) <= 4 else f"{', '.join(paths[:2])} … {paths[-1]} ({len(paths)})"  # noqa: PLR2004
+    named = (
+        ", ".join(paths) if len(paths) <= _NAMED else f"{', '.join(paths[:2])} … {paths[-1]} ({len(paths)})"
+    )
     return safe(f"{_SIGNS['same']}{one_line(named)}", "dim")
 
 
