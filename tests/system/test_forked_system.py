@@ -101,7 +101,7 @@ def test_a_channel_that_is_named_is_not_sealed(tmp_path: Path) -> None:
 @pytest.mark.clause("FORK-6")
 def test_only_what_was_forked_goes_on_also_after_a_restart(tmp_path: Path) -> None:
     with Forked(tmp_path) as booth:
-        flow = booth.cut()
+        flow, other = booth.cut(), ""
         agents = {agent: lambda turn: turn.agent_id for agent in ("main", "desk", "research")}
         for _ in range(2):
             system = booth.start(agents, {"x": MemoryChannel()}, CONFIG)

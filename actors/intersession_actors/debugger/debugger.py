@@ -238,7 +238,7 @@ class Debugger:
         """
         with ForkViews(self._view) as forks:
             view, names = forks.of([run, at], field="run")
-            given = dict(zip(("run", "at"), names, strict=True))
+            given: JsonObject = dict(zip(("run", "at"), names, strict=True))
             return drawing(view, read_arguments(Show, present(given)))
 
     adiagram = _awaitable(diagram)
