@@ -9,6 +9,7 @@ from intersession_actors.agents import Recording
 from intersession_actors.forking import Carried, MadeFork, Stopping, Wanted, carry_on, make_fork
 from intersession_actors.forking.agents import AgentSpecs
 from intersession_actors.forking.outcomes import agent_ids
+from intersession_actors.runtime import Clock
 from intersession_events import ids
 from intersession_events.facts import ForkEdit, Usage
 from intersession_events.machine import machine_entropy, random_id
@@ -60,13 +61,14 @@ class Conversation(NamedTuple):
         return log
 
 
-def conversation(path: Path, config: Mapping[str, Any] = CONFIG) -> Conversation:
+def conversation(path: Path, config: Mapping[str, Any] = CONFIG, clock: Clock | None = None) -> Conversation:
     """Have it; a person spoke to the desk before, so that its announce has a route."""
     system = SessionSystem(
         path / "source.db",
         agents={"main": asks, "desk": answers},
         channels={"x": MemoryChannel()},
         config=config,
+        clock=clock,
     )
     system.inbound(channel="x", chat_id="2", text="hello", sender="ben", agent_id="desk", deliver=False)
     answer = system.inbound(channel="x", chat_id="1", text="when?", sender="ann", wait=WAIT)

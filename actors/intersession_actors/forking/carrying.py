@@ -14,7 +14,7 @@ from intersession_actors.service import Service
 
 _LOOK_AGAIN_S = 0.05
 
-HowItStands = Literal["ended", "held", "waits", "diverged", "timeout"]
+HowItStands = Literal["ended", "held", "waits", "imported", "diverged", "timeout"]
 
 
 class Stopping:
@@ -52,7 +52,8 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     """How far a fork was carried on.
 
     `missing` are the agents that it waits for, `held` is where it waits for a release, `set_aside` what went wrong and does not
-    go on. `divergence` is where a recording ended.
+    go on, `imported` what was under way where an import was cut, of which the log has no run to go on with. `divergence` is where a
+    recording ended.
     """
 
     state: HowItStands
@@ -60,6 +61,7 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     held: tuple[HeldAt, ...] = ()
     set_aside: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
     divergence: Divergence | None = None
 
 
@@ -91,7 +93,9 @@ def carry_on(
 def _how(stands: Standing) -> HowItStands:
     if stands.held:
         return "held"
-    return "waits" if stands.missing or stands.set_aside else "ended"
+    if stands.missing or stands.set_aside:
+        return "waits"
+    return "imported" if stands.imported else "ended"
 
 
 def _carried(
@@ -107,5 +111,6 @@ def _carried(
         missing=() if stands is None else stands.missing,
         held=() if stands is None else stands.held,
         set_aside=() if stands is None else stands.set_aside,
+        imported=() if stands is None else stands.imported,
         divergence=None if stopping is None else stopping.found,
     )

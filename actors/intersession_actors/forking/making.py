@@ -23,6 +23,7 @@ from intersession_projections.places import (
     parse_place,
     steps_of_flow,
 )
+from intersession_projections.run_outcomes import RunOutcome
 
 
 class MadeFork(NamedTuple):
@@ -69,7 +70,10 @@ def make_fork(
     if replacing is not None:
         _check_part(log, flow, position, what)
     replaced = None if replacing is None else replaced_by(log, replacing, position, what)
-    cut = replaced.cut if replaced is not None else position if wanted.exact else consistent(log, position)
+    exact = wanted.exact or (
+        not isinstance(flow, RunOutcome) and flow.inferred
+    )  # nobody decided what was imported
+    cut = replaced.cut if replaced is not None else position if exact else consistent(log, position)
     _check_place(flow, replacing, cut, what)
     goes_on = flow_id(flow)
     names: dict[str, str] = {}

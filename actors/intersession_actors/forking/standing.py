@@ -1,6 +1,6 @@
 """What of a fork still goes on, and what it waits for where nothing does: agents that are not here, a release, a mended flow."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +28,9 @@ class Standing(NamedTuple):
     held: tuple[HeldAt, ...]
     set_aside: tuple[str, ...]
     """Sessions and flows that went wrong and are not served any more, by key or stream."""
+    imported: tuple[str, ...]
+    """Streams of exchanges and spawns that were open when they were cut and that an import has inferred: the log does not have the
+    runs that they waited for, and nobody goes on with them (IMP-4)."""
 
 
 def standing(service: Service) -> Standing:
@@ -43,13 +46,22 @@ def standing(service: Service) -> Standing:
         # Who waits for what stands still, stands still.
         waiting = service.wait_graph.waiting_runs()
         still |= {run.run_id for run in runs if run.run_id in waiting}
+    imported = tuple(stream for stream in _imported(service) if stream not in frozen.flows)
     return Standing(
         goes_on=any(run.run_id not in still for run in runs)
-        or _flows_go_on(service, {*frozen.flows, *aside}, still),
+        or _flows_go_on(service, {*frozen.flows, *aside, *imported}, still),
         missing=tuple(sorted({_agent_id(run) for run in parked})),
         held=tuple(HeldAt(run=one.run_id, step=one.held or "reply", turn=one.turns) for one in held),
         set_aside=aside,
+        imported=imported,
     )
+
+
+def _imported(service: Service) -> Iterator[str]:
+    flows = service.reader.flows
+    exchanges = (flows.exchange(stream.partition(":")[2]) for stream in flows.open_exchanges())
+    spawns = (flows.spawn(stream.partition(":")[2]) for stream in flows.open_spawns())
+    return (flow.stream for flow in (*exchanges, *spawns) if flow is not None and flow.inferred)
 
 
 def _has_agent(service: Service, key: str) -> bool:

@@ -36,6 +36,8 @@ def came_told(came: Came) -> JsonObject:
     value["state"] = carried.state
     value["outcome"] = msgspec.to_builtins(carried.outcome)
     value["missing"] = list(carried.missing)
+    if carried.imported:
+        value["imported"] = list(carried.imported)
     if carried.held:
         value["held"] = msgspec.to_builtins(carried.held)
     found = carried.divergence

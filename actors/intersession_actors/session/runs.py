@@ -175,7 +175,9 @@ class RunStarter:
 
     def age_ms(self, running: Running) -> int:
         """Return how long ago the attempt began."""
-        return self._world.stopwatch.elapsed_ms(*_attempt(running), since_ms=running.started_ms)
+        return self._world.stopwatch.elapsed_ms(
+            *_attempt(running), since_ms=self._world.begun(running.started_ms)
+        )
 
     def unwatch(self, run_id: str) -> None:
         """Stop the clock of a run whose agent has answered."""

@@ -79,6 +79,8 @@ class World:
     idle_ms: int
     store_retry_ms: int
     delivery_max_age_ms: int
+    begun: Callable[[int], int] = int
+    """Says, of a time (ms) at which something began, when it would have begun without the pauses since then that a fork makes."""
     stopping: bool = field(default=False, init=False)
     """No further run is begun: its attempt would only be cut off."""
 
@@ -91,4 +93,5 @@ class World:
         """Return the time as a causal chain counts it: from its beginning, by the clock that nobody sets (LOOP-5, L8)."""
         if not budget.started_ms:
             return self.clock.now_ms()  # when it began is not known
-        return budget.started_ms + self.stopwatch.elapsed_ms("chain", budget.root, since_ms=budget.started_ms)
+        since_ms = self.begun(budget.started_ms)
+        return budget.started_ms + self.stopwatch.elapsed_ms("chain", budget.root, since_ms=since_ms)

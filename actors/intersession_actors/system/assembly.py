@@ -15,7 +15,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
-from intersession_actors.forking import fixed_by, set_in
+from intersession_actors.forking import fixed_by, pauses_in, set_in, without_pauses
 from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
 from intersession_actors.runtime import Clock, Runtime, TimerWheel
@@ -170,6 +170,7 @@ class Assembly:
             passivated=self.supervisor.passivated,
             accepted_as=partial(self._accepted_as, set_in(log)),
             sealed=self.is_sealed,
+            begun=without_pauses(pauses_in(log)),
             frozen_runs=frozen.runs,
             cut_runs=frozen.cut,
             agent_of=runner_of,

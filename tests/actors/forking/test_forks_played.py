@@ -7,9 +7,21 @@ import pytest
 
 from intersession import ConfigError, MemoryChannel, SessionSystem, ToolRefused, Turn, echo
 from intersession_actors.forking import forks_of
+from intersession_actors.runtime import SystemClock
 from intersession_events.facts import ForkEdit, ForkEdited, TurnReplied
 from intersession_events.stores import open_log
-from support.forks_played import CONFIG, DESK, WAIT, Conversation, Played, answers, conversation, play, said
+from support.forks_played import (
+    CONFIG,
+    DESK,
+    WAIT,
+    Conversation,
+    Played,
+    answers,
+    asks,
+    conversation,
+    play,
+    said,
+)
 from support.running import merged
 
 
@@ -315,3 +327,26 @@ def test_a_running_system_forks_a_run_and_goes_on_itself(talk: Conversation, tmp
     assert talk.system.status()["fork"] is None
     with pytest.raises(ToolRefused, match="no agent of the host is called that"):
         talk.system.fork(talk.exchange, at="turn:1", agents={"main": "nobody"})
+
+
+@pytest.mark.clause("FORK-4", "LOOP-5")
+def test_the_time_between_the_cut_and_the_fork_counts_for_no_limit(tmp_path: Path) -> None:
+    """The bad run of last night, forked in the morning: its chain is no hours older for that."""
+    talk = conversation(tmp_path, clock=LastNight())
+    talk.system.close(grace=0)
+    with SessionSystem(
+        tmp_path / "source.db", agents={"main": asks, "desk": answers}, config=CONFIG
+    ) as morning:
+        fork = morning.fork(talk.exchange, at="turn:2", agents={"*": "recorded"})
+    with fork:
+        carried = fork.carried_on(WAIT)
+        assert (carried.state, carried.outcome.end, carried.outcome.turns) == ("ended", "turn_limit", 4)
+        with fork.fork(talk.exchange, at="turn:3", agents={"*": "recorded"}) as second:
+            assert second.carried_on(WAIT).outcome.end == "turn_limit"
+
+
+class LastNight(SystemClock):
+    """A clock that is eight hours behind."""
+
+    def now_ms(self) -> int:
+        return super().now_ms() - 8 * 3600 * 1000

@@ -189,6 +189,16 @@ def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
         screen.to_copy(f"  intersession release {held.run} --store {shlex.quote(came.made.path)}")
     for name in carried.set_aside:
         screen.line(safe(f"{name} went wrong, and does not go on", "red"))
+    for stream in carried.imported:
+        screen.line(
+            safe(
+                f"{stream} was imported: what was under way there can only be read, not carried on", "yellow"
+            )
+        )
+    if carried.imported:
+        screen.to_copy(
+            f"  intersession send TEXT --to KEY --agents module:NAME --store {shlex.quote(came.made.path)}"
+        )
     if carried.state == "ended":
         announced = "" if out.announced is None else f", would announce: {out.announced}"
         screen.line(f"ended: {out.end}, {counted(out.turns, 'turn')}, {out.tokens} tokens{announced}")
