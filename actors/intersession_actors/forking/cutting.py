@@ -56,6 +56,16 @@ def _are_together(cause: Recorded, effect: Recorded) -> bool:
             run_id=run_id, owner=None
         ):
             return ended == run_id
+        case (
+            facts.ExchangeAccepted(run_id=asked)
+            | facts.SpawnAccepted(run_id=asked)
+            | facts.TurnRequested(run_id=asked)
+            | facts.AnnounceRequested(run_id=asked),
+            facts.RunQueued(run_id=run_id),
+        ):
+            return asked == run_id
+        case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted(), facts.MessageRecorded():
+            return False  # the run is over: what its session is asked next was asked by itself, whatever it names as its cause
         case _:
             pass
     if effect.causation != cause.id:
