@@ -165,9 +165,10 @@ def _differing(
         old, new = a.sessions.get(name), b.sessions.get(name)
         if first.session(old, role=role) != second.session(new, role=role):
             yield FieldDifference(field=name, a=old, b=new)
+    sealed = _is_withheld("reason", a.fields.get("reason"), b.fields.get("reason"))
     for name in dict.fromkeys((*a.fields, *b.fields)):
         before, after = a.fields.get(name), b.fields.get(name)
-        if _is_withheld(name, before, after):
+        if _is_withheld(name, before, after) or (sealed and name == "note"):
             continue
         ours = _is_ours(a) and _is_ours(b)
         if first.value(before, ours=ours) != second.value(after, ours=ours):

@@ -89,7 +89,9 @@ def _place(log: Log, position: int) -> ForkPlace:
 
 def _outcome(log: Log, fork: facts.ForkedFrom, born: Recorded) -> ForkOutcome:
     events = log.query("SELECT COUNT(*) FROM stored_events WHERE rowid > ?", (born.position,))[0][0]
-    flow = _flow(log, fork.flow) or _first_behind(log, born.position)
+    flow = _flow(log, fork.flow)
+    if flow is None and not _is_run(log, fork.flow):
+        flow = _first_behind(log, born.position)
     match flow:
         case ExchangeSummary():
             return ForkOutcome(
@@ -109,6 +111,11 @@ def _outcome(log: Log, fork: facts.ForkedFrom, born: Recorded) -> ForkOutcome:
             )
         case _:
             return _run_outcome(log, fork.flow, events)
+
+
+def _is_run(log: Log, run_id: str) -> bool:
+    """Whether a run of a session is called that; a flow whose message was replaced has another id, and is not here."""
+    return any(isinstance(one.event, facts.RunQueued) and one.event.run_id == run_id for one in log.all())
 
 
 def _flow(log: Log, name: str) -> Summary | None:

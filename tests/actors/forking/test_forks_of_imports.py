@@ -30,4 +30,4 @@ def test_a_fork_of_an_imported_run_ends_where_the_import_knows_no_more_and_answe
             assert "and now?" in str(fork.tools().call("sessions_send", asked)["reply"])
         for kind in ("reply", "skip", "message"):
             with pytest.raises(ToolRefused, match=r"imported|answered"):
-                system.fork(exchange.exchange_id, at="turn:1", edits=[ForkEdit(kind=kind, value="x")])  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+                system.fork(exchange.exchange_id, at="turn:1", edits=[ForkEdit(kind=kind, value="x")])
