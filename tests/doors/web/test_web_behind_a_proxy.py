@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -88,7 +88,7 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
 
 
 @contextmanager
-def proxied(target: int) -> Iterator[Proxy]:
+def proxied(target: int) -> Generator[Proxy]:
     proxy, ready = Proxy(target), threading.Event()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()

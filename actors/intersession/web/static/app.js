@@ -77,7 +77,7 @@ const App = view(() => {
   return html`<div class="app"><a class="skip" href="#main" onClick=${event => { event.preventDefault(); document.getElementById('main').focus(); }}>To the content</a><${Top}/>
     <main class="main" id="main" tabindex="-1">${below ? html`<p class="note lost" role="status">Shown to #${live.value.head || about.value.head}, the log may be further. Nothing is lost: it goes on when the server answers.</p>` : null}
     ${inside.fork && route.value.query.get('fork') ? html`<p class="note infork" role="note"><b>Fork ${inside.fork.slice(0, 8)}</b> What you see is of a log of its own; nothing of it has reached anybody. <a class="link" ...${link(href('forks'))}>All forks</a> <a class="link" ...${link(href(page === 'run' ? 'runs' : page, '', { fork: '' }))}>Leave it</a></p>` : null}
-    ${Page ? html`<${Page} key=${`${page}/${id}/${inside.fork}`} id=${id}/>` : html`<div class="empty"><h2>There is no page ${page}</h2><a class="link" ...${link(href('runs'))}>All runs</a></div>`}</main>
+    ${Page ? html`<${Page} key=${`${page}/${id}/${inside.fork}`} id=${id}/>` : html`<div class="empty"><h1>There is no page ${page}</h1><a class="link" ...${link(href('runs'))}>All runs</a></div>`}</main>
     <${Status}/><${Window}/><p class="vh" role="status" aria-live="polite">${told.value}</p></div>`;
 });
 
