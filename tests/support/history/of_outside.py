@@ -1,7 +1,7 @@
 """What the log owes those outside: clients and their answers, agents and what they were given, channels and their people."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from intersession_events.facts import (
@@ -10,6 +10,8 @@ from intersession_events.facts import (
     DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
+    ExchangeAccepted,
+    ExchangeReleased,
     MessageRecorded,
     RunCompleted,
     RunFailed,
@@ -113,6 +115,7 @@ def own_writes_read(evidence: Evidence) -> Iterator[str]:
 
 def waits_answer_alike(evidence: Evidence) -> Iterator[str]:
     """O7: a wait has the run's own end for its answer, whenever it is asked for."""
+    edited = _edited(evidence)
     for op in evidence.ops:
         if op.outcome != "ok" or op.run_id is None or "status" not in op.answer:
             continue
@@ -121,7 +124,7 @@ def waits_answer_alike(evidence: Evidence) -> Iterator[str]:
         if status == "ok":
             if not isinstance(end, RunCompleted) or item is None:
                 yield f"{op.client} was told that run {op.run_id} is done, and it is {end}"
-            elif not _same_reply(op.answer, end):
+            elif not _same_reply(op.answer, end) and op.answer.get("reply") not in edited[op.run_id]:
                 yield f"{op.client} was told {op.answer.get('reply')!r} of run {op.run_id}: {end.reply!r}"
             elif item.position > op.position:
                 yield f"{op.client} was told of run {op.run_id} at #{op.position}, and it ended at #{item.position}"
@@ -134,6 +137,16 @@ def waits_answer_alike(evidence: Evidence) -> Iterator[str]:
             and op.answer["error"] != end.error
         ):
             yield f"{op.client} was told {op.answer['error']!r} of run {op.run_id}: {end.error!r}"
+
+
+def _edited(evidence: Evidence) -> Mapping[str, set[str | None]]:
+    """Return, for the first runs of exchanges, the texts that went on in the place of what they said (LIVE-1)."""
+    found: defaultdict[str, set[str | None]] = defaultdict(set)
+    for item, released in evidence.of(ExchangeReleased):
+        accepted = evidence.streams[item.stream][0].event
+        if released.action == "edit" and isinstance(accepted, ExchangeAccepted):
+            found[accepted.run_id].add(released.text)
+    return found
 
 
 def _same_reply(answer: Any, end: RunCompleted) -> bool:  # an answer of a tool is JSON
