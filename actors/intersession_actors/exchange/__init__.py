@@ -3,6 +3,7 @@
 from intersession_actors.exchange.commands import HoldExchange, OpenExchange, ReleaseExchange
 from intersession_actors.exchange.coordinator import Coordinator
 from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.exchange.fixed import fixed_by
 from intersession_actors.exchange.rules import Circumstances, Outcome, decide, exchange_in, speaker_of
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "ReleaseExchange",
     "decide",
     "exchange_in",
+    "fixed_by",
     "speaker_of",
 ]

@@ -4,7 +4,7 @@ from intersession_actors.forking.carrying import Carried, Stopping, carry_on
 from intersession_actors.forking.door import ForkDoor
 from intersession_actors.forking.listing import Listed, forks_of
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
-from intersession_actors.forking.overlay import fixed_by, overlaid, set_in
+from intersession_actors.forking.overlay import overlaid, set_in
 from intersession_actors.forking.pauses import pauses_in, without_pauses
 from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
 from intersession_actors.forking.told import Came, came_told, outcomes_told
@@ -24,7 +24,6 @@ __all__ = [
     "Wanted",
     "came_told",
     "carry_on",
-    "fixed_by",
     "forks_of",
     "make_fork",
     "outcomes_told",

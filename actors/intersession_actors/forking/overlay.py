@@ -1,25 +1,17 @@
 """Settings of a fork's own: `--set` holds there, whatever was in force in its source, also for what had begun (FORK-4)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from intersession_actors.config import Config, load_config, plain_config
-from intersession_events.facts import ExchangeAccepted, ForkedFrom, ForkEdit, ForkEdited
+from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 
 _EDITED: Final = "fork_edited.%"
 _POSITIONS: Final = "SELECT originator_version FROM stored_events WHERE originator_id=? AND topic LIKE ? ORDER BY originator_version"
-_FIXED: Final[Mapping[str, str]] = {
-    "session.agentToAgent.maxPingPongTurns": "max_turns",
-    "session.agentToAgent.turnTimeoutSeconds": "turn_timeout_ms",
-    "session.agentToAgent.announce": "announce",
-    "session.agentToAgent.hold": "hold",
-}
-"""Settings that an exchange keeps from when it was accepted (CFG-3), and what it calls them."""
-_LIMITS: Final = "session.agentToAgent.limits"
 
 
 def set_in(log: Log) -> tuple[ForkEdit, ...]:
@@ -43,19 +35,6 @@ def overlaid(config: Config, edits: Iterable[ForkEdit]) -> Config:
         if edit.kind == "set":
             _put(plain, edit.key.split("."), _value(edit.value))
     return load_config(plain).config
-
-
-def fixed_by(config: Config, edits: Iterable[ForkEdit], accepted: ExchangeAccepted) -> ExchangeAccepted:
-    """Return what an exchange was accepted with, as it holds here: what was set holds though it had been fixed."""
-    paths = {edit.key for edit in edits}
-    settings, now = accepted.settings, config.session.exchange
-    changed = {name: getattr(now, name) for path, name in _FIXED.items() if path in paths}
-    if any(path.startswith(_LIMITS) for path in paths):
-        changed["limits"] = now.limits
-        if accepted.budget is not None:
-            budget = msgspec.structs.replace(accepted.budget, limits=now.limits)
-            accepted = msgspec.structs.replace(accepted, budget=budget)
-    return msgspec.structs.replace(accepted, settings=msgspec.structs.replace(settings, **changed))
 
 
 def _value(text: str) -> JsonValue:

@@ -30,8 +30,8 @@ from intersession_projections.timeline import recorded_at
 Progress = Callable[[int, int], None]
 # Most events of the stream are checkpoints: one by one they would be a long way.
 _LOADED: Final = (
-    "SELECT originator_version FROM stored_events WHERE originator_id='log' AND topic LIKE 'config\\_loaded.%' "
-    "ESCAPE '\\' ORDER BY originator_version"
+    "SELECT originator_version FROM stored_events WHERE originator_id='log' "
+    "AND (topic LIKE 'config\\_loaded.%' ESCAPE '\\' OR topic LIKE 'fork\\_edited.%' ESCAPE '\\') ORDER BY originator_version"
 )
 
 
@@ -155,7 +155,7 @@ class Recordings:
             recorded
             for (version,) in self._log.query(_LOADED)
             for recorded in self._log.stream("log", after=version - 1, to=version)
-            if isinstance(recorded.event, ConfigLoaded)
+            if isinstance(recorded.event, ConfigLoaded | ForkEdited)
         ]
 
 

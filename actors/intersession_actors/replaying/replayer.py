@@ -11,7 +11,7 @@ from intersession_actors.chains import ChainLedger, RunUse, UnderWay
 from intersession_actors.channels import ChannelCaller
 from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
-from intersession_actors.exchange import Coordinator, OpenExchange
+from intersession_actors.exchange import Coordinator, OpenExchange, fixed_by
 from intersession_actors.holding import HeldSessions, Holds, RuleCaller
 from intersession_actors.replaying.difference import Difference, failed, missing
 from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for, goes_on
@@ -92,7 +92,7 @@ class Replayer:
             read_back=_nothing,
             chains=ChainLedger(log, self._runs.of),
             holds=holds,
-            accepted_as=lambda accepted: accepted,
+            accepted_as=lambda accepted: fixed_by(self._config(), configs.edits, accepted),
             sealed=recording.withheld.__contains__,
             frozen_runs=(),
             cut_runs=(),

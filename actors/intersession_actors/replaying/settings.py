@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.config import Config
-from intersession_events.facts import ConfigLoaded
+from intersession_events.facts import ConfigLoaded, ForkEdit, ForkEdited
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 
@@ -21,7 +21,11 @@ class RecordedSettings:
     def __init__(self, events: Iterable[Recorded]) -> None:
         self._positions: list[int] = []
         self._configs: list[Config | None] = []
+        self.edits: list[ForkEdit] = []
+        """What was set in a fork: it holds for what had begun, too."""
         for recorded in events:
+            if isinstance(recorded.event, ForkEdited) and recorded.event.edit.kind == "set":
+                self.edits.append(recorded.event.edit)
             if isinstance(recorded.event, ConfigLoaded):
                 self._positions.append(recorded.position)
                 self._configs.append(_read(recorded.event))

@@ -13,9 +13,9 @@ from intersession_actors.checkpoints import Checkpointer, Publisher, Target
 from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
-from intersession_actors.exchange import Coordinator
+from intersession_actors.exchange import Coordinator, fixed_by
 from intersession_actors.failures import OnFailure, Reports, described
-from intersession_actors.forking import fixed_by, pauses_in, set_in, without_pauses
+from intersession_actors.forking import pauses_in, set_in, without_pauses
 from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
 from intersession_actors.runtime import Clock, Runtime, TimerWheel

@@ -89,6 +89,7 @@ def test_forks_are_decided_as_they_were_behind_what_was_otherwise_in_them(tmp_pa
                 ("turn:2", ForkEdit(kind="skip")),
                 ("turn:3", ForkEdit(kind="drop")),
                 ("start", ForkEdit(kind="message", value="is it cancelled?")),
+                ("turn:1", ForkEdit(kind="set", key="session.agentToAgent.maxPingPongTurns", value="2")),
                 ("turn:1", ForkEdit(kind="inject", key=DESK, value="by the way")),
             )
         }
