@@ -1,0 +1,33 @@
+"""Where a log can be cut: no step is in a fork by half, in logs of today's form and of 0.1.0 (FORK-4)."""
+
+from pathlib import Path
+
+import pytest
+
+from intersession_actors.forking.cutting import consistent
+from intersession_events import facts
+from intersession_events.stores import open_log
+from support.golden_logs import golden_logs
+
+
+@pytest.mark.clause("FORK-4")
+def test_a_run_that_a_step_asks_for_is_on_the_same_side_of_every_cut_as_the_step(tmp_path: Path) -> None:
+    """0.1.0 wrote what a step asks of a session before the step itself."""
+    (golden,) = [one for one in golden_logs() if one.name == "demo"]
+    with open_log(str(golden.unpack(tmp_path)), read_only=True) as log:
+        queued = {
+            one.event.run_id: one.position for one in log.all() if isinstance(one.event, facts.RunQueued)
+        }
+        asked = {
+            one.event.run_id: one.position
+            for one in log.all()
+            if isinstance(
+                one.event,
+                facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.AnnounceRequested,
+            )
+        }
+        both = queued.keys() & asked.keys()
+        cuts = {consistent(log, at) for at in range(1, log.head() + 1)}
+        halves = {(run, cut) for run in both for cut in cuts if (queued[run] <= cut) != (asked[run] <= cut)}
+    assert both
+    assert halves == set()
