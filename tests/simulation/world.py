@@ -439,6 +439,7 @@ class World:
         self.runtime.run_for(DAY_S)
         self._dies_at = ("E1", "E2", None)[self.chance.fixed("erase", 2)]
         self.tally.add("fault", "erase")
+        answer: dict[str, Any] = {}
         for _ in range(2):
             try:
                 answer = self.system.gateway.call("sessions.erase", {"key": key, "reason": "asked for"})

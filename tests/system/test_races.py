@@ -247,8 +247,8 @@ def puts_beside_its_lock() -> AbstractContextManager[object]:
             self._waiting = deque([*waiting, work])
             self._hurried = not patient
             if self._thread is None:
-                self._thread = THREADS.Thread(target=self._run, name="writer", daemon=True)
-                self._thread.start()
+                self._thread = thread = THREADS.Thread(target=self._run, name="writer", daemon=True)
+                thread.start()
             self._changed.notify()
 
     return patch.object(GroupCommit, "submit", submit)
