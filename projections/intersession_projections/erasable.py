@@ -9,12 +9,13 @@ from intersession_events.facts import (
     ForkEdited,
     MessageRecorded,
     RunAsked,
+    RunQueued,
     SpawnAccepted,
     ToolCallBlock,
     text_of,
     words,
 )
-from intersession_events.ids import access_stream, delivery_stream, session_stream
+from intersession_events.ids import access_stream, delivery_stream, notes_stream, session_stream
 from intersession_events.log import Log, Recorded, left_of
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import Runs
@@ -36,7 +37,7 @@ class Words(NamedTuple):
 
 
 class Erasable:
-    """Finds what a session has said and was told, and the copies of it in exchanges, spawns, deliveries and other sessions.
+    """Finds what a session has said and was told: its own, and copies in flows, deliveries, other sessions and notes.
 
     What another session read with `sessions_history`, or repeats in words of its own, is not found: it is that session's.
     """
@@ -115,13 +116,13 @@ class Erasable:
                 yield recorded
 
     def _everything(self, key: str) -> Iterator[Recorded]:
-        own = session_stream(key)
-        yield from self._stream(own)
+        yield from self._own(key)
         yield from self._stream(access_stream(key))
         seen: set[str] = set()
         for delivery in self._flows.deliveries_of_session(key):
             yield from self._delivery(delivery, seen)
         for flow in self._flows_of(key):
+            yield from self._stream(notes_stream(flow.stream.partition(":")[2]))
             runs: list[str] = []
             asking: list[str] = []
             for recorded in self._stream(flow.stream):
@@ -136,6 +137,16 @@ class Erasable:
                 yield from filter(_is_of_tools, self._of_run(run_id, key, seen))
             for delivery in self._flows.deliveries_of(flow.stream):
                 yield from self._delivery(delivery, seen)
+
+    def _own(self, key: str) -> Iterator[Recorded]:
+        """Yield what a session has recorded itself, and the notes beside its runs."""
+        begun: list[str] = []
+        for recorded in self._stream(session_stream(key)):
+            yield recorded
+            if isinstance(recorded.event, RunQueued):
+                begun.append(recorded.event.run_id)
+        for run_id in begun:
+            yield from self._stream(notes_stream(run_id))
 
     def _flows_of(self, key: str) -> Iterator[ExchangeSummary | SpawnSummary]:
         for select in (self._flows.exchanges_at, self._flows.spawns_at):

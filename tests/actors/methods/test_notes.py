@@ -1,15 +1,16 @@
 """Notes beside runs: who may pin one, where it stands, and that it is an event with its author."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller
-from intersession_events.facts import NotePinned, RunQueued
+from intersession_events.facts import NotePinned, RunQueued, SessionOpened
 from intersession_events.ids import notes_stream
-from support.running import WAIT
+from support.running import SEES_ALL, WAIT, closed_exchange
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +57,34 @@ def test_a_limited_credential_notes_beside_its_own_runs_alone(system: SessionSys
 def test_a_note_that_is_none_is_refused(system: SessionSystem, given: dict[str, str], said: str) -> None:
     with pytest.raises(ToolRefused, match=said):
         system.gateway.perform("notes.pin", {"run": run_of(system, "main"), **given})
+
+
+@pytest.mark.clause("ERASE-1")
+@pytest.mark.parametrize("messages", [False, True], ids=["the whole session", "one message"])
+def test_notes_beside_the_runs_of_a_session_are_erased_with_its_words(tmp_path: Path, messages: bool) -> None:
+    """A note may repeat what was said: of a run of its own, and of an exchange that it took part in."""
+    said = "my card is 4111 1111 1111 1111"
+    with SessionSystem(
+        tmp_path / "log.db", agents={"main": echo(), "ops": echo()}, config=SEES_ALL
+    ) as system:
+        system.inbound(
+            channel="cli", chat_id="me", deliver=False, text=said, sender="me", agent_id="main", wait=WAIT
+        )
+        sent = system.tools("agent:main:main").call(
+            "sessions_send", {"sessionKey": "agent:ops:main", "message": f"Look: {said}"}
+        )
+        closed_exchange(system, sent["runId"])
+        first = next(one.event for one in system.log.all() if isinstance(one.event, RunQueued))
+        for run in (first.run_id, sent["runId"]):
+            system.gateway.perform("notes.pin", {"run": run, "text": f"He says: {said}"})
+        key = next(one.event.key for one in system.log.all() if isinstance(one.event, SessionOpened))
+        history = system.tools().call("sessions_history", {"sessionKey": key})["messages"]
+        ids = (
+            {"messageIds": [one["id"] for one in history if said in str(one["content"])]} if messages else {}
+        )
+        erased = system.gateway.call("sessions.erase", {"key": key, "unsent": "giveUp", **ids})
+        notes = [one.event for one in system.log.all() if isinstance(one.event, NotePinned)]
+
+    assert erased["ok"] is True
+    assert [note.text for note in notes] == ["[erased]"] * 2
+    assert said.encode() not in (tmp_path / "log.db").read_bytes()
