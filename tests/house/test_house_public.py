@@ -93,3 +93,23 @@ def test_every_error_can_be_imported_from_the_front_door() -> None:
 
 def test_every_error_says_in_a_docstring_what_it_means() -> None:
     assert [error.__name__ for error in errors() if not error.__doc__] == []
+
+
+def test_no_face_gives_a_name_that_its_home_does_not_know() -> None:
+    """A name that exists as an alias alone is found by nobody who looks for its definition."""
+    faces = [
+        face
+        for package in PACKAGES
+        for face in Path(package.__file__ or "").parent.rglob("__init__.py")
+        if "static" not in face.parts
+    ]
+    renamed = [
+        f"{face}: {alias.name} as {alias.asname}"
+        for face in faces
+        for node in ast.walk(ast.parse(face.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname is not None and alias.asname != alias.name
+    ]
+    assert len(faces) > len(PACKAGES)
+    assert renamed == []

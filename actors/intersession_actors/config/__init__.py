@@ -4,8 +4,7 @@ from intersession_actors.config.agents import SessionToolsVisibility
 from intersession_actors.config.config import Config, load_config
 from intersession_actors.config.host import Checkpoints, Gateway, GatewayAuth, Logging, OperatorScope, Tracing
 from intersession_actors.config.read import read_config_file
-from intersession_actors.config.redacted import config_digest
-from intersession_actors.config.redacted import without_none as plain_config
+from intersession_actors.config.redacted import config_digest, plain_config
 from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
 from intersession_actors.config.settings import (
     ModelChoice,

@@ -11,7 +11,7 @@ from intersession_actors.config import consistency, host
 from intersession_actors.config.agents import Agents, AgentSettings
 from intersession_actors.config.check import Checked
 from intersession_actors.config.read import check_plain, read_config_file
-from intersession_actors.config.redacted import config_digest, redacted_text, without_none
+from intersession_actors.config.redacted import config_digest, plain_config, redacted_text
 from intersession_actors.config.session import SessionSettings
 from intersession_actors.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
@@ -206,7 +206,7 @@ def _plain(source: ConfigSource | Config) -> JsonValue:
         case None:
             return {}
         case Config():
-            return without_none(source)
+            return plain_config(source)
         case str() | Path():
             return read_config_file(Path(source))
         case Mapping():

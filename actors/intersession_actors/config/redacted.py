@@ -20,7 +20,7 @@ _OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled", "allowHosts"}
 _NO_SECRET: Final = frozenset({"mainKey"})
 
 
-def without_none(settings: Settings) -> JsonObject:
+def plain_config(settings: Settings) -> JsonObject:
     """Return settings as plain JSON, without what was not given. Settings of a channel's own are kept as they were given."""
     # `msgspec.structs.fields` would read the types of all fields each time.
     names = zip(settings.__struct_encode_fields__, settings.__struct_fields__, strict=True)
@@ -30,7 +30,7 @@ def without_none(settings: Settings) -> JsonObject:
 
 def redacted_text(settings: Settings) -> str:
     """Return settings as JSON with sorted keys, without secrets."""
-    plain = without_none(settings)
+    plain = plain_config(settings)
     channels = plain.pop("channels", {})
     shown = _redacted(plain)
     shown["channels"] = {name: _hidden(channel, open_keys=True) for name, channel in channels.items()}
@@ -44,7 +44,7 @@ def config_digest(redacted: str) -> str:
 
 def _kept(value: object) -> JsonValue:
     if isinstance(value, Settings):
-        return without_none(value)
+        return plain_config(value)
     if is_object(value):
         return {key: _kept(inner) for key, inner in value.items()}
     if is_list_like(value):
