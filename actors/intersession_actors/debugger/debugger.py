@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+from typing import Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 
 from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of, replayed
 from intersession_actors.debugger.forks import ForkViews
@@ -31,7 +31,10 @@ _Given = TypeVar("_Given")
 def _awaitable(
     verb: Callable[Concatenate["Debugger", _Taken], _Given],
 ) -> Callable[Concatenate["Debugger", _Taken], Coroutine[object, None, _Given]]:
-    """Return the same verb to be awaited: it takes and returns the same, and blocks a thread in place of the event loop."""
+    """Return the same verb to be awaited: it takes and returns the same, and blocks a thread in place of the event loop.
+
+    Overloads of a verb hold for its twin as well.
+    """
 
     @wraps(verb)
     async def awaited(self: "Debugger", /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Given:
@@ -74,6 +77,8 @@ class Debugger:
             )
         return dict(found.call(self._view, read_arguments(found.arguments, arguments or {})))
 
+    acall = _awaitable(call)
+
     def replay(
         self, run: str | None = None, *, progress: Callable[[int, int], None] | None = None
     ) -> Replayed:
@@ -88,14 +93,6 @@ class Debugger:
         return replayed(self._view, run, progress)
 
     areplay = _awaitable(replay)
-
-    async def acall(self, verb: str, arguments: JsonMapping | None = None) -> JsonObject:
-        """Call a verb as `call` does, without blocking the event loop.
-
-        Raises:
-            ToolRefused: as `call`.
-        """
-        return await asyncio.to_thread(self.call, verb, arguments)
 
     @overload
     def state(
@@ -148,30 +145,7 @@ class Debugger:
         }
         return cast("StateAnswer | ChangesAnswer", self.call("state", present(given)))
 
-    @overload
-    async def astate(
-        self,
-        of: str | None = None,
-        *,
-        at: At | None = None,
-        as_: str | None = None,
-        limit: int | None = None,
-        messages: int | None = None,
-    ) -> StateAnswer: ...
-    @overload
-    async def astate(
-        self,
-        of: str | None = None,
-        *,
-        frm: At,
-        to: At | None = None,
-        as_: str | None = None,
-        limit: int | None = None,
-        messages: int | None = None,
-    ) -> ChangesAnswer: ...
-    async def astate(self, *args: Any, **kwargs: Any) -> StateAnswer | ChangesAnswer:  # as the overloads say
-        """Do `state`, and do not block the event loop."""
-        return await asyncio.to_thread(self.state, *args, **kwargs)
+    astate = _awaitable(state)
 
     def lens(
         self,
@@ -258,14 +232,7 @@ class Debugger:
         """
         return cast("WhyAnswer | EffectsAnswer", self.call("why", {"of": of, "forward": forward}))
 
-    @overload
-    async def awhy(self, of: At, *, forward: Literal[False] = False) -> WhyAnswer: ...
-    @overload
-    async def awhy(self, of: At, *, forward: Literal[True]) -> EffectsAnswer: ...
-    async def awhy(self, of: At, *, forward: bool = False) -> WhyAnswer | EffectsAnswer:
-        """Do `why`, and do not block the event loop."""
-        found = await self.acall("why", {"of": of, "forward": forward})
-        return cast("WhyAnswer | EffectsAnswer", found)
+    awhy = _awaitable(why)
 
     def origin(self, words: str, *, run: str | None = None, at: At | None = None) -> OriginAnswer:
         """Return where words came from, as the log stood at a place: who said them first, and how they reached others (ORIGIN-1).
@@ -327,28 +294,7 @@ class Debugger:
         answer = self.call("smells", present(given) | {"code": list(code)})
         return cast("SmellsAnswer | SmellingAnswer", answer)
 
-    @overload
-    async def asmells(self, run: str, *, code: Sequence[str] = (), at: At | None = None) -> SmellsAnswer: ...
-    @overload
-    async def asmells(
-        self,
-        run: None = None,
-        *,
-        session: str | None = None,
-        code: Sequence[str] = (),
-        at: At | None = None,
-        since: At | None = None,
-        until: At | None = None,
-        cursor: str | None = None,
-        limit: int | None = None,
-    ) -> SmellingAnswer: ...
-    async def asmells(
-        self,
-        *args: Any,  # as the overloads say
-        **kwargs: Any,  # likewise
-    ) -> SmellsAnswer | SmellingAnswer:
-        """Do `smells`, and do not block the event loop."""
-        return await asyncio.to_thread(self.smells, *args, **kwargs)
+    asmells = _awaitable(smells)
 
     def diff(self, a: str, b: str, *, exact: bool = False, other: "Debugger | None" = None) -> DiffAnswer:
         """Return what differs between two runs, or between two places of one, by structure and by what is meant (DIFF).
