@@ -6,7 +6,7 @@ from intersession_projections.differences import FlowKind
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import CLOSES, FAILURES, HELD_BEFORE, HELD_TEXTS, LOOP_ENDS, counted
+from intersession_projections.wording import CLOSES, FAILURES, HELD_BEFORE, HELD_TEXTS, LOOP_ENDS, counted
 
 
 def kind_of(flow: Flow) -> FlowKind:

@@ -8,8 +8,9 @@ from intersession_actors.service import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, parse_agent_id
 from intersession_projections.known_names import KnownNames, near
-from intersession_projections.places import FEWEST, RunNames, UnknownPlace, short_name
+from intersession_projections.places import FEWEST, RunNames, UnknownPlace
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.wording import short_name
 
 _LOOKED_AT: Final = 2_000
 _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)

@@ -12,8 +12,9 @@ from intersession_actors.gate import KeyText, PlaceText
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
-from intersession_projections.places import flow_id, short_name, steps_of_flow
+from intersession_projections.places import flow_id, steps_of_flow
 from intersession_projections.timeline import recorded_at
+from intersession_projections.wording import short_name
 
 
 @ready

@@ -11,7 +11,7 @@ from intersession_actors.explaining.speaking import said_by_policy, what_would_l
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_projections.timeline import route_text
+from intersession_projections.wording import route_text
 
 Ending = facts.DeliveryFailed | facts.DeliveryUnknown | facts.DeliveryDenied | facts.DeliveryWithheld
 

@@ -12,7 +12,7 @@ from intersession_actors.policy import check_run
 from intersession_actors.streams import RunEnded
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
-from intersession_projections.timeline import route_text, told_more
+from intersession_projections.wording import route_text, told_more
 
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 

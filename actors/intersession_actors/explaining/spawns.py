@@ -16,7 +16,7 @@ from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import facts, ids
 from intersession_events.facts import topic_of
 from intersession_events.log import Log, Recorded
-from intersession_projections.timeline import route_text
+from intersession_projections.wording import route_text
 
 Ending = facts.AnnounceDecided | facts.SpawnClosed
 

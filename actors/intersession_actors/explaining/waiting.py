@@ -8,7 +8,7 @@ from intersession_actors.explaining.failures import WAITING, Waiting
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_projections.timeline import HELD_TEXTS, route_text
+from intersession_projections.wording import HELD_TEXTS, route_text
 
 
 def explain_waiting(

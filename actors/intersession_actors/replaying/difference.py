@@ -8,7 +8,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log import Draft, Recorded
 from intersession_events.plain_json import JsonValue, is_list_like, is_object
-from intersession_projections.timeline import words_in
+from intersession_projections.wording import words_in
 
 _SHORT: Final = 80
 _CLOSE_MS: Final = 1000

@@ -6,7 +6,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
-from intersession_projections.timeline import Kind, Words, asker_of, route_text, speaker, words_of
+from intersession_projections.wording import Kind, Words, asker_of, route_text, speaker, words_of
 
 _SESSION: Final = "session"
 

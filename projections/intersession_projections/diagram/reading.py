@@ -8,7 +8,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
-from intersession_projections.timeline import route_text, words_of, words_of_message
+from intersession_projections.wording import route_text, words_of, words_of_message
 
 FOLDED_MS: Final = 2_000
 """From so many milliseconds on, a stretch in which nothing happens is folded and its length written."""

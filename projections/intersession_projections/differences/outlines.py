@@ -11,7 +11,7 @@ from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonValue
 from intersession_projections.differences.parts import FlowKind, Outline, Part, Totals
 from intersession_projections.flows import DeliverySummary, accept_flow, evolve_flow
-from intersession_projections.timeline import asker_of, route_text, speaker
+from intersession_projections.wording import asker_of, route_text, speaker
 
 Begun = Callable[[str], Iterable[tuple[str, Outline]]]
 """The exchanges and spawns that a run, by its id, began: the id and the outline of each, in the order they were accepted."""

@@ -10,7 +10,7 @@ from intersession_events import facts
 from intersession_events.errors import LogError
 from intersession_events.log import Recorded, Row, payload_in
 from intersession_events.plain_json import JsonValue, is_list, is_object
-from intersession_projections.timeline import route_text, speaker
+from intersession_projections.wording import route_text, speaker
 
 Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave

@@ -13,7 +13,6 @@ from intersession_projections.places.runs_named import (
     flow_stream,
     not_recorded,
 )
-from intersession_projections.places.short_names import short_name
 from intersession_projections.places.then import Then
 
 __all__ = [
@@ -35,6 +34,5 @@ __all__ = [
     "parse_place",
     "parse_time",
     "sessions_of",
-    "short_name",
     "steps_of_flow",
 ]

@@ -5,14 +5,12 @@ No word of what anybody said is in it, so that a place can be shown to whoever m
 
 import msgspec
 
-from intersession_events import facts
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import Sees
-from intersession_projections.places.short_names import short_name
 from intersession_projections.positions import Span, backwards
-from intersession_projections.timeline import HELD_TEXTS, RELEASES, counted
+from intersession_projections.wording import Sides, Words, short_name, words_of
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,15 +87,21 @@ class PlaceWords:
         return next((recorded.position for recorded in self._log.all(after=position, limit=1)), 0)
 
     def _after(self, recorded: Recorded) -> str:
-        how: str | None = None
+        words = self._words(recorded)
+        after = "" if words is None else words.after
+        return after or f"after #{recorded.position}, {self._event(recorded)}"
+
+    def _words(self, recorded: Recorded) -> Words | None:
+        """Return an event of an exchange or a spawn in words; None for any other."""
         match self._flow(recorded):
             case ExchangeSummary() as exchange:
-                how = _in_exchange(recorded.event, exchange)
+                asker = "the operator" if exchange.requester is None else short_name(exchange.requester)
+                return words_of(recorded.event, None, sides=Sides(asker, short_name(exchange.target)))
             case SpawnSummary() as spawn:
-                how = _in_spawn(recorded.event, spawn)
+                sides = Sides(short_name(spawn.asker), short_name(spawn.child))
+                return words_of(recorded.event, None, sides=sides)
             case None:
-                pass
-        return how or f"after #{recorded.position}, {self._event(recorded)}"
+                return None
 
     def _flow(self, recorded: Recorded) -> ExchangeSummary | SpawnSummary | None:
         kind, _, name = recorded.stream.partition(":")
@@ -112,13 +116,8 @@ class PlaceWords:
         """Return an event in a few words: whose it is, and its name."""
         kind, _, name = recorded.stream.partition(":")
         event = recorded.kind.replace("_", " ")
-        match self._flow(recorded):
-            case ExchangeSummary() as exchange:
-                return _step_of_exchange(recorded.event, exchange) or event
-            case SpawnSummary() as spawn:
-                return _step_of_spawn(recorded.event, spawn) or event
-            case None:
-                pass
+        if (words := self._words(recorded)) is not None:
+            return words.step or event
         match kind:
             case "session":
                 return f"{short_name(name)}: {event}"
@@ -126,126 +125,3 @@ class PlaceWords:
                 return f"{kind} {name[:8]}: {event}"
             case _:
                 return event
-
-
-def _sides(exchange: ExchangeSummary) -> tuple[str, str]:
-    asker = exchange.requester
-    return "the operator" if asker is None else short_name(asker), short_name(exchange.target)
-
-
-def _in_exchange(event: facts.Event, exchange: ExchangeSummary) -> str | None:
-    """Return how an exchange stands after an event of it."""
-    asker, target = _sides(exchange)
-    match event:
-        case facts.ExchangeAccepted():
-            return f"after the start: {asker} has asked {target}, {target} has not answered yet"
-        case facts.PrimaryEnded():
-            return f"after the primary reply: {_has(target, event)}, {asker} has not yet"
-        case facts.TurnRequested():
-            return (
-                f"in turn {event.turn}: {short_name(event.speaker)} has been asked, and has not answered yet"
-            )
-        case facts.TurnReplied():
-            speaker = short_name(event.speaker)
-            other = target if speaker == asker else asker
-            return f"after turn {event.turn}: {_has(speaker, event)}, {other} has not yet"
-        case facts.LoopEnded():
-            return f"after the loop: it ended after {counted(event.turns, 'turn')} ({event.reason})"
-        case facts.ExchangeHeld():
-            return f"held: {HELD_TEXTS[event.step]} of {short_name(event.speaker)} waits for a release"
-        case facts.ExchangeReleased():
-            return f"after the release: whoever released it {RELEASES[event.action]}"
-        case facts.ExchangeClosed():
-            return f"after the end: {asker} and {target} are done ({event.reason})"
-        case _:
-            return _in_announce(event)
-
-
-def _in_spawn(event: facts.Event, spawn: SpawnSummary) -> str | None:
-    """Return how a spawn stands after an event of it."""
-    asker, child = short_name(spawn.asker), short_name(spawn.child)
-    match event:
-        case facts.SpawnAccepted():
-            return f"after the start: {asker} has spawned {child}, which has not ended its task yet"
-        case facts.ChildEnded():
-            how = "has done its task" if event.status == "ok" else f"has not done its task ({event.status})"
-            return f"after the task: {child} {how}, and nobody has been told yet"
-        case facts.ResultHanded():
-            return f"after the result was handed over: {asker} has it, and has not answered yet"
-        case facts.SpawnClosed():
-            return f"after the end: the spawn of {child} is over ({event.reason})"
-        case facts.ChildArchived():
-            return f"after the end of {child}: it has left the list ({event.reason})"
-        case _:
-            return _in_announce(event)
-
-
-def _in_announce(event: facts.Event) -> str | None:
-    match event:
-        case facts.AnnounceRequested():
-            return f"at the announce: {short_name(event.speaker)} has been asked for it, and has not answered yet"
-        case facts.AnnounceDecided():
-            what = (
-                f"nothing is announced ({event.why})" if event.text is None else "there is a text to announce"
-            )
-            return f"after the announce was decided: {what}"
-        case _:
-            return None
-
-
-def _step_of_exchange(event: facts.Event, exchange: ExchangeSummary) -> str | None:
-    """Return an event of an exchange in a few words."""
-    asker, target = _sides(exchange)
-    match event:
-        case facts.ExchangeAccepted():
-            return f"{asker} asks {target}"
-        case facts.PrimaryEnded():
-            return f"the primary reply of {target}"
-        case facts.TurnRequested():
-            return f"turn {event.turn} is asked of {short_name(event.speaker)}"
-        case facts.TurnReplied():
-            return f"turn {event.turn} of {short_name(event.speaker)}"
-        case facts.LoopEnded():
-            return f"the loop ends ({event.reason})"
-        case facts.ExchangeHeld():
-            return f"{HELD_TEXTS[event.step]} of {short_name(event.speaker)} is held"
-        case facts.ExchangeReleased():
-            return f"a release ({event.action})"
-        case facts.ExchangeClosed():
-            return f"the end ({event.reason})"
-        case _:
-            return _step_of_announce(event)
-
-
-def _step_of_spawn(event: facts.Event, spawn: SpawnSummary) -> str | None:
-    """Return an event of a spawn in a few words."""
-    asker, child = short_name(spawn.asker), short_name(spawn.child)
-    match event:
-        case facts.SpawnAccepted():
-            return f"{asker} spawns {child}"
-        case facts.ChildEnded():
-            return f"{child} ends its task ({event.status})"
-        case facts.ResultHanded():
-            return f"the result is handed to {asker}"
-        case facts.SpawnClosed():
-            return f"the end ({event.reason})"
-        case facts.ChildArchived():
-            return f"{child} leaves the list ({event.reason})"
-        case _:
-            return _step_of_announce(event)
-
-
-def _step_of_announce(event: facts.Event) -> str | None:
-    match event:
-        case facts.AnnounceRequested():
-            return f"the announce is asked of {short_name(event.speaker)}"
-        case facts.AnnounceDecided():
-            return "the announce is decided"
-        case _:
-            return None
-
-
-def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:
-    if event.status != "ok":
-        return f"{speaker} has not answered ({event.status})"
-    return f"{speaker} has answered" if event.text is not None else f"{speaker} has answered without a text"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from intersession_events.log import Recorded
-from intersession_projections.timeline.words import words_in
+from intersession_projections.wording import words_in
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from intersession.cli.host import reading_log
 from intersession.cli.shell import COMMON, Answer, Common, Screen, safe
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import back_up
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 _MIB = 1024 * 1024
 

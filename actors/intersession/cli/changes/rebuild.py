@@ -12,7 +12,7 @@ from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 SNAPSHOTS = "snapshots"
 """What `verify` calls the snapshots of sessions."""

@@ -16,7 +16,7 @@ from intersession_events.log import Log
 from intersession_events.stores import holder_of, writer_of
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 MIB: Final = 1 << 20
 _LEAST_BYTES: Final = 100 * MIB

@@ -17,7 +17,7 @@ from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline_views import inline_views
 from intersession_projections.openclaw_state import ExportReport
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
 exporting = App(name="export", help="Write sessions of a log as another system keeps them.")

@@ -7,7 +7,7 @@ from intersession.cli.shell import NOT_VERIFIED, OK, Answer, Reading, Screen, sa
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.replaying import Replayed
 from intersession_events.plain_json import JsonObject
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 def replay_sealed(reading: Reading, run: str | None) -> Answer:

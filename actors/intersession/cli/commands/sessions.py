@@ -10,7 +10,7 @@ from intersession.cli.story import show_message, tell_unknown, unknown_names
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 def sessions(

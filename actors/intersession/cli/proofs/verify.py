@@ -17,7 +17,7 @@ from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import Checkpoint, CheckpointsSeen, Trusted, public_keys, published_in
 from intersession_events.stores import open_log, views_proven
 from intersession_projections.inline_views import inline_views
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 _MOST_FINDINGS = 50
 

@@ -15,7 +15,7 @@ from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
 from intersession_projections.positions import Span
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 T = TypeVar("T")
 

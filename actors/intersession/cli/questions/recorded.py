@@ -17,7 +17,7 @@ from intersession_events.log import Recorded, Row
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.positions import Span, backwards
 from intersession_projections.sieve import sieved
-from intersession_projections.timeline import words_in
+from intersession_projections.wording import words_in
 
 _STREAMS: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "access:", "log")
 """How the names of streams begin."""

@@ -13,8 +13,8 @@ from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, Tail, ViewFile
 from intersession_projections.places import UnknownPlace, parse_time
-from intersession_projections.timeline import counted
 from intersession_projections.usage import By, UsageView, Used, used
+from intersession_projections.wording import counted
 
 _MICROS = 1_000_000
 

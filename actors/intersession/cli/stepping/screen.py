@@ -23,7 +23,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Line
-from intersession_projections.places import short_name
+from intersession_projections.wording import short_name
 
 _LOOK_AGAIN_S: Final = 0.5
 _MESSAGES: Final = 20

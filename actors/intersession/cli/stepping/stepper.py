@@ -5,8 +5,9 @@ from typing import Final, Literal
 
 from intersession_actors.debugger import Debugger
 from intersession_events.facts import RunStarted
-from intersession_projections.places import flow_id, flow_sessions, short_name, steps_of_flow
+from intersession_projections.places import flow_id, flow_sessions, steps_of_flow
 from intersession_projections.timeline import Step
+from intersession_projections.wording import short_name
 
 Direction = Literal[1, -1]
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from intersession_events.log import Recorded
-from intersession_projections.timeline import Kind, Words
+from intersession_projections.wording import Kind, Words
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

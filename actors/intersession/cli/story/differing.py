@@ -10,7 +10,7 @@ from intersession.cli.shell import duration, one_line, safe
 from intersession.cli.story.names import Names
 from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
 from intersession_events.plain_json import JsonObject, JsonValue
-from intersession_projections.places import short_name
+from intersession_projections.wording import short_name
 
 _SIGNS: Final = {"same": "  = ", "changed": "  ≠ ", "only_a": "  - ", "only_b": "  + "}
 _STYLES: Final = {"same": "dim", "changed": "yellow", "only_a": "red", "only_b": "green", "both": ""}

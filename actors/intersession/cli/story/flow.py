@@ -8,7 +8,7 @@ from intersession_actors.prompt import is_reply_skip
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.causes import ShownCauses
-from intersession_projections.timeline import Words, asker_of, route_text, words_of
+from intersession_projections.wording import Words, asker_of, route_text, words_of
 
 _OPERATOR = "the operator"
 _NOWHERE = "announces, with nowhere to go: it stays in the log"

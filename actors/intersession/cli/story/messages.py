@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from intersession_events.facts import LateReplyDropped, Message, RunAborted, RunFailed, RunInterrupted
-from intersession_projections.timeline import Words, speaker, words_of, words_of_message
+from intersession_projections.wording import Words, speaker, words_of, words_of_message
 
 
 def message_words(message: Message, key: str) -> Iterator[Words]:

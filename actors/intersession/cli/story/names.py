@@ -5,7 +5,7 @@ from typing import Final
 
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey
-from intersession_projections.places import short_name
+from intersession_projections.wording import short_name
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
 

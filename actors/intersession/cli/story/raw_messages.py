@@ -4,7 +4,7 @@ import json
 
 from intersession.cli.shell import Screen, moment, one_line, safe
 from intersession_events.plain_json import JsonMapping, is_object
-from intersession_projections.timeline import person
+from intersession_projections.wording import person
 
 _INTERNAL = "the system"
 

@@ -8,7 +8,7 @@ from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.causes import ShownCauses
-from intersession_projections.timeline import Words, route_text, words_of
+from intersession_projections.wording import Words, route_text, words_of
 
 
 class SessionStory:

@@ -12,7 +12,7 @@ from intersession_projections.flows import DeliveryNote, DeliverySummary, Exchan
 from intersession_projections.frozen import Frozen, frozen_in
 from intersession_projections.places import Flow, Then
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import route_text
+from intersession_projections.wording import route_text
 from intersession_projections.work import deliveries_of
 
 

@@ -10,7 +10,7 @@ from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.replaying import Recordings, name_of_test, text_of_test
 from intersession_events.plain_json import JsonObject
 from intersession_projections.places import flow_id
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 def export_test(

@@ -19,7 +19,7 @@ from intersession_actors.debugger import View
 from intersession_actors.forking import Listed, Wanted, came_told, forks_of, outcomes_told
 from intersession_events.stores import open_log, remove_fork
 from intersession_projections.places import flow_id
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 def fork(

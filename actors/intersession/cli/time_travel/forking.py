@@ -19,7 +19,7 @@ from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 @Parameter(name="*")

@@ -10,7 +10,7 @@ from intersession.cli.shell import NOT_VERIFIED, OK, READING, Answer, Reading, S
 from intersession.cli.story import show_message
 from intersession.cli.time_travel.seeing import debugger_of, show_place
 from intersession_actors.debugger import LensAnswer, LensDialect
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 def lens(

@@ -10,7 +10,7 @@ from intersession.cli.story import Names
 from intersession.cli.time_travel.seeing import At, debugger_of
 from intersession_actors.debugger import HopAnswer, OriginAnswer
 from intersession_events.plain_json import present
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 _TEXT = 160
 _HOW = {

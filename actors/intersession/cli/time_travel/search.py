@@ -10,7 +10,7 @@ from intersession.cli.shell import READING, Answer, Reading, Screen, moment, saf
 from intersession.cli.story import Names
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import SearchAnswer
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 @Parameter(name="*")

@@ -11,7 +11,7 @@ from intersession.cli.shell import READING, Answer, Reading, Screen, safe
 from intersession.cli.time_travel.seeing import At, debugger_of, show_smells
 from intersession_actors.debugger import SmellingAnswer, SmellsAnswer
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 @Parameter(name="*")

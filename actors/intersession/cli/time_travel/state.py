@@ -11,7 +11,7 @@ from intersession.cli.story import Names, change_in_words, show_message
 from intersession.cli.time_travel.seeing import At, debugger_of, show_place
 from intersession_actors.debugger import Change, ChangesAnswer, StateAnswer
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 
 def state(

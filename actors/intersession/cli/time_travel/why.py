@@ -11,7 +11,7 @@ from intersession.cli.story import Names
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
 from intersession_events.plain_json import JsonObject
-from intersession_projections.timeline import counted
+from intersession_projections.wording import counted
 
 _TEXT = 100
 _ROOTS = {

@@ -25,7 +25,8 @@ from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
 from intersession_projections.flow_summary import in_words
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
-from intersession_projections.timeline import Step, recorded_at, words_in
+from intersession_projections.timeline import Step, recorded_at
+from intersession_projections.wording import words_in
 
 What = Literal["test", "log", "bundle"]
 _SAID: Final = """Run {run}, up to #{position} of log {log_id}.

@@ -17,7 +17,7 @@ from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, map_strings, present
 from intersession_projections.places import sessions_of
 from intersession_projections.positions import backwards
-from intersession_projections.timeline import words_in
+from intersession_projections.wording import words_in
 
 USUAL: Final = 100
 MOST: Final = 500

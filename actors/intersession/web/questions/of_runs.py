@@ -19,7 +19,8 @@ from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import ExchangeSummary
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step, recorded_at, words_in
+from intersession_projections.timeline import Step, recorded_at
+from intersession_projections.wording import words_in
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
 
 USUAL: Final = 30

@@ -1,0 +1,39 @@
+"""Every event in words, the reasons that events name, and the short names of sessions: what all that tells a log reads from."""
+
+from intersession_projections.wording.events import words_in, words_of
+from intersession_projections.wording.of_flows import asker_of
+from intersession_projections.wording.of_sessions import person, speaker, words_of_message
+from intersession_projections.wording.reasons import (
+    CLOSES,
+    FAILURES,
+    HELD_BEFORE,
+    HELD_TEXTS,
+    LOOP_ENDS,
+    RELEASES,
+    counted,
+    told_more,
+)
+from intersession_projections.wording.short_names import short_name
+from intersession_projections.wording.words import Kind, Sides, Words, route_text
+
+__all__ = [
+    "CLOSES",
+    "FAILURES",
+    "HELD_BEFORE",
+    "HELD_TEXTS",
+    "LOOP_ENDS",
+    "RELEASES",
+    "Kind",
+    "Sides",
+    "Words",
+    "asker_of",
+    "counted",
+    "person",
+    "route_text",
+    "short_name",
+    "speaker",
+    "told_more",
+    "words_in",
+    "words_of",
+    "words_of_message",
+]

@@ -1,0 +1,44 @@
+"""Every event in words: the one table that timelines, stories, diagrams and places read from. Pure.
+
+A step shows an event in brief, by the names that are stored; a story tells it in a sentence; a place says what it is
+and how all stands then. They stand side by side, so that a new event is put into words in one place.
+"""
+
+from intersession_events import facts
+from intersession_events.log import Recorded
+from intersession_projections.wording.of_flows import of_exchange, of_spawn
+from intersession_projections.wording.of_sessions import of_run, of_session
+from intersession_projections.wording.of_system import of_delivery, of_system
+from intersession_projections.wording.words import UNNAMED, Sides, Words
+
+
+def words_of(
+    event: facts.Event,
+    key: str | None,
+    *,
+    max_turns: int = 0,
+    place: str | None = None,
+    sides: Sides = UNNAMED,
+) -> Words:
+    """Return an event in words.
+
+    `key` is the session whose stream the event is in, None for other streams. `max_turns` says how many turns its
+    exchange may have, `place` where its delivery goes, `sides` who asked whom: events before it have told that.
+    """
+    if isinstance(event, facts.SessionEvent):
+        return of_session(event, key)
+    if isinstance(event, facts.RunEvent):
+        return of_run(event, key)
+    if isinstance(event, facts.ExchangeEvent):
+        return of_exchange(event, max_turns, sides)
+    if isinstance(event, facts.SpawnEvent):
+        return of_spawn(event, sides)
+    if isinstance(event, facts.DeliveryEvent):
+        return of_delivery(event, place or "its channel")
+    return of_system(event)
+
+
+def words_in(recorded: Recorded) -> Words:
+    """Return an event of a log in words."""
+    kind, _, name = recorded.stream.partition(":")
+    return words_of(recorded.event, name if kind == "session" else None)

@@ -1,0 +1,183 @@
+"""Events of exchanges and spawns in words: what was asked, answered, held, announced, and how it ended."""
+
+from intersession_events import facts
+from intersession_projections.wording.reasons import (
+    CLOSES,
+    HELD_BEFORE,
+    HELD_TEXTS,
+    RELEASES,
+    SILENCES,
+    STATUSES,
+    counted,
+    loop_end,
+)
+from intersession_projections.wording.short_names import short_name
+from intersession_projections.wording.words import NO_TEXT, Sides, Words, route_text
+
+
+def asker_of(event: facts.ExchangeAccepted | facts.SpawnAccepted) -> str:
+    """Return who asked: a session by its key, else `operator` or a credential; `unknown` where an import does not show."""
+    if event.requester is None and event.inferred:
+        return "unknown"  # logs of before the word was known have `operator` there
+    return event.requester or event.caller
+
+
+def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides) -> Words:
+    """Return an event of an exchange in words."""
+    asker, asked = sides
+    match event:
+        case facts.ExchangeAccepted():
+            return Words(
+                asker_of(event), event.target, event.message, "asks", event.message, "said",
+                step=f"{asker} asks {asked}",
+                after=f"after the start: {asker} has asked {asked}, {asked} has not answered yet",
+            )  # fmt: skip
+        case facts.PrimaryEnded():
+            step, after = "the primary reply", f"{_has(asked, event)}, {asker} has not yet"
+            words = _of_answer(event, None, "replies")
+            return words._replace(step=f"{step} of {asked}", after=f"after {step}: {after}")
+        case facts.TurnRequested():
+            turn, speaker = f"turn {event.turn}", short_name(event.speaker)
+            after = f"in {turn}: {speaker} has been asked, and has not answered yet"
+            return Words(None, event.speaker, turn, step=f"{turn} is asked of {speaker}", after=after)
+        case facts.TurnReplied():
+            turn, speaker = f"turn {event.turn}", short_name(event.speaker)
+            after = (
+                f"after {turn}: {_has(speaker, event)}, {asked if speaker == asker else asker} has not yet"
+            )
+            words = _of_answer(event, event.speaker, f"{turn} of {max_turns}" if max_turns else turn)
+            return words._replace(step=f"{turn} of {speaker}", after=after)
+        case facts.LoopEnded():
+            limit = "" if event.limit is None else f" ({event.limit})"
+            brief = f"{event.reason}{limit} after {event.turns} turns{_note(event.note)}"
+            how = loop_end(event.reason, event.turns, event.limit, event.note)
+            after = f"after the loop: it ended after {counted(event.turns, 'turn')} ({event.reason})"
+            return Words(None, None, brief, how, step=f"the loop ends ({event.reason})", after=after)
+        case facts.AnnounceRequested() | facts.AnnounceDecided():
+            return _of_announce(event)
+        case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeHeld() | facts.ExchangeReleased():
+            return _of_hold(event)
+        case facts.ExchangeClosed():
+            return _of_close(event, f"{asker} and {asked} are done")
+
+
+def _of_hold(
+    event: facts.HoldRequested | facts.HoldWithdrawn | facts.ExchangeHeld | facts.ExchangeReleased,
+) -> Words:
+    match event:
+        case facts.HoldRequested():
+            what = HELD_BEFORE[event.before]
+            return Words(event.by, None, f"hold before {event.before}", f"wants it held before {what}")
+        case facts.HoldWithdrawn():
+            return Words(event.by, None, "hold withdrawn", "wants it held no more")
+        case facts.ExchangeHeld():
+            note = _note(event.note)
+            what, speaker = HELD_TEXTS[event.step], short_name(event.speaker)
+            return Words(
+                event.speaker, event.to, f"{event.step} held by {event.by}{note}: {event.text}",
+                f"Held: {what} waits for a release, as {event.by} wants{note}.",
+                step=f"{what} of {speaker} is held",
+                after=f"held: {what} of {speaker} waits for a release",
+            )  # fmt: skip
+        case facts.ExchangeReleased():
+            brief = event.action if event.text is None else f"{event.action}: {event.text}"
+            how = RELEASES[event.action]
+            return Words(
+                event.by, None, brief, how, event.text, "note" if event.text is None else "said",
+                step=f"a release ({event.action})",
+                after=f"after the release: whoever released it {how}",
+            )  # fmt: skip
+
+
+def of_spawn(event: facts.SpawnEvent, sides: Sides) -> Words:  # noqa: C901 - one case an event
+    """Return an event of a spawn in words."""
+    asker, child = sides
+    match event:
+        case facts.SpawnAccepted():
+            return Words(
+                asker_of(event), event.child, event.task, "spawns a sub-agent", event.task, "said",
+                step=f"{asker} spawns {child}",
+                after=f"after the start: {asker} has spawned {child}, which has not ended its task yet",
+            )  # fmt: skip
+        case facts.ChildEnded():
+            how = "has done its task" if event.status == "ok" else f"has not done its task ({event.status})"
+            return _of_answer(event, None, "ends its task")._replace(
+                step=f"{child} ends its task ({event.status})",
+                after=f"after the task: {child} {how}, and nobody has been told yet",
+            )
+        case facts.AnnounceRequested() | facts.AnnounceDecided():
+            return _of_announce(event)
+        case facts.ResultHanded():
+            brief = f"result, {f'run {event.run_id}' if event.limit is None else f'no run: {event.limit}'}"
+            return Words(
+                None, event.requester, brief, "hands over the result", kind="said",
+                step=f"the result is handed to {asker}",
+                after=f"after the result was handed over: {asker} has it, and has not answered yet",
+            )  # fmt: skip
+        case facts.SpawnClosed():
+            return _of_close(event, f"the spawn of {child} is over")
+        case facts.ChildArchived():
+            return Words(
+                None, event.child, event.reason, f"left the list ({event.reason}); its record stays",
+                step=f"{child} leaves the list ({event.reason})",
+                after=f"after the end of {child}: it has left the list ({event.reason})",
+            )  # fmt: skip
+        case facts.ThreadOpened():
+            place = route_text(event.route)
+            return Words(None, None, f"thread {place}", f"has a thread of its own: {place}")
+        case facts.AttachmentsReady():
+            files, size, place = f"{event.count} files", f"{event.total_bytes} bytes", event.directory
+            return Words(None, None, f"{files}, {size}, in {place}", f"has {files} ({size}) in {place}")
+        case facts.AttachmentsRemoved():
+            how = f"has no files any more in {event.directory}"
+            return Words(None, None, f"files removed from {event.directory}", how)
+        case facts.AttachmentRemovalFailed():
+            where = f"{event.directory}: {event.error}"
+            return Words(None, None, f"files not removed from {where}", f"keeps its files in {where}")
+
+
+def _of_answer(
+    event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded, who: str | None, how: str
+) -> Words:
+    """Return how a run of a flow ended: with a text for the other side, or without."""
+    if event.status != "ok":
+        brief = f"{event.status}: {event.error or event.text or NO_TEXT}"
+        error = f": {event.error}" if event.error else ""
+        return Words(who, None, brief, f"{STATUSES[event.status]}{error}", event.text)
+    if event.text is None:
+        return Words(who, None, NO_TEXT, f"{how}: answers without a text")
+    return Words(who, None, event.text or NO_TEXT, how, event.text, "said")
+
+
+def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided) -> Words:
+    match event:
+        case facts.AnnounceRequested():
+            of = short_name(event.speaker)
+            after = f"at the announce: {of} has been asked for it, and has not answered yet"
+            return Words(None, event.speaker, "announce", step=f"the announce is asked of {of}", after=after)
+        case facts.AnnounceDecided():
+            step, after = "the announce is decided", "after the announce was decided"
+            if event.text is None:
+                how = f"Nothing is announced: {SILENCES[event.why]}."
+                after = f"{after}: nothing is announced ({event.why})"
+                return Words(None, None, event.why, how, step=step, after=after)
+            how = "announces" if event.edited_by is None else f"announces, in the words of {event.edited_by}"
+            after = f"{after}: there is a text to announce"
+            return Words(None, None, event.text, how, event.text, "said", step, after)
+
+
+def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed, over: str) -> Words:
+    """Return why a flow is over. Its `how` is the reason alone, for a story that says which flow it is."""
+    reason = event.reason
+    brief, after = f"{reason}{_note(event.note)}", f"after the end: {over} ({reason})"
+    return Words(None, None, brief, CLOSES[reason], kind="end", step=f"the end ({reason})", after=after)
+
+
+def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:
+    if event.status != "ok":
+        return f"{speaker} has not answered ({event.status})"
+    return f"{speaker} has answered" if event.text is not None else f"{speaker} has answered without a text"
+
+
+def _note(note: str | None) -> str:
+    return "" if note is None else f", {note}"

@@ -1,0 +1,144 @@
+"""Events of a session and of its runs in words, and what its messages say."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from intersession_events import facts
+from intersession_projections.wording.reasons import ARCHIVALS, FAILURES, OPENINGS
+from intersession_projections.wording.words import NO_TEXT, Words, route_text
+
+_A_PERSON: Final = "a person"
+_A_SESSION: Final = "a session"
+_THE_SYSTEM: Final = "the system"
+_SPEAKERS: Final = {"internal_system": _THE_SYSTEM, "inter_session": _A_SESSION}
+
+
+def of_session(event: facts.SessionEvent, key: str | None) -> Words:  # noqa: C901 - one case an event
+    """Return an event of a session in words."""
+    match event:
+        case facts.SessionOpened():
+            how = f"The session opens: {OPENINGS[event.opened_by]}."
+            return Words(event.spawned_by, key, f"opened by {event.opened_by}", how)
+        case facts.SessionPatched():
+            cleared = [f"{name} cleared" for name in event.cleared]
+            brief = ", ".join([*(f"{name}={value}" for name, value in event.values.items()), *cleared])
+            changes = ", ".join([*(f"{name}: {value}" for name, value in event.values.items()), *cleared])
+            by = f" by {event.by}" if event.by else ""
+            return Words(event.by, key, brief, f"Settings changed{by}: {changes}.")
+        case facts.RouteChanged():
+            place = route_text(event.route)
+            return Words(None, key, f"words go to {place}", f"From now on its words go to {place}.")
+        case facts.SessionReset():
+            brief = f"{event.reason}: {event.previous_session_id} is now {event.session_id}"
+            how = f"The session is reset; what was said before is {event.previous_session_id}."
+            return Words(None, key, brief, how)
+        case facts.SessionArchived():
+            how = f"The session leaves the list: {ARCHIVALS[event.reason]}."
+            return Words(None, key, event.reason, how)
+        case facts.ThreadBound():
+            return Words(None, key, f"thread {route_text(event.route)} is its own")
+        case facts.ThreadUnbound():
+            return Words(None, key, f"thread {route_text(event.route)} is its own no more: {event.reason}")
+        case facts.SessionImported():
+            return Words(None, key, event.source, f"Imported from {event.source}.")
+        case facts.MessageRecorded():
+            said = list(words_of_message(event.message, key))
+            who, to = (said[0].who, said[0].to) if said else (key, None)
+            return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT)
+        case facts.LineImported():
+            return Words(None, key, event.kind)
+
+
+def of_run(event: facts.RunEvent, key: str | None) -> Words:
+    """Return an event of a run in words."""
+    match event:
+        case facts.RunQueued():
+            turn = "" if event.turn is None else f" {event.turn}"
+            brief = f"{event.step}{turn}, run {event.run_id}"
+            if event.retry_of is None:
+                return Words(event.caller, key, brief)
+            again = f"wants run {event.retry_of} tried again"
+            return Words(event.caller, key, f"{brief}, tries {event.retry_of} again", again)
+        case facts.RunStarted():
+            return Words(key, None, f"attempt {event.attempt}")
+        case facts.RunInterrupted():
+            how = f"was cut off in attempt {event.attempt}; the run starts again"
+            return Words(key, None, f"attempt {event.attempt} was cut off", how)
+        case facts.RunCompleted():
+            how = "; ".join(("answers without a text", *event.notes))
+            return Words(key, None, event.reply or NO_TEXT, how)
+        case facts.RunFailed():
+            how = f"{FAILURES[event.code]}: {event.error}"
+            return Words(
+                key, None, f"{event.code}: {event.error}", how, _with_trace(event.partial, event.traceback)
+            )
+        case facts.RunAborted():
+            return Words(event.by, key, event.partial or NO_TEXT, f"was aborted by {event.by}", event.partial)
+        case facts.LateReplyDropped():
+            return Words(key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply)
+
+
+def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]:
+    """Yield what a message of a session says: its text, then each tool that it calls."""
+    text = facts.text_of(message)
+    match message.role:
+        case "assistant" if isinstance(message.content, str):
+            yield Words(key, None, text or NO_TEXT, "says", text, "said")
+        case "assistant":
+            if text:
+                yield Words(key, None, text, "says", text, "said")
+            for block in message.content:
+                if isinstance(block, facts.ToolCallBlock):
+                    call = f"{block.name}({block.arguments})"
+                    yield Words(key, None, call, f"calls {block.name}", block.arguments, "tool")
+        case "toolResult":
+            tool = message.tool_name or "a tool"
+            yield Words(tool, key, text, f"gets from {tool}", text, "tool")
+        case "user" | "system":
+            yield Words(_asker(message), key, text, _asks(message), text, "said")
+
+
+def person(sender: str | None, sender_name: str | None) -> str:
+    """Return a person as stories call them: name and id; `a person` where the log does not say who spoke."""
+    if sender is None:
+        return _A_PERSON
+    return sender if sender_name in {None, sender} else f"{sender_name} ({sender})"
+
+
+def speaker(message: facts.Message) -> str:
+    """Return who asks an agent with a message: a session's key, or words for a person or the system."""
+    origin = message.provenance
+    if origin is None:
+        return _THE_SYSTEM if message.role == "system" else _A_PERSON
+    match origin.kind:
+        case "external_user":
+            who = person(origin.sender, origin.sender_name)
+            return who if origin.source_channel is None else f"{who} on {origin.source_channel}"
+        case "inter_session":
+            return origin.source_session_key or _A_SESSION
+        case "internal_system":
+            return _THE_SYSTEM
+
+
+def _asker(message: facts.Message) -> str | None:
+    """Return who asks, as a step shows it: None where the message has no record of it."""
+    origin = message.provenance
+    if origin is None:
+        return None
+    if origin.kind == "external_user":
+        return person(origin.sender, origin.sender_name)
+    return origin.source_session_key or _SPEAKERS[origin.kind]
+
+
+def _asks(message: facts.Message) -> str:
+    origin = message.provenance
+    if origin is None or origin.kind != "inter_session":
+        return "says"
+    if origin.source_tool == "sessions_spawn":
+        return "hands over" if origin.turn is None else "says"
+    asks = f"asks for turn {origin.turn}" if origin.turn else "asks"
+    return asks if origin.edited_by is None else f"{asks}, in the words of {origin.edited_by}"
+
+
+def _with_trace(partial: str | None, traceback: str | None) -> str | None:
+    return "\n".join(text for text in (partial, traceback) if text is not None) or None
