@@ -1,16 +1,20 @@
 // Asks the log: one function for a question, one for the stream of what comes. Every text in an answer is data.
 import { signal } from './lib.js';
 
-const HERE = new URL('..', import.meta.url);       // …/debug/, wherever a proxy has put it
+const HERE = new URL('..', import.meta.url); // …/debug/, wherever a proxy has put it
 export const BASE = HERE.pathname;
-export const out = signal(false);                  // nobody is in: show the door
+export const out = signal(false); // nobody is in: show the door
 export const live = signal({ state: 'waiting', head: 0, since: 0 });
 
 export class Refused extends Error {
-  constructor(status, code, message) { super(message); this.status = status; this.code = code; }
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
 }
 
-export const inside = { fork: '' };                 // the fork that is looked at; '' is the log itself
+export const inside = { fork: '' }; // the fork that is looked at; '' is the log itself
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
 
@@ -23,38 +27,65 @@ export async function ask(name, given = {}, { signal: stop } = {}) {
   }
   for (let tries = 0; ; tries++) {
     const answer = await fetch(url, { signal: stop, headers: { accept: 'application/json' } });
-    if (answer.status === 429 && tries < 4) { await wait(250 * (tries + 1)); continue; }
+    if (answer.status === 429 && tries < 4) {
+      await wait(250 * (tries + 1));
+      continue;
+    }
     return read(answer);
   }
 }
 
 async function read(answer) {
   let said = {};
-  try { said = await answer.json(); } catch { /* no JSON: the status says it */ }
+  try {
+    said = await answer.json();
+  } catch {
+    /* no JSON: the status says it */
+  }
   if (answer.ok) return said;
   if (answer.status === 401) out.value = true;
   const error = said.error ?? {};
-  throw new Refused(answer.status, error.code ?? error.type, error.message ?? `The server answered ${answer.status}.`);
+  throw new Refused(
+    answer.status,
+    error.code ?? error.type,
+    error.message ?? `The server answered ${answer.status}.`,
+  );
 }
 
-export const fileOf = given => { const url = new URL('api/file', HERE); for (const [key, value] of Object.entries({ fork: inside.fork, ...given })) if (value) url.searchParams.set(key, value); return url.href; };
+export const fileOf = given => {
+  const url = new URL('api/file', HERE);
+  for (const [key, value] of Object.entries({ fork: inside.fork, ...given }))
+    if (value) url.searchParams.set(key, value);
+  return url.href;
+};
 
 export async function tell(path, body) {
   const answer = await fetch(new URL(path, HERE), {
-    method: 'POST', headers: { 'content-type': 'application/json', 'x-intersession': '1' }, body: JSON.stringify(body ?? {}),
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-intersession': '1' },
+    body: JSON.stringify(body ?? {}),
   });
   return read(answer);
 }
 
-export const login = async token => { await tell('login', { token }); out.value = false; };
+export const login = async token => {
+  await tell('login', { token });
+  out.value = false;
+};
 
 let source = null;
 export function follow(after) {
   source?.close();
   source = new EventSource(new URL(`api/live?after=${after}`, HERE));
-  source.onopen = () => { live.value = { ...live.peek(), state: 'live' }; };
+  source.onopen = () => {
+    live.value = { ...live.peek(), state: 'live' };
+  };
   source.onerror = () => {
-    live.value = { ...live.peek(), state: 'lost', since: live.peek().state === 'lost' ? live.peek().since : Date.now() };
+    live.value = {
+      ...live.peek(),
+      state: 'lost',
+      since: live.peek().state === 'lost' ? live.peek().since : Date.now(),
+    };
     if (source.readyState === EventSource.CLOSED) setTimeout(() => follow(live.peek().head || after), 4000);
   };
   source.addEventListener('head', event => {

@@ -1,20 +1,37 @@
-// Two runs in one diagram, row by row: what is the same, what was said otherwise, what only one of them has. And where a fork was cut.
+// Two runs in one diagram, row by row: what is the same, what was said otherwise, what only one of them has,
+// and where a fork was cut.
 import { createRef, html, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { Badge, Failed, Loading, hueOf } from './parts.js';
 import { took } from './words.js';
 
-const MOST = 500, ROW = 52, GAP = 26, HEAD = 8, SIGNS = { same: '=', changed: '≠', a: 'A', b: 'B' };
+const MOST = 500;
+const ROW = 52;
+const GAP = 26;
+const HEAD = 8;
+const SIGNS = { same: '=', changed: '≠', a: 'A', b: 'B' };
 const SAID = { same: 'the same', changed: 'other words', a: 'only in A', b: 'only in B' };
-const cut = (text, width) => { const line = String(text).replace(/\s+/g, ' ').trim(), most = Math.max(6, Math.floor(width / 6.7)); return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line; };
-const keyOf = (row, lanes) => (row.row === 'arrow' ? `${lanes[row.source].id}>${lanes[row.target].id}:${row.how}` : row.row === 'gap' ? 'gap' : `${row.lane === null ? '' : lanes[row.lane].id}:${row.kind}`);
+const cut = (text, width) => {
+  const line = String(text).replace(/\s+/g, ' ').trim();
+  const most = Math.max(6, Math.floor(width / 6.7));
+  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
+};
+const keyOf = (row, lanes) =>
+  row.row === 'arrow'
+    ? `${lanes[row.source].id}>${lanes[row.target].id}:${row.how}`
+    : row.row === 'gap'
+      ? 'gap'
+      : `${row.lane === null ? '' : lanes[row.lane].id}:${row.kind}`;
 
 // The longest course that both have in common, by who, to whom and when; the rest is one's alone.
 export function aligned(a, b, equal) {
   const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) table[i][j] = equal(a[i], b[j]) ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--)
+      table[i][j] = equal(a[i], b[j]) ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
   const pairs = [];
-  let i = 0, j = 0;
+  let i = 0;
+  let j = 0;
   while (i < a.length || j < b.length) {
     if (i < a.length && j < b.length && equal(a[i], b[j])) pairs.push([a[i++], b[j++]]);
     else if (j >= b.length || (i < a.length && table[i + 1][j] >= table[i][j + 1])) pairs.push([a[i++], null]);
@@ -30,52 +47,236 @@ export async function bothOf(found, other) {
     return { run, rows: upTo(rows.rows, found[side].place.position) };
   };
   const [a, b] = await Promise.all([one('a', ''), one('b', other)]);
-  const pairs = aligned(a.rows.map(row => ({ row, key: keyOf(row, a.run.lanes) })), b.rows.map(row => ({ row, key: keyOf(row, b.run.lanes) })), (one, two) => one.key === two.key);
+  const pairs = aligned(
+    a.rows.map(row => ({ row, key: keyOf(row, a.run.lanes) })),
+    b.rows.map(row => ({ row, key: keyOf(row, b.run.lanes) })),
+    (one, two) => one.key === two.key,
+  );
   const kindOf = (one, two) => (!two ? 'a' : !one ? 'b' : one.row.text === two.row.text ? 'same' : 'changed');
-  return { a, b, pairs: pairs.map(([one, two]) => ({ a: one?.row, b: two?.row, kind: kindOf(one, two) })).filter(pair => (pair.a ?? pair.b).row !== 'gap' || pair.a && pair.b) };
+  return {
+    a,
+    b,
+    pairs: pairs
+      .map(([one, two]) => ({ a: one?.row, b: two?.row, kind: kindOf(one, two) }))
+      .filter(pair => (pair.a ?? pair.b).row !== 'gap' || (pair.a && pair.b)),
+  };
 }
 
 export const Beside = view(({ found, other, pick }, self) => {
   const state = self.once(() => {
     const made = { box: createRef(), wide: signal(0), both: signal(null), error: signal(null), key: '' };
-    made.measure = () => { const now = made.box.current?.clientWidth; if (now && now !== made.wide.peek()) made.wide.value = now; };
+    made.measure = () => {
+      const now = made.box.current?.clientWidth;
+      if (now && now !== made.wide.peek()) made.wide.value = now;
+    };
     addEventListener('resize', made.measure);
     self.onEnd(() => removeEventListener('resize', made.measure));
     return made;
   });
   const key = `${found.a.run}@${found.a.place.position}/${other}/${found.b.run}@${found.b.place.position}`;
-  if (state.key !== key) { state.key = key; bothOf(found, other).then(both => { state.both.value = both; state.error.value = null; }, error => { state.error.value = error; }); }
+  if (state.key !== key) {
+    state.key = key;
+    bothOf(found, other).then(
+      both => {
+        state.both.value = both;
+        state.error.value = null;
+      },
+      error => {
+        state.error.value = error;
+      },
+    );
+  }
   queueMicrotask(state.measure);
-  if (state.error.value) return html`<${Failed} error=${state.error.value}/>`;
+  if (state.error.value) return html`<${Failed} error=${state.error.value} />`;
   if (!state.both.value) return html`<${Loading}/>`;
-  const { a, b, pairs } = state.both.value, wide = Math.max(state.wide.value || 640, 640), middle = wide / 2, born = found.cut?.position;
-  const shape = (side, from) => { const first = from + (side === a ? 62 : 40), last = from + middle - (side === a ? 40 : 62), share = side.run.lanes.slice(1).map((lane, number) => (lane.kind === 'channel' || side.run.lanes[number].kind === 'person' ? .55 : 1)), all = share.reduce((sum, one) => sum + one, 0) || 1; let x = first; return [x, ...share.map(one => (x += (last - first) * one / all))].slice(0, side.run.lanes.length); };
+  const { a, b, pairs } = state.both.value;
+  const wide = Math.max(state.wide.value || 640, 640);
+  const middle = wide / 2;
+  const born = found.cut?.position;
+  const shape = (side, from) => {
+    const first = from + (side === a ? 62 : 40);
+    const last = from + middle - (side === a ? 40 : 62);
+    const share = side.run.lanes
+      .slice(1)
+      .map((lane, number) => (lane.kind === 'channel' || side.run.lanes[number].kind === 'person' ? 0.55 : 1));
+    const all = share.reduce((sum, one) => sum + one, 0) || 1;
+    let x = first;
+    return [x, ...share.map(one => (x += ((last - first) * one) / all))].slice(0, side.run.lanes.length);
+  };
   const xs = { a: shape(a, 0), b: shape(b, middle) };
-  const cutAt = born === undefined ? -1 : pairs.findIndex(pair => (pair.a?.position ?? 0) > born || (pair.b?.position ?? 0) > born);
+  const cutAt =
+    born === undefined
+      ? -1
+      : pairs.findIndex(pair => (pair.a?.position ?? 0) > born || (pair.b?.position ?? 0) > born);
   let y = HEAD;
-  const tops = pairs.map((pair, number) => { if (number === cutAt) y += 32; const top = y; y += (pair.a ?? pair.b).row === 'gap' ? GAP : ROW; return top; });
-  const tall = y + 16, lanes = { a: a.run.lanes, b: b.run.lanes };
-  return html`<div class="scroll beside" ref=${state.box} tabindex="0" role="region" aria-label="Both runs, side by side"><div class="lanes" style=${{ width: `${wide}px` }}>${['a', 'b'].map(side => html`<span class=${`ab ${side} side`} style=${{ left: `${side === 'a' ? 12 : middle - 10}px` }}>${side.toUpperCase()}</span>${lanes[side].map((lane, number) => html`<span class=${`lane ${number === lanes[side].length - 1 && number ? 'r' : ''}`} title=${lane.id} style=${number === lanes[side].length - 1 && number ? { right: `${wide - xs[side][number] - 14}px` } : { left: `${xs[side][number] - 14}px` }}><${Badge} lane=${lane}/>${lane.kind === 'channel' && lanes[side].length > 2 ? null : html`<b>${lane.name}</b>`}</span>`)}`)}</div>
-    <svg class="dg still" role="img" aria-labelledby="bs-title bs-desc" width=${wide} height=${tall}><title id="bs-title">A and B side by side</title><desc id="bs-desc">The table below has the same, part by part.</desc>
-      ${['a', 'b'].map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall}/>`))}
-      ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${tops[cutAt] - 28}/>` : null}
-      ${['a', 'b'].map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall}/>`))}
-      ${pairs.map((pair, number) => html`<g key=${number} class=${`pair ${pair.kind}`}>${['a', 'b'].map(side => pair[side] ? html`<${Half} row=${pair[side]} y=${tops[number]} xs=${xs[side]} lanes=${lanes[side]} grey=${side === 'b' && cutAt > 0 && number < cutAt} right=${side === 'b'} from=${side === 'a' ? 0 : middle} wide=${middle}/>` : html`<text class="meta" x=${(side === 'a' ? 0 : middle) + middle / 2} y=${tops[number] + 30} text-anchor="middle">not in ${side.toUpperCase()}</text>`)}
-        ${(pair.a ?? pair.b).row === 'gap' ? null : html`<g class="sign" onClick=${() => pick?.(pair)}><rect class=${pair.kind === 'same' ? 'eq' : 'ne'} x=${middle - 14} y=${tops[number] + 14} width="28" height="24" rx="3"/><text x=${middle} y=${tops[number] + 31} text-anchor="middle">${SIGNS[pair.kind]}</text><title>${SAID[pair.kind]}</title></g>`}</g>`)}
-      ${cutAt >= 0 ? html`<g><rect class="placebg" x="0" y=${tops[cutAt] - 28} width=${wide} height="24"/><rect class="placeband" x="0" y=${tops[cutAt] - 28} width=${wide} height="2"/><text class="placetx" x="12" y=${tops[cutAt] - 11}>B was cut after #${born}</text><text class="placetx r" x=${wide - 12} y=${tops[cutAt] - 11}>above: the same in both</text></g>` : null}
-    </svg></div>`;
+  const tops = pairs.map((pair, number) => {
+    if (number === cutAt) y += 32;
+    const top = y;
+    y += (pair.a ?? pair.b).row === 'gap' ? GAP : ROW;
+    return top;
+  });
+  const tall = y + 16;
+  const lanes = { a: a.run.lanes, b: b.run.lanes };
+  return html`
+    <div class="scroll beside" ref=${state.box} tabindex="0" role="region" aria-label="Both runs, side by side">
+      <div class="lanes" style=${{ width: `${wide}px` }}>
+        ${['a', 'b'].map(
+          side => html`
+            <span class=${`ab ${side} side`} style=${{ left: `${side === 'a' ? 12 : middle - 10}px` }}>
+              ${side.toUpperCase()}
+            </span>
+            ${lanes[side].map(
+              (lane, number) => html`
+                <span
+                  class=${`lane ${number === lanes[side].length - 1 && number ? 'r' : ''}`}
+                  title=${lane.id}
+                  style=${number === lanes[side].length - 1 && number
+                    ? { right: `${wide - xs[side][number] - 14}px` }
+                    : { left: `${xs[side][number] - 14}px` }}>
+                  <${Badge} lane=${lane} />
+                  ${lane.kind === 'channel' && lanes[side].length > 2 ? null : html`<b>${lane.name}</b>`}
+                </span>
+              `,
+            )}
+          `,
+        )}
+      </div>
+      <svg class="dg still" role="img" aria-labelledby="bs-title bs-desc" width=${wide} height=${tall}>
+        <title id="bs-title">A and B side by side</title>
+        <desc id="bs-desc">The table below has the same, part by part.</desc>
+        ${['a', 'b'].map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
+        ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${tops[cutAt] - 28} />` : null}
+        ${['a', 'b'].map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
+        ${pairs.map(
+          (pair, number) => html`
+            <g key=${number} class=${`pair ${pair.kind}`}>
+              ${['a', 'b'].map(side =>
+                pair[side]
+                  ? html`
+                      <${Half}
+                        row=${pair[side]}
+                        y=${tops[number]}
+                        xs=${xs[side]}
+                        lanes=${lanes[side]}
+                        grey=${side === 'b' && cutAt > 0 && number < cutAt}
+                        right=${side === 'b'}
+                        from=${side === 'a' ? 0 : middle}
+                        wide=${middle} />
+                    `
+                  : html`
+                      <text
+                        class="meta"
+                        x=${(side === 'a' ? 0 : middle) + middle / 2}
+                        y=${tops[number] + 30}
+                        text-anchor="middle">
+                        not in ${side.toUpperCase()}
+                      </text>
+                    `,
+              )}
+              ${(pair.a ?? pair.b).row === 'gap'
+                ? null
+                : html`
+                    <g class="sign" onClick=${() => pick?.(pair)}>
+                      <rect
+                        class=${pair.kind === 'same' ? 'eq' : 'ne'}
+                        x=${middle - 14}
+                        y=${tops[number] + 14}
+                        width="28"
+                        height="24"
+                        rx="3" />
+                      <text x=${middle} y=${tops[number] + 31} text-anchor="middle">${SIGNS[pair.kind]}</text>
+                      <title>${SAID[pair.kind]}</title>
+                    </g>
+                  `}
+            </g>
+          `,
+        )}
+        ${cutAt >= 0
+          ? html`
+              <g>
+                <rect class="placebg" x="0" y=${tops[cutAt] - 28} width=${wide} height="24" />
+                <rect class="placeband" x="0" y=${tops[cutAt] - 28} width=${wide} height="2" />
+                <text class="placetx" x="12" y=${tops[cutAt] - 11}>B was cut after #${born}</text>
+                <text class="placetx r" x=${wide - 12} y=${tops[cutAt] - 11}>above: the same in both</text>
+              </g>
+            `
+          : null}
+      </svg>
+    </div>
+  `;
 });
 
 const Half = ({ row, y, xs, lanes, grey, right, from, wide }) => {
-  const line = y + 30, dim = grey ? 'future' : '';
-  if (row.row === 'gap') return html`<text class=${`meta ${dim}`} x=${from + wide / 2} y=${y + 16} text-anchor="middle">${took(row.ms)} in which nothing was said</text>`;
-  const at = html`<text class=${`pos ${dim}`} x=${right ? from + wide - 10 : from + 10} y=${line + 4} text-anchor=${right ? 'end' : 'start'}>#${row.position}</text>`;
+  const line = y + 30;
+  const dim = grey ? 'future' : '';
+  if (row.row === 'gap')
+    return html`
+      <text class=${`meta ${dim}`} x=${from + wide / 2} y=${y + 16} text-anchor="middle">
+        ${took(row.ms)} in which nothing was said
+      </text>
+    `;
+  const at = html`
+    <text
+      class=${`pos ${dim}`}
+      x=${right ? from + wide - 10 : from + 10}
+      y=${line + 4}
+      text-anchor=${right ? 'end' : 'start'}>
+      #${row.position}
+    </text>
+  `;
   if (row.row === 'arrow' && row.source !== row.target) {
-    const a = xs[row.source], b = xs[row.target], way = b > a ? 1 : -1, space = Math.abs(b - a) - 24, withheld = row.how === 'would deliver' || /withheld/.test(row.how);
-    return html`<g class=${`${hueOf(lanes[row.source].kind, lanes[row.source].id)} ${dim}`}>${at}<line class=${`arr ${dim} ${withheld ? 'dash' : ''}`} x1=${a + 6 * way} x2=${b - 8 * way} y1=${line} y2=${line}/><path class="hd" d=${`M${b - 2 * way} ${line}l${-9 * way}-4.5v9Z`}/><text class=${`lab ${dim}`} x=${Math.min(a, b) + 12} y=${line - 7}>${cut(row.text || '(no text)', space)}</text><text class=${`meta ${dim}`} x=${Math.min(a, b) + 12} y=${line + 15}><tspan class="st">${cut(row.how, space)}</tspan></text><title>${row.how}: ${row.text}</title></g>`;
+    const a = xs[row.source];
+    const b = xs[row.target];
+    const way = b > a ? 1 : -1;
+    const space = Math.abs(b - a) - 24;
+    const withheld = row.how === 'would deliver' || /withheld/.test(row.how);
+    return html`
+      <g class=${`${hueOf(lanes[row.source].kind, lanes[row.source].id)} ${dim}`}>
+        ${at}
+        <line
+          class=${`arr ${dim} ${withheld ? 'dash' : ''}`}
+          x1=${a + 6 * way}
+          x2=${b - 8 * way}
+          y1=${line}
+          y2=${line} />
+        <path class="hd" d=${`M${b - 2 * way} ${line}l${-9 * way}-4.5v9Z`} />
+        <text class=${`lab ${dim}`} x=${Math.min(a, b) + 12} y=${line - 7}>
+          ${cut(row.text || '(no text)', space)}
+        </text>
+        <text class=${`meta ${dim}`} x=${Math.min(a, b) + 12} y=${line + 15}>
+          <tspan class="st">${cut(row.how, space)}</tspan>
+        </text>
+        <title>${row.how}: ${row.text}</title>
+      </g>
+    `;
   }
   const lane = row.row === 'arrow' ? row.source : row.lane;
-  if (lane === null || lane === undefined) return html`<g class=${dim}>${at}<text class=${`lab strong ${dim}`} x=${(xs[0] + xs.at(-1)) / 2} y=${line + 4} text-anchor="middle">${cut(row.text, wide - 170)}</text><title>${row.text}</title></g>`;
+  if (lane === null || lane === undefined)
+    return html`
+      <g class=${dim}>
+        ${at}
+        <text class=${`lab strong ${dim}`} x=${(xs[0] + xs.at(-1)) / 2} y=${line + 4} text-anchor="middle">
+          ${cut(row.text, wide - 170)}
+        </text>
+        <title>${row.text}</title>
+      </g>
+    `;
   const last = lane === lanes.length - 1 && lanes.length > 1;
-  return html`<g class=${`${hueOf(lanes[lane].kind, lanes[lane].id)} ${dim}`}>${at}<circle class="dotm" cx=${xs[lane]} cy=${line} r="4"/><text class=${`meta ${dim}`} x=${xs[lane] + (last ? -12 : 12)} y=${line + 4} text-anchor=${last ? 'end' : 'start'}>${cut(row.text, last ? xs[lane] - (xs[lane - 1] ?? from) - 24 : (xs[lane + 1] ?? from + wide) - xs[lane] - 24)}</text><title>${row.text}</title></g>`;
+  return html`
+    <g class=${`${hueOf(lanes[lane].kind, lanes[lane].id)} ${dim}`}>
+      ${at}
+      <circle class="dotm" cx=${xs[lane]} cy=${line} r="4" />
+      <text
+        class=${`meta ${dim}`}
+        x=${xs[lane] + (last ? -12 : 12)}
+        y=${line + 4}
+        text-anchor=${last ? 'end' : 'start'}>
+        ${cut(
+          row.text,
+          last ? xs[lane] - (xs[lane - 1] ?? from) - 24 : (xs[lane + 1] ?? from + wide) - xs[lane] - 24,
+        )}
+      </text>
+      <title>${row.text}</title>
+    </g>
+  `;
 };

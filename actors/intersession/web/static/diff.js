@@ -6,44 +6,266 @@ import { Failed, Loading, Who, laneOf } from './parts.js';
 import { href, link, queried, route, setQuery } from './state.js';
 import { capital, counted, short, took } from './words.js';
 
-const KINDS = { same: ['=', 'the same'], changed: ['≠', 'other words'], only_a: ['A', 'only in A'], only_b: ['B', 'only in B'] };
-const TOTALS = [['turns', 'Turns'], ['loopEnd', 'The loop ended'], ['end', 'All ended'], ['tokens', 'Tokens'], ['durationMs', 'Took'], ['deliveries', 'Texts outside']];
-const told = (name, value) => (value === null || value === undefined ? '–' : name === 'durationMs' ? took(value) : typeof value === 'object' ? Object.entries(value).map(([key, item]) => `${key}: ${item}`).join(', ') || '–' : String(value).replaceAll('_', ' '));
+const KINDS = {
+  same: ['=', 'the same'],
+  changed: ['≠', 'other words'],
+  only_a: ['A', 'only in A'],
+  only_b: ['B', 'only in B'],
+};
+const TOTALS = [
+  ['turns', 'Turns'],
+  ['loopEnd', 'The loop ended'],
+  ['end', 'All ended'],
+  ['tokens', 'Tokens'],
+  ['durationMs', 'Took'],
+  ['deliveries', 'Texts outside'],
+];
+const told = (name, value) =>
+  value === null || value === undefined
+    ? '–'
+    : name === 'durationMs'
+      ? took(value)
+      : typeof value === 'object'
+        ? Object.entries(value)
+            .map(([key, item]) => `${key}: ${item}`)
+            .join(', ') || '–'
+        : String(value).replaceAll('_', ' ');
 const turnName = turn => turn.replace(':', ' ').replaceAll('/', ', ').replaceAll('_', ' ');
-const edited = cut => cut.edits.filter(edit => edit.kind !== 'agent').map(edit => `${edit.kind}${edit.key ? ` ${edit.key}` : ''}${edit.value ? ` “${edit.value.replace(/[.]$/, '')}”` : ''}`).join('; ');
+const edited = cut =>
+  cut.edits
+    .filter(edit => edit.kind !== 'agent')
+    .map(
+      edit =>
+        `${edit.kind}${edit.key ? ` ${edit.key}` : ''}${edit.value ? ` “${edit.value.replace(/[.]$/, '')}”` : ''}`,
+    )
+    .join('; ');
+const withEdits = cut => (edited(cut) ? `, with ${edited(cut)}` : '');
 
 export const Diff = view((_, self) => {
   const state = self.once(() => {
     const made = { found: signal(null), error: signal(null) };
     let known = '';
-    self.onEnd(effect(() => {
-      const { query } = route.value, a = query.get('a'), b = query.get('b'), other = query.get('other') ?? '', key = `${a}|${b}|${other}`;
-      if (!a || !b) { made.found.value = null; return; }
-      if (key === known) return;
-      known = key;
-      ask('compare', { a, b, other }).then(found => { made.found.value = found; made.error.value = null; }, error => { made.error.value = error; });
-    }));
-    const heard = event => { if (event.key === '.' && !event.target.closest?.('input,textarea,select,dialog')) next(); };
+    self.onEnd(
+      effect(() => {
+        const { query } = route.value;
+        const a = query.get('a');
+        const b = query.get('b');
+        const other = query.get('other') ?? '';
+        const key = `${a}|${b}|${other}`;
+        if (!a || !b) {
+          made.found.value = null;
+          return;
+        }
+        if (key === known) return;
+        known = key;
+        ask('compare', { a, b, other }).then(
+          found => {
+            made.found.value = found;
+            made.error.value = null;
+          },
+          error => {
+            made.error.value = error;
+          },
+        );
+      }),
+    );
+    const heard = event => {
+      if (event.key === '.' && !event.target.closest?.('input,textarea,select,dialog')) next();
+    };
     addEventListener('keydown', heard);
     self.onEnd(() => removeEventListener('keydown', heard));
     return made;
   });
-  const found = state.found.value, all = queried('all') === 'true', other = queried('other');
-  const fields = html`<div class="filters" role="group" aria-label="What is compared">${['a', 'b'].map(name => html`<label>${name.toUpperCase()} <input type="search" class="wide" aria-label=${`Run ${name.toUpperCase()}, or a place of it`} value=${queried(name)} onChange=${event => setQuery({ [name]: event.target.value.trim() })}/></label>`)}<label>in fork <input type="search" aria-label="The fork that B is in" value=${other} onChange=${event => setQuery({ other: event.target.value.trim() })}/></label><button type="button" class="chip" aria-pressed=${all} onClick=${() => setQuery({ all: all ? '' : 'true' })}>what is the same, too</button></div>`;
-  return html`<div class="head"><div class="grow"><h1>Compare</h1>${found ? html`<p class="sum">${found.same ? html`<b>Nothing differs</b> in what was said and done.` : html`<b>First difference: ${turnName(found.firstDivergence.turn)}</b>, ${KINDS[found.firstDivergence.kind][1]}. ${capital(found.firstDivergence.place.text)}.`}${found.cut ? ` B is a fork, cut after #${found.cut.position}${edited(found.cut) ? `, with ${edited(found.cut)}` : ''}.` : ''}</p>` : null}</div></div>${fields}
-    ${state.error.value ? html`<${Failed} error=${state.error.value}/>` : !queried('a') || !queried('b') ? html`<div class="empty"><h2>Pick two runs</h2><p class="muted">In the list of runs, <kbd>x</kbd> picks the one that is chosen. Or name them here: an id, or a place such as ID@turn:2.</p></div>` : !found ? html`<${Loading}/>`
-    : html`<${Totals} found=${found} other=${other}/><div class="work compare-work"><section class="left" aria-label="Both in one diagram"><${Beside} found=${found} other=${other}/></section><aside class="panel" aria-label="What differs"><div class="tp" tabindex="0"><${Parts} found=${found} all=${all} other=${other}/></div></aside></div>`}`;
+  const found = state.found.value;
+  const all = queried('all') === 'true';
+  const other = queried('other');
+  const fields = html`
+    <div class="filters" role="group" aria-label="What is compared">
+      ${['a', 'b'].map(
+        name => html`
+          <label>
+            ${name.toUpperCase()} <input
+              type="search"
+              class="wide"
+              aria-label=${`Run ${name.toUpperCase()}, or a place of it`}
+              value=${queried(name)}
+              onChange=${event => setQuery({ [name]: event.target.value.trim() })} />
+          </label>
+        `,
+      )}
+      <label>
+        in
+        fork <input
+          type="search"
+          aria-label="The fork that B is in"
+          value=${other}
+          onChange=${event => setQuery({ other: event.target.value.trim() })} />
+      </label>
+      <button type="button" class="chip" aria-pressed=${all} onClick=${() => setQuery({ all: all ? '' : 'true' })}>
+        what is the same, too
+      </button>
+    </div>
+  `;
+  return html`
+    <div class="head">
+      <div class="grow">
+        <h1>Compare</h1>
+        ${found
+          ? html`
+              <p class="sum">
+                ${found.same
+                  ? html`<b>Nothing differs</b> in what was said and done.`
+                  : html`
+                      <b>First difference: ${turnName(found.firstDivergence.turn)}</b>, ${KINDS[
+                        found.firstDivergence.kind
+                      ][1]}. ${capital(found.firstDivergence.place.text)}.
+                    `}
+                ${found.cut
+                  ? ` B is a fork, cut after #${found.cut.position}${withEdits(found.cut)}.`
+                  : ''}
+              </p>
+            `
+          : null}
+      </div>
+    </div>
+    ${fields}
+    ${state.error.value
+      ? html`<${Failed} error=${state.error.value} />`
+      : !queried('a') || !queried('b')
+        ? html`
+            <div class="empty">
+              <h2>Pick two runs</h2>
+              <p class="muted">
+                In the list of runs, <kbd>x</kbd> picks the one that is chosen. Or name them here: an id, or a place
+                such as ID@turn:2.
+              </p>
+            </div>
+          `
+        : !found
+          ? html`<${Loading}/>`
+          : html`
+              <${Totals} found=${found} other=${other} />
+              <div class="work compare-work">
+                <section class="left" aria-label="Both in one diagram">
+                  <${Beside} found=${found} other=${other} />
+                </section>
+                <aside class="panel" aria-label="What differs">
+                  <div class="tp" tabindex="0"><${Parts} found=${found} all=${all} other=${other} /></div>
+                </aside>
+              </div>
+            `}
+  `;
 });
 let at = -1;
-const next = () => { const all = [...document.querySelectorAll('.pair:not(.same) .sign')]; if (all.length) { at = (at + 1) % all.length; all[at].scrollIntoView({ block: 'center' }); } };
+const next = () => {
+  const all = [...document.querySelectorAll('.pair:not(.same) .sign')];
+  if (all.length) {
+    at = (at + 1) % all.length;
+    all[at].scrollIntoView({ block: 'center' });
+  }
+};
 
-const Totals = ({ found, other }) => html`<table class="list compare"><caption class="vh">What came of both</caption><colgroup><col class="w-fork"/></colgroup><thead><tr><th scope="col"><span class="vh">Run</span></th>${TOTALS.map(([name, said]) => html`<th scope="col">${said}</th>`)}</tr></thead>
-    <tbody>${['a', 'b'].map(side => html`<tr><th scope="row"><span class=${`ab ${side}`}>${side.toUpperCase()}</span> <a class="link mono" ...${link(href('run', found[side].run, { at: found[side].place.position, fork: side === 'b' ? other : '' }))}>${found[side].run.slice(0, 8)}</a>${side === 'b' && other ? html` <span class="muted">fork ${other.slice(0, 8)}</span>` : null}</th>${TOTALS.map(([name, said]) => html`<td data-name=${said} class=${told(name, found.a.totals[name]) !== told(name, found.b.totals[name]) ? 'd' : ''}>${told(name, found[side].totals[name])}</td>`)}</tr>`)}</tbody></table>`;
-const Parts = ({ found, all, other }) => { const shown = found.turns.filter(turn => all || turn.kind !== 'same'), same = found.turns.length - found.turns.filter(turn => turn.kind !== 'same').length; return html`<ol class="parts-of" aria-label="Part by part">${shown.map(turn => html`<li class=${`sec turn ${turn.kind}`}><h2><b title=${KINDS[turn.kind]?.[1]}>${KINDS[turn.kind]?.[0] ?? turn.kind}</b> ${turnName(turn.turn)} <span class="muted">${KINDS[turn.kind]?.[1]}</span></h2><${Part} turn=${turn} other=${other}/></li>`)}</ol>${all ? null : html`<p class="as">${counted(same, 'part')} the same.</p>`}`; };
-const where = (it, fork) => html`<a class="mono" ...${link(href('log', '', { at: it.place.position, fork }))}>#${it.place.position}</a>`;
+const Totals = ({ found, other }) => html`
+  <table class="list compare">
+    <caption class="vh">What came of both</caption>
+    <colgroup><col class="w-fork" /></colgroup>
+    <thead>
+      <tr>
+        <th scope="col"><span class="vh">Run</span></th>
+        ${TOTALS.map(([name, said]) => html`<th scope="col">${said}</th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${['a', 'b'].map(
+        side => html`
+          <tr>
+            <th scope="row">
+              <span class=${`ab ${side}`}>${side.toUpperCase()}</span> <a
+                class="link mono"
+                ...${link(
+                  href('run', found[side].run, { at: found[side].place.position, fork: side === 'b' ? other : '' }),
+                )}>
+                ${found[side].run.slice(0, 8)}
+              </a>
+              ${side === 'b' && other ? html` <span class="muted">fork ${other.slice(0, 8)}</span>` : null}
+            </th>
+            ${TOTALS.map(
+              ([name, said]) => html`
+                <td
+                  data-name=${said}
+                  class=${told(name, found.a.totals[name]) !== told(name, found.b.totals[name]) ? 'd' : ''}>
+                  ${told(name, found[side].totals[name])}
+                </td>
+              `,
+            )}
+          </tr>
+        `,
+      )}
+    </tbody>
+  </table>
+`;
+const Parts = ({ found, all, other }) => {
+  const shown = found.turns.filter(turn => all || turn.kind !== 'same');
+  const same = found.turns.length - found.turns.filter(turn => turn.kind !== 'same').length;
+  return html`
+    <ol class="parts-of" aria-label="Part by part">
+      ${shown.map(
+        turn => html`
+          <li class=${`sec turn ${turn.kind}`}>
+            <h2>
+              <b title=${KINDS[turn.kind]?.[1]}>${KINDS[turn.kind]?.[0] ?? turn.kind}</b> ${turnName(
+                turn.turn,
+              )} <span class="muted">${KINDS[turn.kind]?.[1]}</span>
+            </h2>
+            <${Part} turn=${turn} other=${other} />
+          </li>
+        `,
+      )}
+    </ol>
+    ${all ? null : html`<p class="as">${counted(same, 'part')} the same.</p>`}
+  `;
+};
+const where = (it, fork) =>
+  html`<a class="mono" ...${link(href('log', '', { at: it.place.position, fork }))}>#${it.place.position}</a>`;
 const Part = ({ turn, other }) => {
-  const words = turn.differs?.find(one => one.field === 'text')?.words, it = turn.a ?? turn.b, rest = (turn.differs ?? []).filter(one => one.field !== 'text');
-  return html`<p class="small muted">${it.who ? (it.who.startsWith('agent:') ? html`<${Who} lane=${laneOf(it.who)}/>` : it.who) : ''}${it.to ? ` → ${short(it.to)}` : ''} ${turn.a ? html`A ${where(turn.a, '')} ` : null}${turn.b ? html`B ${where(turn.b, other)}` : null}</p>
-    ${words ? html`<p>${words.map(one => (one.of === 'a' ? html`<del>${one.text}</del>` : one.of === 'b' ? html`<ins>${one.text}</ins>` : one.text))}</p>` : it.text ? html`<p>${turn.kind === 'only_a' ? html`<del>${it.text}</del>` : turn.kind === 'only_b' ? html`<ins>${it.text}</ins>` : it.text}</p>` : null}
-    ${rest.map(one => html`<p class="small"><span class="muted">${one.field}</span> <del>${told('', one.a)}</del> <ins>${told('', one.b)}</ins></p>`)}`;
+  const words = turn.differs?.find(one => one.field === 'text')?.words;
+  const it = turn.a ?? turn.b;
+  const rest = (turn.differs ?? []).filter(one => one.field !== 'text');
+  return html`
+    <p class="small muted">
+      ${it.who ? (it.who.startsWith('agent:') ? html`<${Who} lane=${laneOf(it.who)} />` : it.who) : ''}${it.to
+        ? ` → ${short(it.to)}`
+        : ''} ${turn.a ? html`A ${where(turn.a, '')} ` : null}${turn.b ? html`B ${where(turn.b, other)}` : null}
+    </p>
+    ${words
+      ? html`
+          <p>
+            ${words.map(one =>
+              one.of === 'a'
+                ? html`<del>${one.text}</del>`
+                : one.of === 'b'
+                  ? html`<ins>${one.text}</ins>`
+                  : one.text,
+            )}
+          </p>
+        `
+      : it.text
+        ? html`
+            <p>
+              ${turn.kind === 'only_a'
+                ? html`<del>${it.text}</del>`
+                : turn.kind === 'only_b'
+                  ? html`<ins>${it.text}</ins>`
+                  : it.text}
+            </p>
+          `
+        : null}
+    ${rest.map(
+      one => html`
+        <p class="small">
+          <span class="muted">${one.field}</span> <del>${told('', one.a)}</del> <ins>${told('', one.b)}</ins>
+        </p>
+      `,
+    )}
+  `;
 };

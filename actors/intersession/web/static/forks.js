@@ -1,4 +1,5 @@
-// The forks of a log as a tree: where each was cut, what is otherwise in it, how it came out; each can be opened, compared, deleted.
+// The forks of a log as a tree: where each was cut, what is otherwise in it, how it came out;
+// each can be opened, compared, deleted.
 import { effect, html, signal, view } from './lib.js';
 import { ask, tell } from './api.js';
 import { about, href, link, queried, route, setQuery } from './state.js';
@@ -8,27 +9,193 @@ import { capital } from './words.js';
 
 const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
 const said = edit => `${edit.kind}${edit.key ? ` ${edit.key}` : ''}${edit.value ? `: ${edit.value}` : ''}`;
-const outcome = one => [one.state, one.turns === null || one.turns === undefined ? '' : `${one.turns} turns`, one.end, one.close].filter(Boolean).join(', ').replaceAll('_', ' ');
+const outcome = one =>
+  [one.state, one.turns === null || one.turns === undefined ? '' : `${one.turns} turns`, one.end, one.close]
+    .filter(Boolean)
+    .join(', ')
+    .replaceAll('_', ' ');
 
 // A fork of a fork stands below the one that it was made of.
-const tree = (forks, parent, depth = 0) => forks.filter(one => (depth ? one.parent === parent : !forks.some(other => other.id === one.parent))).flatMap(one => [{ ...one, depth }, ...tree(forks, one.id, depth + 1)]);
+const tree = (forks, parent, depth = 0) =>
+  forks
+    .filter(one => (depth ? one.parent === parent : !forks.some(other => other.id === one.parent)))
+    .flatMap(one => [{ ...one, depth }, ...tree(forks, one.id, depth + 1)]);
 
 export const Forks = view((_, self) => {
   const state = self.once(() => {
     const made = { found: signal(null), error: signal(null) };
-    made.load = run => ask('forks', { run }).then(found => { made.found.value = found; made.error.value = null; }, error => { made.error.value = error; });
-    self.onEnd(effect(() => { made.load(route.value.query.get('run')); }));
+    made.load = run =>
+      ask('forks', { run }).then(
+        found => {
+          made.found.value = found;
+          made.error.value = null;
+        },
+        error => {
+          made.error.value = error;
+        },
+      );
+    self.onEnd(
+      effect(() => {
+        made.load(route.value.query.get('run'));
+      }),
+    );
     return made;
   });
   const found = state.found.value;
-  if (state.error.value) return html`<${Failed} error=${state.error.value}/>`;
+  if (state.error.value) return html`<${Failed} error=${state.error.value} />`;
   if (!found) return html`<${Loading}/>`;
-  const remove = fork => { open.value = { title: 'Delete this fork', button: 'Delete it', done: async () => { try { await tell('api/do', { method: 'forks.remove', params: { fork: fork.id } }); told.value = 'Deleted'; state.load(queried('run')); } catch (error) { open.value = { title: 'It was not deleted', body: html`<p class="alert">${error.message}</p>` }; } }, body: html`<p>Fork ${fork.id.slice(0, 8)} and its file are deleted. The log that it was made of stays as it is.</p>` }; };
-  return html`<div class="head"><div class="grow ttl"><h1>Forks</h1><span class="muted">${found.forks.length}${found.from ? `, this log is itself one of ${found.from.logId.slice(0, 8)} at #${found.from.position}` : ''}</span></div>${queried('run') ? html`<button type="button" class="chip on" onClick=${() => setQuery({ run: '' })}>of run ${queried('run').slice(0, 8)} ×</button>` : null}</div>
-    ${found.forks.length ? html`<table class="list"><caption class="vh">Forks, the newest first, forks of forks below them</caption><colgroup><col class="w-fork"/><col class="w-end"/><col class="w-words"/><col class="w-end"/><col class="w-deeds"/></colgroup>
-      <thead><tr><th scope="col">Fork of run</th><th scope="col">Cut</th><th scope="col">What is otherwise</th><th scope="col">How it came out</th><th scope="col">Do</th></tr></thead><tbody>${tree(found.forks).map(fork => html`<tr key=${fork.id}>
-        <td class=${`deep-${Math.min(fork.depth, 4)}`}>${fork.problem ? html`<span class="mono">${fork.id.slice(0, 8)}</span>` : html`<a class="t mono" ...${link(href('run', fork.outcome.run, { fork: fork.id }))}>${fork.depth ? '└ ' : ''}${fork.id.slice(0, 8)}</a>`}<span class="why">${fork.problem ? '' : html`of <span class="mono">${fork.run.slice(0, 8)}</span>, by ${fork.by}, <${Time} ms=${fork.timeMs}/>`}</span></td>
-        ${fork.problem ? html`<td colspan="3" class="bad">${fork.problem}</td>` : html`<td><span title=${fork.place.text}>after <${Position} at=${fork.place.position}/></span><span class="why" title=${fork.place.text}>${capital(fork.place.text.replace(/^after #\d+, /, '').replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, id => id.slice(0, 8)))}</span></td><td>${fork.edits.length ? fork.edits.map(edit => html`<span class="edit" title=${said(edit)}>${said(edit)}</span>`) : 'nothing'}</td><td>${capital(outcome(fork.outcome))}</td>`}
-        <td><span class="acts">${fork.problem ? null : html`<a class="btn" ...${link(href('diff', '', { a: fork.run, b: fork.outcome.run, other: fork.id }))}>Compare</a>`}<button type="button" class="btn" title="Copy the command that opens it alone" onClick=${() => copy(`intersession debug ${shell(fork.file)}`, 'Command')}>CLI</button>${can('forks.remove') ? html`<button type="button" class="btn" aria-label=${`Delete fork ${fork.id.slice(0, 8)}`} title="Delete" onClick=${() => remove(fork)}><${Icon} name="bin"/></button>` : null}</span></td></tr>`)}</tbody></table>`
-    : html`<div class="empty"><h2>No forks of ${queried('run') ? 'this run' : 'this log'} yet</h2><p class="muted">A fork is a log of its own that begins as this one did, up to a place. The recorded run is not touched, and nothing of a fork reaches anybody. Open a run, go to a place, then <b>Fork here</b>; or:</p><pre>intersession fork RUN --at RUN@turn:2${about.value.store ? ` --store ${shell(about.value.store)}` : ''}</pre></div>`}`;
+  const remove = fork => {
+    open.value = {
+      title: 'Delete this fork',
+      button: 'Delete it',
+      done: async () => {
+        try {
+          await tell('api/do', { method: 'forks.remove', params: { fork: fork.id } });
+          told.value = 'Deleted';
+          state.load(queried('run'));
+        } catch (error) {
+          open.value = { title: 'It was not deleted', body: html`<p class="alert">${error.message}</p>` };
+        }
+      },
+      body: html`
+        <p>Fork ${fork.id.slice(0, 8)} and its file are deleted. The log that it was made of stays as it is.</p>
+      `,
+    };
+  };
+  return html`
+    <div class="head">
+      <div class="grow ttl">
+        <h1>Forks</h1>
+        <span class="muted">
+          ${found.forks.length}
+          ${found.from
+            ? `, this log is itself one of ${found.from.logId.slice(0, 8)} at #${found.from.position}`
+            : ''}
+        </span>
+      </div>
+      ${queried('run')
+        ? html`
+            <button type="button" class="chip on" onClick=${() => setQuery({ run: '' })}>
+              of run ${queried('run').slice(0, 8)} ×
+            </button>
+          `
+        : null}
+    </div>
+    ${found.forks.length
+      ? html`
+          <table class="list">
+            <caption class="vh">Forks, the newest first, forks of forks below them</caption>
+            <colgroup>
+              <col class="w-fork" />
+              <col class="w-end" />
+              <col class="w-words" />
+              <col class="w-end" />
+              <col class="w-deeds" />
+            </colgroup>
+            <thead>
+              <tr>
+                <th scope="col">Fork of run</th>
+                <th scope="col">Cut</th>
+                <th scope="col">What is otherwise</th>
+                <th scope="col">How it came out</th>
+                <th scope="col">Do</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${tree(found.forks).map(
+                fork => html`
+                  <tr key=${fork.id}>
+                    <td class=${`deep-${Math.min(fork.depth, 4)}`}>
+                      ${fork.problem
+                        ? html`<span class="mono">${fork.id.slice(0, 8)}</span>`
+                        : html`
+                            <a class="t mono" ...${link(href('run', fork.outcome.run, { fork: fork.id }))}>
+                              ${fork.depth ? '└ ' : ''}
+                              ${fork.id.slice(0, 8)}
+                            </a>
+                          `}
+                      <span class="why">
+                        ${fork.problem
+                          ? ''
+                          : html`
+                              of <span class="mono">${fork.run.slice(0, 8)}</span>,
+                              by ${fork.by}, <${Time} ms=${fork.timeMs} />
+                            `}
+                      </span>
+                    </td>
+                    ${fork.problem
+                      ? html`<td colspan="3" class="bad">${fork.problem}</td>`
+                      : html`
+                          <td>
+                            <span title=${fork.place.text}>after <${Position} at=${fork.place.position} /></span>
+                            <span class="why" title=${fork.place.text}>
+                              ${capital(
+                                fork.place.text
+                                  .replace(/^after #\d+, /, '')
+                                  .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, id => id.slice(0, 8)),
+                              )}
+                            </span>
+                          </td>
+                          <td>
+                            ${fork.edits.length
+                              ? fork.edits.map(
+                                  edit => html`<span class="edit" title=${said(edit)}>${said(edit)}</span>`,
+                                )
+                              : 'nothing'}
+                          </td>
+                          <td>${capital(outcome(fork.outcome))}</td>
+                        `}
+                    <td>
+                      <span class="acts">
+                        ${fork.problem
+                          ? null
+                          : html`
+                              <a
+                                class="btn"
+                                ...${link(href('diff', '', { a: fork.run, b: fork.outcome.run, other: fork.id }))}>
+                                Compare
+                              </a>
+                            `}
+                        <button
+                          type="button"
+                          class="btn"
+                          title="Copy the command that opens it alone"
+                          onClick=${() => copy(`intersession debug ${shell(fork.file)}`, 'Command')}>
+                          CLI
+                        </button>
+                        ${can('forks.remove')
+                          ? html`
+                              <button
+                                type="button"
+                                class="btn"
+                                aria-label=${`Delete fork ${fork.id.slice(0, 8)}`}
+                                title="Delete"
+                                onClick=${() => remove(fork)}>
+                                <${Icon} name="bin" />
+                              </button>
+                            `
+                          : null}
+                      </span>
+                    </td>
+                  </tr>
+                `,
+              )}
+            </tbody>
+          </table>
+        `
+      : html`
+          <div class="empty">
+            <h2>No forks of ${queried('run') ? 'this run' : 'this log'} yet</h2>
+            <p class="muted">
+              A fork is a log of its own that begins as this one did, up to a place. The recorded run is not
+              touched, and nothing of a fork reaches anybody. Open a run, go to a place, then <b>Fork here</b>; or:
+            </p>
+            <pre>
+              intersession fork RUN --at RUN@turn:2${about.value.store
+                ? ` --store ${shell(about.value.store)}`
+                : ''}
+            </pre>
+          </div>
+        `}
+  `;
 });

@@ -1,4 +1,5 @@
-// What all other modules draw with: the three libraries, bound together. A component that reads a signal is drawn again when it changes.
+// What all other modules draw with: the three libraries, bound together.
+// A component that reads a signal is drawn again when it changes.
 import { Component, Fragment, createRef, h, render } from './vendor/preact-11.2.0/preact.mjs';
 import htm from './vendor/htm-3.1.1/htm.mjs';
 import { batch, computed, effect, signal, untracked } from './vendor/signals-core-1.14.5/signals-core.mjs';
@@ -14,24 +15,49 @@ export const kept = (self, name, of, make) => {
   return (self.kepts[name] = { of, made: make() }).made;
 };
 
-const differ = (a, b) => { for (const key in a) if (a[key] !== b[key]) return true; for (const key in b) if (!(key in a)) return true; return false; };
+const differ = (a, b) => {
+  for (const key in a) if (a[key] !== b[key]) return true;
+  for (const key in b) if (!(key in a)) return true;
+  return false;
+};
 
-// view((props, self) => vnode): drawn again when a signal that it reads changes, or its own props, and not when its parent is.
+// view((props, self) => vnode): drawn again when a signal that it reads changes, or its own props,
+// and not when its parent is.
 // `self.once(make)` keeps a value for the life of the component, `self.onEnd(stop)` cleans up.
 export function view(draw) {
   return class extends Component {
-    once(make) { return (this.kept ??= make(this)); }
-    onEnd(stop) { (this.ends ??= []).push(stop); }
-    shouldComponentUpdate(next) { return this.stale || differ(this.props, next); }
+    once(make) {
+      return (this.kept ??= make(this));
+    }
+    onEnd(stop) {
+      (this.ends ??= []).push(stop);
+    }
+    shouldComponentUpdate(next) {
+      return this.stale || differ(this.props, next);
+    }
     render(props) {
       this.stale = false;
       this.stop?.();
-      let drawn, first = true;
+      let drawn;
+      let first = true;
       this.stop = effect(() => {
-        if (first) { first = false; drawn = draw(props, this); } else queueMicrotask(() => { if (!this.gone) { this.stale = true; this.setState({}); } });
+        if (first) {
+          first = false;
+          drawn = draw(props, this);
+        } else
+          queueMicrotask(() => {
+            if (!this.gone) {
+              this.stale = true;
+              this.setState({});
+            }
+          });
       });
       return drawn;
     }
-    componentWillUnmount() { this.gone = true; this.stop?.(); for (const end of this.ends ?? []) end(); }
+    componentWillUnmount() {
+      this.gone = true;
+      this.stop?.();
+      for (const end of this.ends ?? []) end();
+    }
   };
 }

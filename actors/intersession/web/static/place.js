@@ -3,30 +3,62 @@ import { batch, computed, effect, signal } from './lib.js';
 import { ask, live } from './api.js';
 import { here, queried, route, setQuery } from './state.js';
 
-const PAGE = 500, ALL = 3000;
+const PAGE = 500;
+const ALL = 3000;
 const ANSWERS = new Set(['primary_ended', 'turn_replied', 'child_ended', 'announce_decided']);
 const ENDS = new Set(['run_completed', 'run_failed', 'run_aborted']);
 
 export class Place {
   constructor(id, self) {
     this.id = id;
-    this.run = signal(null); this.error = signal(null); this.refused = signal(null);
-    this.index = signal(0); this.said = signal(null); this.loaded = signal(0);
-    this.breaks = signal(''); this.notes = signal([]);
-    this.steps = []; this.rows = []; this.asked = new Map();
-    this.step = computed(() => { this.loaded.value; return this.index.value ? this.steps[this.index.value - 1] : null; });
-    this.position = computed(() => this.step.value?.position ?? ((this.run.value?.first ?? 1) - 1));
-    self.onEnd(effect(() => { here.value = this.run.value ? this.position.value : null; }));
-    self.onEnd(effect(() => { if (this.run.value) this.say(this.position.value); }));
-    let head = live.peek().head, timer = 0;
-    self.onEnd(effect(() => {
-      const now = live.value.head;
-      if (now === head) return;
-      head = now; clearTimeout(timer);
-      timer = setTimeout(() => this.refresh(), 300);
-    }));
-    self.onEnd(() => { here.value = null; clearTimeout(timer); clearTimeout(this.saying); });
-    self.onEnd(effect(() => { const at = route.value.query.get('at'); if (this.run.peek() && at !== this.written) this.goTo(at || 'end', { write: false }); }));
+    this.run = signal(null);
+    this.error = signal(null);
+    this.refused = signal(null);
+    this.index = signal(0);
+    this.said = signal(null);
+    this.loaded = signal(0);
+    this.breaks = signal('');
+    this.notes = signal([]);
+    this.steps = [];
+    this.rows = [];
+    this.asked = new Map();
+    this.step = computed(() => {
+      this.loaded.value;
+      return this.index.value ? this.steps[this.index.value - 1] : null;
+    });
+    this.position = computed(() => this.step.value?.position ?? (this.run.value?.first ?? 1) - 1);
+    self.onEnd(
+      effect(() => {
+        here.value = this.run.value ? this.position.value : null;
+      }),
+    );
+    self.onEnd(
+      effect(() => {
+        if (this.run.value) this.say(this.position.value);
+      }),
+    );
+    let head = live.peek().head;
+    let timer = 0;
+    self.onEnd(
+      effect(() => {
+        const now = live.value.head;
+        if (now === head) return;
+        head = now;
+        clearTimeout(timer);
+        timer = setTimeout(() => this.refresh(), 300);
+      }),
+    );
+    self.onEnd(() => {
+      here.value = null;
+      clearTimeout(timer);
+      clearTimeout(this.saying);
+    });
+    self.onEnd(
+      effect(() => {
+        const at = route.value.query.get('at');
+        if (this.run.peek() && at !== this.written) this.goTo(at || 'end', { write: false });
+      }),
+    );
     this.open();
   }
 
@@ -35,17 +67,34 @@ export class Place {
       const run = await ask('run', { run: this.id });
       const at = queried('at');
       const [, found] = await Promise.all([this.fetch(run, 0), at ? this.where(at) : null]);
-      batch(() => { this.run.value = run; this.index.value = found ? Math.min(found.index, run.steps) : run.steps; });
+      batch(() => {
+        this.run.value = run;
+        this.index.value = found ? Math.min(found.index, run.steps) : run.steps;
+      });
       this.written = at || null;
       this.rest(run);
       this.noted(run.id);
-    } catch (error) { this.error.value = error; }
+    } catch (error) {
+      this.error.value = error;
+    }
   }
 
-  async noted(id = this.id) { try { this.notes.value = (await ask('notes', { run: id })).notes; } catch { /* an older server has none */ } }
+  async noted(id = this.id) {
+    try {
+      this.notes.value = (await ask('notes', { run: id })).notes;
+    } catch {
+      /* an older server has none */
+    }
+  }
 
   async where(at) {
-    try { this.refused.value = null; return await ask('place', { run: this.id, at }); } catch (error) { this.refused.value = error.message; return null; }
+    try {
+      this.refused.value = null;
+      return await ask('place', { run: this.id, at });
+    } catch (error) {
+      this.refused.value = error.message;
+      return null;
+    }
   }
 
   async rest(run) {
@@ -56,21 +105,38 @@ export class Place {
   // What is shown is asked for page by page, once.
   fetch(run, from) {
     const key = `${from}/${run.steps}/${run.kinds.length}`;
-    if (!this.asked.has(key)) this.asked.set(key, this.#fetch(run, from).catch(error => { this.asked.delete(key); throw error; }));
+    if (!this.asked.has(key))
+      this.asked.set(
+        key,
+        this.#fetch(run, from).catch(error => {
+          this.asked.delete(key);
+          throw error;
+        }),
+      );
     return this.asked.get(key);
   }
   async #fetch(run, from) {
     const part = { run: run.id, from, limit: PAGE };
-    const [steps, rows] = await Promise.all([from < run.steps ? ask('steps', part) : { steps: [] }, from < run.kinds.length ? ask('rows', part) : { rows: [] }]);
-    steps.steps.forEach((step, number) => { this.steps[from + number] = step; });
-    rows.rows.forEach((row, number) => { this.rows[from + number] = row; });
+    const [steps, rows] = await Promise.all([
+      from < run.steps ? ask('steps', part) : { steps: [] },
+      from < run.kinds.length ? ask('rows', part) : { rows: [] },
+    ]);
+    steps.steps.forEach((step, number) => {
+      this.steps[from + number] = step;
+    });
+    rows.rows.forEach((row, number) => {
+      this.rows[from + number] = row;
+    });
     this.loaded.value += 1;
   }
   async need(index) {
     const run = this.run.peek();
     if (run && index > 0 && !this.steps[index - 1]) await this.fetch(run, Math.floor((index - 1) / PAGE) * PAGE);
   }
-  needRow(number) { const run = this.run.peek(); if (run && !this.rows[number]) this.fetch(run, Math.floor(number / PAGE) * PAGE).catch(() => {}); }
+  needRow(number) {
+    const run = this.run.peek();
+    if (run && !this.rows[number]) this.fetch(run, Math.floor(number / PAGE) * PAGE).catch(() => {});
+  }
 
   async refresh() {
     const known = this.run.peek();
@@ -78,21 +144,37 @@ export class Place {
     try {
       const run = await ask('run', { run: known.id });
       if (run.steps === known.steps && run.kinds === known.kinds && run.told === known.told) return;
-      const follows = this.index.peek() === known.steps, first = Math.floor(Math.max(known.steps - 1, 0) / PAGE) * PAGE;
+      const follows = this.index.peek() === known.steps;
+      const first = Math.floor(Math.max(known.steps - 1, 0) / PAGE) * PAGE;
       for (let from = first; from < run.steps; from += PAGE) await this.fetch(run, from);
-      batch(() => { this.run.value = run; if (follows) this.index.value = run.steps; });
+      batch(() => {
+        this.run.value = run;
+        if (follows) this.index.value = run.steps;
+      });
       this.noted(run.id);
-    } catch { /* the frame says that there is no answer */ }
+    } catch {
+      /* the frame says that there is no answer */
+    }
   }
 
   say(position) {
     clearTimeout(this.saying);
     this.saying = setTimeout(async () => {
-      try { const found = await ask('place', { run: this.id, at: position }); if (position !== this.position.peek()) return; this.said.value = this.index.peek() ? found : { ...found, place: { ...found.place, text: 'before the first event of this run' } }; } catch { /* the next one says it */ }
+      try {
+        const found = await ask('place', { run: this.id, at: position });
+        if (position !== this.position.peek()) return;
+        this.said.value = this.index.peek()
+          ? found
+          : { ...found, place: { ...found.place, text: 'before the first event of this run' } };
+      } catch {
+        /* the next one says it */
+      }
     }, 60);
   }
 
-  get length() { return this.run.peek()?.steps ?? 0; }
+  get length() {
+    return this.run.peek()?.steps ?? 0;
+  }
 
   async jump(index, { write = true } = {}) {
     const to = Math.max(0, Math.min(this.length, index));
@@ -118,7 +200,9 @@ export class Place {
     const index = this.steps.findLastIndex(step => step && step.position <= position) + 1;
     return this.jump(index, options);
   }
-  event(way) { return this.jump(this.index.peek() + way); }
+  event(way) {
+    return this.jump(this.index.peek() + way);
+  }
   async seek(way, wanted) {
     for (let index = this.index.peek() + way; index > 0 && index <= this.length; index += way) {
       await this.need(index);
@@ -130,15 +214,31 @@ export class Place {
     const answers = this.steps.some(step => step && ANSWERS.has(step.kind)) ? ANSWERS : ENDS;
     return this.seek(way, step => answers.has(step.kind));
   }
-  cause() { const cause = this.step.peek()?.cause; return cause ? this.toPosition(cause) : false; }
-  effect() { const at = this.step.peek()?.position, found = this.steps.find(step => step && step.cause === at); return found ? this.toPosition(found.position) : false; }
+  cause() {
+    const cause = this.step.peek()?.cause;
+    return cause ? this.toPosition(cause) : false;
+  }
+  effect() {
+    const at = this.step.peek()?.position;
+    const found = this.steps.find(step => step && step.cause === at);
+    return found ? this.toPosition(found.position) : false;
+  }
   toBreak(way) {
     const breaks = this.breaks.peek();
     if (!breaks) return this.jump(way > 0 ? this.length : 0);
-    const [kind, name] = breaks.includes(':') ? [breaks.slice(0, breaks.indexOf(':')), breaks.slice(breaks.indexOf(':') + 1).trim()] : ['', ''];
+    const [kind, name] = breaks.includes(':')
+      ? [breaks.slice(0, breaks.indexOf(':')), breaks.slice(breaks.indexOf(':') + 1).trim()]
+      : ['', ''];
     const words = breaks.toLowerCase();
-    return this.seek(way, step => (kind === 'kind' ? step.kind === name
-      : kind === 'session' ? [step.who, step.to].some(one => one && (one === name || one.includes(`:${name}:`) || one.endsWith(`:${name}`))) : (step.text ?? '').toLowerCase().includes(words)));
+    return this.seek(way, step =>
+      kind === 'kind'
+        ? step.kind === name
+        : kind === 'session'
+          ? [step.who, step.to].some(
+              one => one && (one === name || one.includes(`:${name}:`) || one.endsWith(`:${name}`)),
+            )
+          : (step.text ?? '').toLowerCase().includes(words),
+    );
   }
   // Where the words of a row were said: an answer is decided before it is handed on.
   saidAt(number) {
@@ -147,15 +247,41 @@ export class Place {
     this.spoken ??= new Map();
     const key = `${number}/${this.loaded.peek()}`;
     if (!this.spoken.has(key)) {
-      const before = this.rows.slice(0, number).findLast(one => one?.position)?.position ?? 0, words = row.text.slice(0, 40);
-      const said = this.steps.find(step => step && step.position > before && step.position < row.position && ANSWERS.has(step.kind) && (step.text ?? '').startsWith(words.slice(0, 20)));
+      const before = this.rows.slice(0, number).findLast(one => one?.position)?.position ?? 0;
+      const words = row.text.slice(0, 40);
+      const said = this.steps.find(
+        step =>
+          step &&
+          step.position > before &&
+          step.position < row.position &&
+          ANSWERS.has(step.kind) &&
+          (step.text ?? '').startsWith(words.slice(0, 20)),
+      );
       this.spoken.set(key, said?.position ?? row.position);
     }
     return this.spoken.get(key);
   }
   // The last answer up to this place: what a fork can have otherwise.
-  get answer() { const here = this.step.peek(); if (here && (ENDS.has(here.kind) || (here.kind === 'message_recorded' && here.stream === `session:${here.who}`))) return here; return this.steps.slice(0, this.index.peek()).findLast(step => step && ANSWERS.has(step.kind)) ?? this.steps.slice(0, this.index.peek()).findLast(step => step && ENDS.has(step.kind)); }
-  get nextRun() { return this.steps.slice(this.index.peek()).find(step => step?.kind === 'run_started'); }
-  get lastRun() { return this.steps.slice(0, this.index.peek()).findLast(step => step?.kind === 'run_started'); }
-  indexOf(position) { const index = this.steps.findIndex(step => step && step.position >= position); return index < 0 ? this.length : index + 1; }
+  get answer() {
+    const here = this.step.peek();
+    if (
+      here &&
+      (ENDS.has(here.kind) || (here.kind === 'message_recorded' && here.stream === `session:${here.who}`))
+    )
+      return here;
+    return (
+      this.steps.slice(0, this.index.peek()).findLast(step => step && ANSWERS.has(step.kind)) ??
+      this.steps.slice(0, this.index.peek()).findLast(step => step && ENDS.has(step.kind))
+    );
+  }
+  get nextRun() {
+    return this.steps.slice(this.index.peek()).find(step => step?.kind === 'run_started');
+  }
+  get lastRun() {
+    return this.steps.slice(0, this.index.peek()).findLast(step => step?.kind === 'run_started');
+  }
+  indexOf(position) {
+    const index = this.steps.findIndex(step => step && step.position >= position);
+    return index < 0 ? this.length : index + 1;
+  }
 }

@@ -15,14 +15,17 @@ const inAddress = () => {
   return { page: page || 'runs', id: more.join('/'), query };
 };
 export const route = signal(inAddress());
-addEventListener('popstate', () => { route.value = inAddress(); });
+addEventListener('popstate', () => {
+  route.value = inAddress();
+});
 
 // Whoever is in a fork stays in it, until they leave it.
 const OUTSIDE = new Set(['forks', 'diff']);
 export const href = (page, id = '', query = {}) => {
   const given = new URLSearchParams();
   for (const [key, value] of Object.entries({ fork: OUTSIDE.has(page) ? '' : inside.fork, ...query })) {
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null && one !== '' && one !== false) given.append(key, one);
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== undefined && one !== null && one !== '' && one !== false) given.append(key, one);
   }
   const asked = given.toString().replaceAll('%3A', ':').replaceAll('%40', '@');
   return `${BASE}${page}${id ? `/${encodeURI(id)}` : ''}${asked ? `?${asked}` : ''}`;
@@ -33,10 +36,14 @@ export function go(url, { replace = false } = {}) {
   if (!replace) scrollTo(0, 0);
 }
 // A link of ours changes the page without loading it; with a modifier it is the browser's.
-export const link = url => ({ href: url, onClick: event => {
-  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
-  event.preventDefault(); go(url);
-} });
+export const link = url => ({
+  href: url,
+  onClick: event => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    go(url);
+  },
+});
 export const queried = name => route.value.query.get(name) ?? '';
 export function setQuery(changes, { replace = true } = {}) {
   const { page, id, query } = inAddress();
@@ -46,13 +53,20 @@ export function setQuery(changes, { replace = true } = {}) {
 
 export async function begin() {
   const found = await ask('about');
-  batch(() => { about.value = found; problem.value = null; });
+  batch(() => {
+    about.value = found;
+    problem.value = null;
+  });
   follow(found.head ?? 0);
   prove();
 }
 export async function prove(now = false) {
   if (!about.peek()?.isOperator) return;
-  try { proof.value = await ask('integrity', { verify: now || undefined }); } catch (error) { proof.value = { problem: error.message }; }
+  try {
+    proof.value = await ask('integrity', { verify: now || undefined });
+  } catch (error) {
+    proof.value = { problem: error.message };
+  }
 }
 export const speakers = computed(() => about.value?.speakers ?? []);
-export const here = signal(null);                  // the place that is looked at, a position; null where there is none
+export const here = signal(null); // the place that is looked at, a position; null where there is none

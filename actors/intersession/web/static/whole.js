@@ -5,32 +5,163 @@ import { Failed, Loading, Position, Shield, Time } from './parts.js';
 import { prove, proof } from './state.js';
 import { counted } from './words.js';
 
+const checkpoints = ({ taken, upTo, up_to: until }) =>
+  taken ? `${counted(taken, 'checkpoint')}, true up to #${upTo ?? until}` : 'none was taken';
 export const Integrity = view((_, self) => {
-  const busy = (self.busy ??= signal(false)), found = proof.value;
-  const now = async () => { busy.value = true; await prove(true); busy.value = false; };
+  const busy = (self.busy ??= signal(false));
+  const found = proof.value;
+  const now = async () => {
+    busy.value = true;
+    await prove(true);
+    busy.value = false;
+  };
   if (!found) return html`<${Loading}/>`;
   const good = found.ok === true;
-  return html`<div class="head"><div class="grow"><h1>Integrity</h1></div><div class="acts"><button class="btn pri" type="button" onClick=${now} aria-disabled=${busy.value}>${busy.value ? 'Verifying…' : 'Verify now'}</button></div></div>
-    <div class="sheet"><section><h2>The log</h2>${found.problem ? html`<p class="alert"><b>It could not be verified.</b> ${found.problem}</p>` : found.ok === null ? html`<p>It is large, so it is verified when you say so. ${counted(found.head, 'event')}.</p>`
-      : html`<p class=${`rec ${good ? 'ok' : 'no'}`}><${Shield} ok=${good}/><b>${good ? 'As it was written' : 'Not as it was written'}</b> ${counted(found.events, 'event')} in ${counted(found.streams, 'stream')}, to #${found.verifiedTo} of #${found.head}</p>`}</section>
-    ${found.findings?.length ? html`<section><h2>What was found</h2>${found.findings.map(one => html`<p class="alert">${one.position ? html`<${Position} at=${one.position}/> ` : null}<b>${one.code}</b> ${one.problem}${one.stream ? html` <span class="mono">${one.stream}</span>` : null}</p>`)}</section>` : null}
-    ${found.checkpoints ? html`<section><h2>What it rests on</h2><dl class="kv"><dt>Chains</dt><dd>each event holds the hash of the one before it in its stream; all were hashed again</dd><dt>Checkpoints</dt><dd>${found.checkpoints.taken ? `${counted(found.checkpoints.taken, 'checkpoint')}, true up to #${found.checkpoints.upTo ?? found.checkpoints.up_to}` : 'none was taken'}</dd><dt>Head</dt><dd class="mono">${found.logHead.hash}</dd><dt>Erased</dt><dd>${counted(found.erased, 'payload')}</dd></dl></section>
-      <section><h2>What is not proven</h2><ul>${found.unproven.map(said => html`<li>· ${said}</li>`)}</ul></section>
-      <section><h2>Prove more</h2><pre>intersession verify --export-head head.json
-intersession verify --head head.json</pre><p class="muted small">A head that is kept elsewhere proves that nothing before it was cut off or rewritten.</p></section>` : null}</div>`;
+  return html`
+    <div class="head">
+      <div class="grow"><h1>Integrity</h1></div>
+      <div class="acts">
+        <button class="btn pri" type="button" onClick=${now} aria-disabled=${busy.value}>
+          ${busy.value ? 'Verifying…' : 'Verify now'}
+        </button>
+      </div>
+    </div>
+    <div class="sheet">
+      <section>
+        <h2>The log</h2>
+        ${found.problem
+          ? html`<p class="alert"><b>It could not be verified.</b> ${found.problem}</p>`
+          : found.ok === null
+            ? html`<p>It is large, so it is verified when you say so. ${counted(found.head, 'event')}.</p>`
+            : html`
+                <p class=${`rec ${good ? 'ok' : 'no'}`}>
+                  <${Shield} ok=${good} />
+                  <b>${good ? 'As it was written' : 'Not as it was written'}</b> ${counted(
+                    found.events,
+                    'event',
+                  )} in ${counted(found.streams, 'stream')},
+                  to #${found.verifiedTo} of #${found.head}
+                </p>
+              `}
+      </section>
+      ${found.findings?.length
+        ? html`
+            <section>
+              <h2>What was found</h2>
+              ${found.findings.map(
+                one => html`
+                  <p class="alert">
+                    ${one.position ? html`<${Position} at=${one.position} /> ` : null}
+                    <b>${one.code}</b> ${one.problem}${one.stream
+                      ? html` <span class="mono">${one.stream}</span>`
+                      : null}
+                  </p>
+                `,
+              )}
+            </section>
+          `
+        : null}
+      ${found.checkpoints
+        ? html`
+            <section>
+              <h2>What it rests on</h2>
+              <dl class="kv">
+                <dt>Chains</dt>
+                <dd>each event holds the hash of the one before it in its stream; all were hashed again</dd>
+                <dt>Checkpoints</dt>
+                <dd>
+                  ${checkpoints(found.checkpoints)}
+                </dd>
+                <dt>Head</dt>
+                <dd class="mono">${found.logHead.hash}</dd>
+                <dt>Erased</dt>
+                <dd>${counted(found.erased, 'payload')}</dd>
+              </dl>
+            </section>
+            <section>
+              <h2>What is not proven</h2>
+              <ul>${found.unproven.map(said => html`<li>· ${said}</li>`)}</ul>
+            </section>
+            <section>
+              <h2>Prove more</h2>
+              <pre>intersession verify --export-head head.json
+intersession verify --head head.json</pre>
+              <p class="muted small">
+                A head that is kept elsewhere proves that nothing before it was cut off or rewritten.
+              </p>
+            </section>
+          `
+        : null}
+    </div>
+  `;
 });
 
-const flat = (value, path = '') => (value && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length ? Object.entries(value).flatMap(([name, item]) => flat(item, path ? `${path}.${name}` : name)) : [[path, value]]);
+const flat = (value, path = '') =>
+  value && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length
+    ? Object.entries(value).flatMap(([name, item]) => flat(item, path ? `${path}.${name}` : name))
+    : [[path, value]];
 export const Settings = view((_, self) => {
   const state = self.once(() => {
     const made = { found: signal(null), error: signal(null), words: signal('') };
-    ask('settings').then(found => { made.found.value = found; }, error => { made.error.value = error; });
+    ask('settings').then(
+      found => {
+        made.found.value = found;
+      },
+      error => {
+        made.error.value = error;
+      },
+    );
     return made;
   });
-  const found = state.found.value, words = state.words.value.toLowerCase();
-  if (state.error.value) return html`<${Failed} error=${state.error.value}/>`;
+  const found = state.found.value;
+  const words = state.words.value.toLowerCase();
+  if (state.error.value) return html`<${Failed} error=${state.error.value} />`;
   if (!found) return html`<${Loading}/>`;
-  return html`<div class="head"><div class="grow ttl"><h1>Settings in force</h1><span class="muted mono">${found.digest.slice(0, 12)}</span></div></div>
-    <div class="filters"><label><span class="vh">Setting</span><input type="search" aria-label="Setting" placeholder="Setting" size="24" onInput=${event => { state.words.value = event.target.value; }}/></label><span class="muted small">Secrets are never shown. ${found.loaded.length ? html`In force since <${Position} at=${found.loaded[0].position}/>, <${Time} ms=${found.loaded[0].timeMs} dated/>.` : 'None were recorded in this log: these are those of whoever reads it.'}</span></div>
-    <table class="list dense"><caption class="vh">Settings</caption><colgroup><col class="w-key"/><col class="w-words"/></colgroup><thead><tr><th scope="col">Setting</th><th scope="col">In force</th></tr></thead><tbody>${flat(found.settings).filter(([path]) => path.toLowerCase().includes(words)).map(([path, value]) => html`<tr key=${path}><th scope="row" class="mono">${path}</th><td class="mono">${typeof value === 'string' ? value : JSON.stringify(value)}</td></tr>`)}</tbody></table>`;
+  return html`
+    <div class="head">
+      <div class="grow ttl">
+        <h1>Settings in force</h1>
+        <span class="muted mono">${found.digest.slice(0, 12)}</span>
+      </div>
+    </div>
+    <div class="filters">
+      <label>
+        <span class="vh">Setting</span>
+        <input
+          type="search"
+          aria-label="Setting"
+          placeholder="Setting"
+          size="24"
+          onInput=${event => {
+            state.words.value = event.target.value;
+          }} />
+      </label>
+      <span class="muted small">
+        Secrets are never
+        shown. ${found.loaded.length
+          ? html`
+              In force
+              since <${Position} at=${found.loaded[0].position} />, <${Time} ms=${found.loaded[0].timeMs} dated />.
+            `
+          : 'None were recorded in this log: these are those of whoever reads it.'}
+      </span>
+    </div>
+    <table class="list dense">
+      <caption class="vh">Settings</caption>
+      <colgroup><col class="w-key" /><col class="w-words" /></colgroup>
+      <thead><tr><th scope="col">Setting</th><th scope="col">In force</th></tr></thead>
+      <tbody>
+        ${flat(found.settings)
+          .filter(([path]) => path.toLowerCase().includes(words))
+          .map(
+            ([path, value]) => html`
+              <tr key=${path}>
+                <th scope="row" class="mono">${path}</th>
+                <td class="mono">${typeof value === 'string' ? value : JSON.stringify(value)}</td>
+              </tr>
+            `,
+          )}
+      </tbody>
+    </table>
+  `;
 });

@@ -11,40 +11,64 @@ export const took = ms => {
   if (ms === undefined || ms === null) return '';
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.floor(ms % 60_000 / 1000)} s`;
-  if (ms < 172_800_000) return `${Math.floor(ms / 3_600_000)} h ${Math.floor(ms % 3_600_000 / 60_000)} min`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`;
+  if (ms < 172_800_000) return `${Math.floor(ms / 3_600_000)} h ${Math.floor((ms % 3_600_000) / 60_000)} min`;
   return `${Math.floor(ms / 86_400_000)} days`;
 };
-export const since = ms => (ms < 0 ? '' : ms < 1000 ? `+${ms} ms` : ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${took(ms)}`);
+export const since = ms =>
+  ms < 0 ? '' : ms < 1000 ? `+${ms} ms` : ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${took(ms)}`;
 const two = number => String(number).padStart(2, '0');
-export const clock = ms => { const at = new Date(ms); return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`; };
-export const day = ms => new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' });
+export const clock = ms => {
+  const at = new Date(ms);
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+};
+export const day = ms =>
+  new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' });
 export const utc = ms => `${new Date(ms).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 export const counted = (number, what) => `${number.toLocaleString('en-GB')} ${what}${number === 1 ? '' : 's'}`;
 export const capital = text => (text ? text[0].toUpperCase() + text.slice(1) : '');
-const BAD = new Set(['run_failed', 'announce_failed', 'announce_denied', 'delivery_unknown', 'target_gone', 'requester_gone', 'not_started']);
-export const failed = run => ['error', 'timeout'].includes(run.status) || BAD.has(run.closeReason)
-  || (run.deliveries ?? []).some(one => ['failed', 'denied', 'unknown'].includes(one.state));
+const BAD = new Set([
+  'run_failed',
+  'announce_failed',
+  'announce_denied',
+  'delivery_unknown',
+  'target_gone',
+  'requester_gone',
+  'not_started',
+]);
+export const failed = run =>
+  ['error', 'timeout'].includes(run.status) ||
+  BAD.has(run.closeReason) ||
+  (run.deliveries ?? []).some(one => ['failed', 'denied', 'unknown'].includes(one.state));
 export const ended = run => {
   const parts = (run.told ?? '').split('; ').filter(part => !/^\d+ turns?$/.test(part));
   return [capital(parts[0] ?? ''), parts.slice(1).join('; ')];
 };
 export const SMELLS = {
-  polite_loop: 'polite loop', late_reply: 'late reply dropped', duplicate: 'duplicate message', loop_cut: 'cut by a limit',
-  guard_refused: 'a guard refused', retry_changed: 'retry changed the answer', announce_unheard: 'nobody got the announce',
+  polite_loop: 'polite loop',
+  late_reply: 'late reply dropped',
+  duplicate: 'duplicate message',
+  loop_cut: 'cut by a limit',
+  guard_refused: 'a guard refused',
+  retry_changed: 'retry changed the answer',
+  announce_unheard: 'nobody got the announce',
   tokens_growing: 'prompt grows',
 };
 export const smellName = code => SMELLS[code] ?? code.replaceAll('_', ' ');
 export const textOf = content => {
   if (typeof content === 'string') return content;
-  return (content ?? []).filter(block => block.type === 'text').map(block => block.text).join('\n');
+  return (content ?? [])
+    .filter(block => block.type === 'text')
+    .map(block => block.text)
+    .join('\n');
 };
 export const calls = content => (Array.isArray(content) ? content.filter(block => block.type === 'toolCall') : []);
 export const ofKind = kind => String(kind).replaceAll('_', ' ');
 // What a tool was given, or gave, as people say it; all else as JSON.
 export const given = args => {
   const { sessionKey, label, agentId, message, task, ...rest } = args ?? {};
-  const to = sessionKey ?? label ?? agentId, text = message ?? task;
+  const to = sessionKey ?? label ?? agentId;
+  const text = message ?? task;
   if (typeof text !== 'string') return JSON.stringify(args, null, 1);
   return `${to ? `→ ${short(to)}  ` : ''}“${text}”${Object.keys(rest).length ? `  ${JSON.stringify(rest)}` : ''}`;
 };
@@ -54,6 +78,15 @@ export const gave = text => {
     if (typeof said?.status !== 'string') return JSON.stringify(said, null, 1);
     const words = said.reply ?? said.error;
     return `${said.status}${words ? ` · ${said.reply ? 'reply' : 'error'}: “${words}”` : ''}`;
-  } catch { return text; }
+  } catch {
+    return text;
+  }
 };
-export const parsed = args => { if (typeof args !== 'string') return args; try { return JSON.parse(args); } catch { return { text: args }; } };
+export const parsed = args => {
+  if (typeof args !== 'string') return args;
+  try {
+    return JSON.parse(args);
+  } catch {
+    return { text: args };
+  }
+};
