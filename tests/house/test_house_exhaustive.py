@@ -31,7 +31,7 @@ UNIONS = [
         "Fact",
         [f"{ACTORS}/delivery/rules.py", f"{ACTORS}/delivery/outbox.py"],
     ),
-    (f"{ACTORS}/session/commands.py", "SessionCommand", "Command", [f"{ACTORS}/session/actor.py"]),
+    (f"{ACTORS}/session/commands.py", "SessionCommand", "Command", [f"{ACTORS}/session/deciding.py"]),
     (f"{ACTORS}/exchange/commands.py", "ExchangeCommand", "Resume", [f"{ACTORS}/exchange/coordinator.py"]),
     (f"{ACTORS}/spawn/commands.py", "SpawnCommand", "FlowCommand", [f"{ACTORS}/spawn/spawner.py"]),
     (f"{ACTORS}/delivery/commands.py", "DeliveryCommand", "FlowCommand", [f"{ACTORS}/delivery/outbox.py"]),

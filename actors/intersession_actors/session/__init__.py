@@ -16,9 +16,9 @@ from intersession_actors.session.commands import (
     RunReturned,
     Unbind,
     Wake,
+    message_for,
 )
 from intersession_actors.session.context_cache import ContextCache
-from intersession_actors.session.messages import message_for
 from intersession_actors.session.past_contexts import past_context
 from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
 from intersession_actors.session.state import Running, Session, evolve

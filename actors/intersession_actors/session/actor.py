@@ -5,25 +5,23 @@ log by its first message and put to sleep when it has nothing to do.
 """
 
 import logging
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import assert_never
 
 import msgspec
 import pykka
 
 from intersession_actors.agents import Answered, Broke
-from intersession_actors.policy import Verdict
 from intersession_actors.runtime import Handler
-from intersession_actors.session import commands, rules
-from intersession_actors.session.answers import decide_returned, ended_of, failure_notice, leads_on
+from intersession_actors.session import commands
+from intersession_actors.session.answers import ended_of
 from intersession_actors.session.bound_thread import BoundThread
 from intersession_actors.session.context_cache import ContextCache
+from intersession_actors.session.deciding import Decider
 from intersession_actors.session.folding import Awake
 from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
-from intersession_actors.session.runs import RETURNED, RunStarter, TurnMaker
-from intersession_actors.session.state import Running, Session, causes, evolve, without
+from intersession_actors.session.runs import RunStarter, TurnMaker
+from intersession_actors.session.state import Running, Session, evolve, without
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
@@ -63,8 +61,6 @@ class SessionActor(Handler):
         self._owner: SessionOwner = Owner(
             ids.session_stream(key), self, world, self._tell_self, empty=Session(), read=self._read
         )
-        self._left_behind: tuple[str, int] | None = None
-        """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
         self._told_ahead: str | None = None
         """The end of a run that its flow was told of before it was durable, by the id of the event."""
         self._asleep_after = -1
@@ -72,6 +68,14 @@ class SessionActor(Handler):
         self._telling = Telling(world, key)
         self._next_run = NextRun(world, key, self._starter, self._telling)
         self._thread = BoundThread(world, key)
+        self._decider = Decider(
+            world,
+            key,
+            lambda: self.state,
+            starter=self._starter,
+            next_run=self._next_run,
+            thread=self._thread,
+        )
 
     @property
     def state(self) -> Session:
@@ -174,7 +178,7 @@ class SessionActor(Handler):
         elif self._was_cut(running):
             self._starter.resume(run_id, attempt, owner.version)
         else:
-            self._leave_behind()
+            self._decider.leave_behind()
             owner.take_first(commands.Wake())
 
     def _was_cut(self, running: Running) -> bool:
@@ -189,52 +193,14 @@ class SessionActor(Handler):
         """
         runner = self.world.agent_of(self.key)
         if not self._starter.go_on_with(self.state.running, resumes=self.world.agents.resumes(runner)):
-            self._leave_behind()
+            self._decider.leave_behind()
             self._owner.take_first(commands.Wake())
 
-    def plan(  # noqa: C901, PLR0912 - one case a command
-        self, owner: SessionOwner, command: commands.SessionCommand
-    ) -> Plan | Refused | None:
+    def plan(self, owner: SessionOwner, command: commands.SessionCommand) -> Plan | Refused | None:
         """Decide what a command leads to."""
-        match command:
-            case commands.Enqueue():
-                return self._enqueue(command)
-            case commands.RunReturned():
-                return self._returned(command)
-            case commands.RecordMessages():
-                return self._of_the_run(rules.decide_messages(self.state, command))
-            case commands.AddMessage():
-                denied = self._denied() if command.check_policy else None
-                return denied or _plan(rules.decide_add(self.state, command))
-            case commands.Patch():
-                return _plan(rules.decide_patch(self.state, command))
-            case commands.Reset():
-                return _plan(rules.decide_reset(self.state, command))
-            case commands.Archive():
-                return _plan(rules.decide_archive(self.state, command), carried=command.carried)
-            case commands.Abort():
-                return self._of_the_run(rules.decide_abort(self.state, command))
-            case commands.DeadlinePassed():
-                return self._timed_out(command)
-            case commands.CheckSend():
-                if command.answer is not None:
-                    command.answer(self._policy(command.channel))
-                return None
-            case commands.Wake():
-                events = self._made_good()
-                return self._of_the_run(events, self._notice(events))
-            case commands.StartNext():
-                decided = self._next_run.decide(self.state, owner.version)
-                # Without one the context is read anew before the run is started.
-                return Plan() if decided is None else self._of_the_run(decided)
-            case commands.ReadAgain():
-                owner.load()
-                return None
-            case commands.Unbind():
-                self._thread.watch(self.state)  # it may have been said since that it is not time yet
-                return _plan(rules.decide_unbind(self.state, command, self._thread.left(self.state)))
-            case _:
-                assert_never(command)
+        if isinstance(command, commands.ReadAgain):
+            owner.load()
+        return self._decider.decide(owner.version, command)
 
     def send_through(self, owner: SessionOwner, plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
         """Refuse: a session's actor makes its own appends."""
@@ -341,7 +307,7 @@ class SessionActor(Handler):
             return False
         self._telling.answer_lost(self.state, command, limit)
         self.world.agents.results.forget(command.run_id, command.attempt)
-        self._leave_behind()
+        self._decider.leave_behind()
         owner.take_first(commands.Wake())
         return True
 
@@ -368,115 +334,6 @@ class SessionActor(Handler):
         self._next_run.begin(self.state, owner)
         if not owner.has_work and not self._starter.is_reading and self.state.idle:
             self._rest()
-
-    # --- deciding
-
-    def _of_the_run(
-        self, decided: Sequence[facts.Event] | Refused, carried: tuple[StreamAppend, ...] = ()
-    ) -> Plan | Refused:
-        """Plan what the run under way, or the next one, leads to: it is caused by the run's own start."""
-        cause, correlation = causes(self.state)
-        return _plan(decided, carried=carried, cause=cause, correlation=correlation)
-
-    def _enqueue(self, command: commands.Enqueue) -> Plan | Refused:
-        run = command.queue
-        if (run is not None and self.state.knows(run.run_id)) or command.message.id in self.state.heard:
-            return Plan()  # told twice, after a restart of whoever tells it: the log has it
-        if command.behind is not None and command.behind.has_failed:
-            return Plan()  # what it follows from was not recorded: who leads the flow reads its stream again
-        denied = self._denied() if command.check_policy else None
-        if denied is not None:
-            return denied
-        decided = rules.decide_enqueue(self.state, command, thread_left=self._thread.left(self.state))
-        if isinstance(decided, Refused):
-            return decided
-        start = self._next_run.with_its_message(self.state, decided, self._owner.version)
-        return _plan(
-            (*decided, *start),
-            carried=command.carried,
-            behind=command.behind,
-            cause=command.causation,
-            correlation=command.budget.root,
-        )
-
-    def _denied(self) -> Refused | None:
-        verdict = self._policy(None)
-        if verdict.allowed:
-            return None
-        return Refused(code="policy_denied", error=f"sessionKey: {verdict.rule}")
-
-    def _policy(self, channel: str | None) -> Verdict:
-        """Return the send policy's word on this session's words (POL-3)."""
-        return self.world.rules.judge_send(
-            key=self.key,
-            channel=channel or self.state.channel,
-            chat_type=self.state.chat_type,
-            override=self.state.send_override,
-        )
-
-    def _timed_out(self, command: commands.DeadlinePassed) -> Plan | Refused:
-        crash_point("P7")
-        running = self.state.running
-        events = rules.decide_failure(
-            self.state,
-            run_id=command.run_id,
-            attempt=command.attempt,
-            code="timeout",
-            error=rules.timed_out(running.waiting.queued) if running is not None else "timeout",
-        )
-        return self._of_the_run(events, self._notice(events))
-
-    def _returned(self, command: commands.RunReturned) -> Plan | Refused:
-        if self.world.agents.results.of(command.run_id, command.attempt) is None:
-            return Plan()  # told twice, to the actor before this one and to this one: the log has it
-        self._starter.unwatch(command.run_id)
-        running = self.state.running
-        if running is not None:
-            crash_point(RETURNED[running.waiting.queued.step])
-        events, carried = decide_returned(
-            self.state,
-            command,
-            key=self.key,
-            log_id=self.world.log.log_id,
-            now_ms=self.world.clock.now_ms(),
-            retry_interrupted=self.world.retry_interrupted,
-        )
-        plan = self._of_the_run(events, carried or self._notice(events))
-        # A rule of the host's is asked about what is recorded, not about what may yet fail to be.
-        if isinstance(plan, Refused) or self.world.holds.rule is not None or not leads_on(self.state, events):
-            return plan
-        return msgspec.structs.replace(plan, leads_on=True)
-
-    def _notice(self, events: Sequence[facts.Event]) -> tuple[StreamAppend, ...]:
-        """Return what the person is told whose message found no answer."""
-        world = self.world
-        return failure_notice(
-            self.state,
-            events,
-            key=self.key,
-            text=world.rules.failure_text(),
-            log_id=world.log.log_id,
-            now_ms=world.clock.now_ms(),
-        )
-
-    # --- an attempt that nobody works on
-
-    def _leave_behind(self) -> None:
-        running = self.state.running
-        if running is not None:
-            self._left_behind = (running.waiting.queued.run_id, running.attempt)
-
-    def _made_good(self) -> Sequence[facts.Event]:
-        """Return the end of an attempt that was left behind; nothing where somebody works on it."""
-        running = self.state.running
-        if running is None or (running.waiting.queued.run_id, running.attempt) != self._left_behind:
-            return ()  # told to go on, and it does
-        run_id, attempt = running.waiting.queued.run_id, running.attempt
-        now_ms = running.started_ms + self._starter.age_ms(running)
-        # An attempt that no agent was called for is none that was cut off.
-        was_called = not self.world.agents.results.is_due(run_id, attempt)
-        retries = self.world.retry_interrupted if was_called else attempt
-        return rules.decide_wake(self.state, retry_interrupted=retries, now_ms=now_ms)
 
     # --- acting
 
@@ -522,17 +379,3 @@ class SessionActor(Handler):
             self.world.passivated(self.key)
         else:
             self._asleep_after = -1
-
-
-def _plan(
-    decided: Sequence[facts.Event] | Refused,
-    *,
-    carried: tuple[StreamAppend, ...] = (),
-    behind: InFlight | None = None,
-    cause: str | None = None,
-    correlation: str | None = None,
-) -> Plan | Refused:
-    """Return a plan for what the rules decided, unless they refused it."""
-    if isinstance(decided, Refused):
-        return decided
-    return Plan(events=tuple(decided), carried=carried, behind=behind, cause=cause, correlation=correlation)

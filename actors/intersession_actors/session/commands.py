@@ -178,3 +178,10 @@ SessionCommand = (
     | Unbind
 )
 """What is decided on the session's stream, one at a time."""
+
+
+def message_for(run: facts.RunQueued, text: str, provenance: facts.Provenance, now_ms: int) -> facts.Message:
+    """Return the message of a run that is to be queued: what was said to the session, by whom, when (milliseconds)."""
+    return facts.Message(
+        id=run.message_id, role="user", content=text, timestamp=now_ms, provenance=provenance
+    )
