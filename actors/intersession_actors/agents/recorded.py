@@ -90,6 +90,7 @@ class RecordedAgent:
         self._match = match
         self._otherwise = otherwise
         self._meanings = Meanings()
+        self._after = after
         self._lock = threading.Lock()
         self._used: set[tuple[str, int]] = {
             (attempt.run_id, attempt.attempt)
@@ -144,7 +145,10 @@ class RecordedAgent:
     def _going_on(self, turn: Turn) -> RecordedAttempt | None:
         """Return the attempt itself, where the log was cut in the middle of it."""
         itself = self._recording.run(turn.run_id, turn.attempt)
-        return itself if itself is not None and turn.attempt == 1 and turn.partial else None
+        if itself is None or not turn.partial:
+            return None
+        is_cut = itself.position <= self._after < (itself.ended_at or self._after + 1)
+        return itself if is_cut or turn.attempt == 1 else None
 
     def _in_place(self, turn: Turn) -> tuple[RecordedAttempt, ...]:
         itself = self._recording.run(turn.run_id, turn.attempt)
@@ -159,7 +163,7 @@ class RecordedAgent:
 
     def _done_again(self, turn: Turn, found: RecordedAttempt) -> Divergence | None:
         """Do again what the attempt recorded before it answered; return where a tool gave something else."""
-        there = len(turn.partial) if turn.attempt == found.attempt and turn.run_id == found.run_id else 0
+        there = self._on_record(turn, found)
         results = {message.tool_call_id: message for message in found.done if message.role == "toolResult"}
         as_it_was: set[str] = set()
         for number, message in enumerate(found.done):
@@ -180,6 +184,13 @@ class RecordedAgent:
             if not is_there:
                 _say(turn, message)
         return None
+
+    def _on_record(self, turn: Turn, found: RecordedAttempt) -> int:
+        """Return how much of what the attempt recorded is on record here: the log was forked in the middle of it."""
+        if (turn.run_id, turn.attempt) != (found.run_id, found.attempt):
+            return 0
+        earlier = (self._recording.run(turn.run_id, attempt) for attempt in range(1, turn.attempt))
+        return len(turn.partial) - sum(len(attempt.done) for attempt in earlier if attempt is not None)
 
     def _is_called(self, turn: Turn, block: ToolCallBlock) -> bool:
         """Whether a tool is called again. A call of the session's that is not keeps its number all the same."""

@@ -72,12 +72,8 @@ class Recording:
             self._by_spot.setdefault(attempt.place, []).append(attempt)
 
     @classmethod
-    def of(
-        cls, log: Log, *, sessions: Iterable[str] | None = None, lineage: Sequence[str] = ()
-    ) -> "Recording":
+    def of(cls, log: Log, *, sessions: Iterable[str] | None = None) -> "Recording":
         """Read the attempts of some sessions of a log, by key; of all without them.
-
-        `lineage` are the ids of the logs that it was forked from, whose events are its prefix.
 
         Raises:
             CorruptEvent: a row can't be read.
@@ -87,9 +83,8 @@ class Recording:
             if sessions is None
             else [ids.session_stream(key) for key in sessions]
         )
-        log_ids = (log.log_id, *lineage)
         return cls(
-            attempt for stream in streams for attempt in _attempts(log.stream(stream), stream, log_ids)
+            attempt for stream in streams for attempt in _attempts(log.stream(stream), stream, log.log_ids)
         )
 
     def run(self, run_id: str, attempt: int) -> RecordedAttempt | None:

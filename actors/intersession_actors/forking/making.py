@@ -78,8 +78,7 @@ def make_fork(
     goes_on = flow_id(flow)
     names: dict[str, str] = {}
     if replacing is not None and replacing.kind == "message" and replaced is not None:
-        source_ids = [source.log_id, *(fork.log_id for fork in source.lineage.forks)]
-        names = names_anew(fork_id, source_ids, replaced)
+        names = names_anew(fork_id, source.log_ids, replaced)
         goes_on = names.get(goes_on, goes_on)
     edits = tuple(edit if edit.place else _placed(edit, what) for edit in wanted.edits)
     roots = [*roots_of(flow), *(ids.session_stream(edit.key) for edit in edits if edit.kind == "inject")]

@@ -215,8 +215,7 @@ class Forker:
     def _recorded(self) -> Recording:
         with self._reading:
             if self._recording is None:
-                lineage = [fork.log_id for fork in self._source.lineage.forks]
-                self._recording = Recording.of(self._reader.log, lineage=lineage)
+                self._recording = Recording.of(self._reader.log)
             return self._recording
 
     def _otherwise(self, on_divergence: str) -> OnDivergence | None:

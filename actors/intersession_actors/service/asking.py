@@ -24,31 +24,40 @@ COMMIT_TIMEOUT_S: Final = 30.0
 
 
 def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str | None) -> str:
-    """Return the id of a run that is asked for: derived where that can be, else random (design, rule 4)."""
-    caller, log_id = call.caller, service.log.log_id
+    """Return the id of a run that is asked for: derived where that can be, else random (design, rule 4).
+
+    In a fork, what was asked for before its cut is in the log, under the id that it had there.
+    """
+    caller, log_ids = call.caller, service.log.log_ids
     if idempotency_key is not None:
-        return ids.derive(log_id, "run", caller.name, method, idempotency_key)
-    if caller.run is not None:
+        before = log_ids[1:]
+        made: tuple[str | int, ...] = (caller.name, method, idempotency_key)
+    elif caller.run is not None:
+        before = () if call.made_in is None else (call.made_in,)
         made = (caller.run.run_id, caller.run.attempt, call.ordinal)
-        forked = service.log.forked
-        if forked is not None:
-            # A run that the fork has cut in its middle: what it had asked for is in the log, under the id that it had there.
-            before = ids.derive(forked.log_id, "run", *made)
-            if service.runs.get(before) is not None:
-                return before
-        return ids.derive(log_id, "run", *made)
-    return service.new_id()
+    else:
+        return service.new_id()
+    for log_id in before:
+        run_id = ids.derive(log_id, "run", *made)
+        if _was_asked_for(service, log_id, run_id):
+            return run_id
+    return ids.derive(log_ids[0], "run", *made)
+
+
+def _was_asked_for(service: Service, log_id: str, run_id: str) -> bool:
+    """Whether a log that this one was forked from had taken a run, the spawn that it begins with, or the text it stands for."""
+    return (
+        service.runs.get(run_id) is not None
+        or service.flows.spawn(ids.derive(log_id, "spawn", run_id)) is not None
+        or service.flows.delivery(ids.derive(log_id, "delivery", run_id, "send")) is not None
+    )
 
 
 def flow_begun_by(service: Service, kind: Literal["exchange", "spawn"], run_id: str) -> str:
     """Return the id of the exchange or spawn that a run begins with: in a fork, that of the source where it began there."""
-    forked = service.log.forked
-    if forked is not None:
-        before = ids.derive(forked.log_id, kind, run_id)
-        found = service.flows.exchange(before) if kind == "exchange" else service.flows.spawn(before)
-        if found is not None:
-            return before
-    return ids.derive(service.log.log_id, kind, run_id)
+    own, *before = (ids.derive(log_id, kind, run_id) for log_id in service.log.log_ids)
+    found = service.flows.exchange if kind == "exchange" else service.flows.spawn
+    return next((flow_id for flow_id in before if found(flow_id) is not None), own)
 
 
 def digest_of(asked: object) -> str:

@@ -80,12 +80,16 @@ class Call:
     """One call of a tool or a method.
 
     `requester` is the caller as policy judges it at this moment, `ordinal` says the how many-th call of its run it is.
+    `made_in` is the log in which the same call was made before, where this one was forked from it in the middle of the run.
     """
 
-    def __init__(self, caller: Caller, requester: Requester, *, ordinal: int = 0) -> None:
+    def __init__(
+        self, caller: Caller, requester: Requester, *, ordinal: int = 0, made_in: str | None = None
+    ) -> None:
         self.caller = caller
         self.requester = requester
         self.ordinal = ordinal
+        self.made_in = made_in
         self.summary: AccessSummary | None = None
         """What the call decided about access, for its receipt (VIS-4); None while it has decided nothing."""
 

@@ -34,7 +34,8 @@ def delivery_of(
 ) -> StreamAppend:
     """Return the append that puts a text of a session into the outbox."""
     log_id, now = service.log.log_id, service.clock.now_ms()
-    delivery_id = ids.derive(log_id, "delivery", run_id, purpose)
+    own, *before = (ids.derive(log_id, "delivery", run_id, purpose) for log_id in service.log.log_ids)
+    delivery_id = next((one for one in before if service.flows.delivery(one) is not None), own)
     decided = DeliveryDecided(
         delivery_id=delivery_id,
         session_key=str(key),
@@ -48,12 +49,18 @@ def delivery_of(
 
 
 def deliver(service: Service, append: StreamAppend) -> None:
-    """Append a delivery of its own and hand it to the outbox.
+    """Append a delivery of its own and hand it to the outbox. One that a fork has from its source is left as it is.
 
     Raises:
         ToolRefused: another text was put there under the same key (`idempotency_conflict`).
         StoreUnavailable: the store could not take it.
     """
+    forked = service.log.forked
+    there = () if forked is None else service.log.stream(append.stream, to=1)
+    if forked is not None and there and there[0].position <= forked.position:
+        if there[0].event != append.drafts[0].event:
+            raise key_conflict("text")
+        return
     try:
         committed = service.log.append_now((append,), timeout=COMMIT_TIMEOUT_S)
     except AppendConflict:

@@ -107,7 +107,8 @@ def _run_id(service: Service, message: InboundMessage) -> str:
     if message.message_id is None:
         return service.new_id()
     parts = (message.channel, message.account or "", message.chat_id, message.message_id)
-    return ids.derive(service.log.log_id, "run", "inbound", *parts)
+    own, *before = (ids.derive(log_id, "run", "inbound", *parts) for log_id in service.log.log_ids)
+    return next((run_id for run_id in before if _taken_before(service, run_id) is not None), own)
 
 
 def _taken_before(service: Service, run_id: str) -> InboundAccepted | None:

@@ -82,7 +82,7 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
         if given.idempotency_key is None
         else digest_of([given.message, given.session_key, given.label, given.agent_id])
     )
-    again = None if asked is None else _accepted_before(service, call, run_id, asked)
+    again = _accepted_before(service, call, run_id, asked)
     target = _target(service, call, given) if again is None else _target_again(service, call, again)
     send = Send(
         service=service,
@@ -109,19 +109,18 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     return {"runId": send.run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
 
 
-def _accepted_before(service: Service, call: Call, run_id: str, asked: str) -> ExchangeAccepted | None:
-    """Return the send that this requester made before, in the same words under the same key (SEND-11).
+def _accepted_before(service: Service, call: Call, run_id: str, asked: str | None) -> ExchangeAccepted | None:
+    """Return the send that this requester made before: in the same words under the same key (SEND-11), or in the log that a fork cut (FORK-4).
 
     It has its answer, for ever: nothing is judged again, neither what has become of the target nor what can be seen now.
     """
+    if asked is None and call.made_in is None:
+        return None
     stream = ids.exchange_stream(flow_begun_by(service, "exchange", run_id))
     for item in service.log.stream(stream, to=1):
         event = item.event
-        if isinstance(event, ExchangeAccepted) and (event.requester, event.asked_digest) == (
-            call.caller.key,
-            asked,
-        ):
-            return event
+        if isinstance(event, ExchangeAccepted) and event.requester == call.caller.key:
+            return event if call.made_in is not None or event.asked_digest == asked else None
     return None
 
 

@@ -23,21 +23,22 @@ from intersession_actors.service import (
     afinished,
     finished,
 )
+from intersession_actors.tools.made_before import MadeCall, call_id_of, made_before
 from intersession_actors.tools.offered import is_too_deep, tools_offered
 from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
-from intersession_events import ids
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import Message, calls_of
+from intersession_events.facts import Message
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
 
 
 class _Recording(NamedTuple):
-    """Where a call and its result are recorded, and the id that ties them together."""
+    """Where a call and its result are recorded, and the id that ties them together. `before`: it was made in another log."""
 
     service: Service
     recorder: RunRecorder
     call_id: str
+    before: MadeCall | None = None
 
 
 class _Begun(NamedTuple):
@@ -51,7 +52,7 @@ class Tools(ToolBox):
     """The tools bound to a caller: a session, or the operator. Made by `SessionSystem.tools`, and for each attempt of a run.
 
     `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool. `done` is what an attempt that
-    goes on had recorded: a call of it that is made again is not recorded twice, nor is its result.
+    goes on in a fork had recorded: a call of it that is made again has its answer, and is not recorded twice.
     """
 
     def __init__(
@@ -148,13 +149,18 @@ class Tools(ToolBox):
             if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("arguments", "they are not a JSON object, send one")
             recording = self._record_call(name, arguments, ordinal)
+            before = None if recording is None else recording.before
+            if before is not None and before.answer is not None:
+                return _Begun(None, before.answer)
+            made_in = None if before is None else before.log_id
             with self._service.refusing_without_store():
-                return _Begun(recording, self._made(name, arguments, ordinal))
+                answer = self._made(name, arguments, ordinal, made_in)
+            return _Begun(None if before is not None and before.is_answered else recording, answer)
         except ToolRefused as refused:
             return _Begun(recording, dict(refused.as_result()))
 
-    def _made(self, name: str, arguments: Result, ordinal: int) -> Result | Pending:
-        call = Call(self._caller, self._requester(), ordinal=ordinal)
+    def _made(self, name: str, arguments: Result, ordinal: int, made_in: str | None) -> Result | Pending:
+        call = Call(self._caller, self._requester(), ordinal=ordinal, made_in=made_in)
         try:
             return self._tool(name, call.requester).call(self._service, call, arguments)
         except ToolRefused as refused:
@@ -185,21 +191,15 @@ class Tools(ToolBox):
         key, run = self._caller.key, self._caller.run
         if run is None or key is None:
             return None
-        recorder = RunRecorder(self._service, key, run)
-        forked = self._service.log.forked
-        if forked is not None:
-            before = _call_id(forked.log_id, run.run_id, run.attempt, ordinal)
-            if any(message.tool_call_id == before for message in self._done):
-                return None
-            if any(before in calls_of(message) for message in self._done):
-                return _Recording(self._service, recorder, before)
-        call_id = _call_id(self._service.log.log_id, run.run_id, run.attempt, ordinal)
-        recorder.tool_call(call_id, name, _recorded(arguments))
+        recorder, source = RunRecorder(self._service, key, run), _recorded(arguments)
+        (_, call_id), *there = (
+            (log_id, call_id_of(log_id, run, ordinal)) for log_id in self._service.log.log_ids
+        )
+        before = made_before(dict(there), self._done, name=name, arguments=source)
+        if before is not None:
+            return _Recording(self._service, recorder, before.call_id, before)
+        recorder.tool_call(call_id, name, source)
         return _Recording(self._service, recorder, call_id)
-
-
-def _call_id(log_id: str, run_id: str, attempt: int, ordinal: int) -> str:
-    return f"call_{ids.derive(log_id, 'call', run_id, attempt, ordinal)}"
 
 
 def _record_result(recording: _Recording | None, name: str, result: Result) -> None:
