@@ -9,6 +9,7 @@ from intersession_actors.agents import Reply, Turn
 from intersession_events.facts import (
     AccessRecorded,
     DeliveryDenied,
+    DeliveryDone,
     DeliveryStarted,
     ExchangeAccepted,
     ExchangeClosed,
@@ -112,6 +113,7 @@ def test_the_send_policy_is_judged_as_it_is_now_and_both_verdicts_are_on_record(
     assert "session.sendPolicy.rules[0]" in denied.rule
     (reply,) = recorded(system, DeliveryStarted)  # the answer to the person, before
     assert reply.rule == "no rule of session.sendPolicy matches: allow"
+    wait_for(system, DeliveryDone)  # a slow channel may still be at it
     assert len(told.delivered) == 1
 
 
