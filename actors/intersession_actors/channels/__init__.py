@@ -1,13 +1,7 @@
 """Channels, which show texts to people outside: the ones that come with us, and the caller that the outbox uses."""
 
 from intersession_actors.channels.attempts import Asked, Attempts
-from intersession_actors.channels.caller import (
-    ChannelCaller,
-    Delivered,
-    DeliveryResult,
-    NotDelivered,
-    ThreadOpened,
-)
+from intersession_actors.channels.caller import ChannelCaller
 from intersession_actors.channels.channels import (
     AnyChannel,
     Channel,
@@ -19,6 +13,7 @@ from intersession_actors.channels.channels import (
     console_channel,
 )
 from intersession_actors.channels.configured import configured_channels, host_problems
+from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered, ThreadOpened
 from intersession_actors.channels.url import BadChannelUrl
 from intersession_actors.channels.webhook import Post, posting
 

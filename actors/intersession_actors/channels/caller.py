@@ -1,4 +1,4 @@
-"""Calls channels outside of any actor, for the outbox: makes a text fit the channel, and reports one outcome."""
+"""Calls channels outside of any actor, for the outbox, and reports one outcome of each call."""
 
 import itertools
 import logging
@@ -14,61 +14,29 @@ from intersession_actors.channels.channels import (
     AnyChannel,
     Channel,
     Deliver,
-    DeliveryInDoubt,
-    DeliveryRefused,
     Outbound,
     ThreadWanted,
     as_channel,
 )
+from intersession_actors.channels.fitting import fitted
 from intersession_actors.channels.lanes import Calls, Lanes, Waiting
-from intersession_actors.errors import ToolRefused
-from intersession_actors.failures import described, traced
-from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of
+from intersession_actors.channels.outcomes import (
+    DeliveryResult,
+    NotDelivered,
+    ThreadOpened,
+    delivery_of,
+    thread_of,
+)
 from intersession_actors.runtime import Clock, MachineThreads, Threads, Timers
-from intersession_events.facts import Fact
 
 logger = logging.getLogger("intersession.deliveries")
 
-CUT: Final = "…"
 SEATS: Final = 8
 """Calls of one channel at a time, unless the configuration says otherwise."""
 MOST_LOST: Final = 16
 """A channel with so many calls that were given up and have not come back is asked nothing more until one does."""
 _MOST_THREADS: Final = 4_096
 """The bound is the seats of each channel; this one is for a machine, not for a channel."""
-
-
-class Delivered(Fact, frozen=True, kw_only=True):
-    """The channel took it.
-
-    `receipt` is the source text of the JSON it gave, if any; `cut_at` how many characters of the text it got, where
-    that was not all of them.
-    """
-
-    receipt: str | None = None
-    cut_at: int | None = None
-
-
-class NotDelivered(Fact, frozen=True, kw_only=True):
-    """The channel did not take it. `retry`: it may be tried again under the same key.
-
-    `in_doubt`: it may have taken it all the same, so a channel that is not idempotent is not called again. `traceback` is there
-    where the channel raised something else than its own words for that.
-    """
-
-    error: str
-    retry: bool
-    in_doubt: bool = False
-    traceback: str | None = None
-
-
-DeliveryResult = Delivered | NotDelivered
-
-
-class ThreadOpened(Fact, frozen=True, kw_only=True):
-    """The channel opened a thread."""
-
-    thread: str
 
 
 T = TypeVar("T")
@@ -188,7 +156,7 @@ class ChannelCaller:
             name,
             deliver,
             outbound,
-            lambda outcome: came(_delivery(outcome, channel, cut_at[0])),
+            lambda outcome: came(delivery_of(outcome, channel, cut_at[0])),
             came,
             idempotent=channel.idempotent,
             inside=inside,
@@ -214,7 +182,7 @@ class ChannelCaller:
             name,
             channel.threads,
             wanted,
-            lambda outcome: came(_thread(outcome, channel)),
+            lambda outcome: came(thread_of(outcome, channel)),
             came,
             idempotent=channel.idempotent,
         )
@@ -306,91 +274,11 @@ class ChannelCaller:
         )
 
 
-def fitted(text: str, channel: Channel) -> tuple[str, int | None]:
-    """Return a text as the channel takes it, and how many of its characters that is, if not all.
-
-    It is cut before it is escaped: a cut through an escape sequence could undo it.
-    """
-    escape = channel.escape or _as_it_is
-    whole = escape(text)
-    if channel.max_chars is None or len(whole) <= channel.max_chars:
-        return whole, None
-    low, high = 0, min(len(text), channel.max_chars)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if len(escape(text[:middle] + CUT)) <= channel.max_chars:
-            low = middle
-        else:
-            high = middle - 1
-    return escape(text[:low] + CUT)[: channel.max_chars], low
-
-
-def _delivery(outcome: host.Outcome, channel: Channel, cut_at: int | None) -> DeliveryResult:
-    match outcome:
-        case host.Raised(error):
-            return _not_delivered(error, channel)
-        case host.Came(value):
-            return Delivered(receipt=_receipt(value), cut_at=cut_at)
-
-
-def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
-    match error:
-        case DeliveryRefused():
-            return NotDelivered(error=described(error), retry=False)
-        case DeliveryInDoubt() | host.LoopEnded():
-            return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
-        case _:
-            return NotDelivered(error=described(error), retry=True, traceback=traced(error))
-
-
-def _receipt(value: object) -> str | None:
-    """Return a receipt as JSON. One that is none does not undo the delivery: it is kept as Python prints it."""
-    if value is None:
-        return None
-    try:
-        if not isinstance(value, str | dict):
-            raise TypeError(type(value).__name__)  # noqa: TRY301 - one way for all that is no receipt
-        flaw = flaw_of({"receipt": value}, most=RECEIPT.most)
-        if flaw is not None:
-            raise ValueError(flaw.what)  # noqa: TRY301 - one way for all that is no receipt
-        source = msgspec.json.encode(value).decode()
-        if len(source) > RECEIPT.most:
-            raise ValueError(f"{len(source)} characters")  # noqa: TRY301 - one way for all that is no receipt
-    except BaseException as error:  # noqa: BLE001 - the text is delivered, whatever the receipt does
-        logger.warning("a channel gave a receipt that is no small JSON: %s", described(error))
-        return msgspec.json.encode({"unreadable": described(error)}).decode()
-    return source
-
-
-def _thread(outcome: host.Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
-    match outcome:
-        case host.Came(str() as thread) if thread.strip():
-            return _checked_thread(thread)
-        case host.Came(value):
-            return NotDelivered(
-                error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
-            )
-        case host.Raised(error):
-            return _not_delivered(error, channel)
-
-
-def _checked_thread(thread: str) -> ThreadOpened | NotDelivered:
-    """Return a thread whose id can be recorded, or what is wrong with it."""
-    try:
-        return ThreadOpened(thread=checked("thread", thread, most=THREAD.most))
-    except ToolRefused as refused:
-        return NotDelivered(error=f"the channel opened one with a bad id: {refused.error}", retry=False)
-
-
 def _as_function(deliver: Deliver | host.HostActor) -> Deliver:
     return host.asking(deliver) if host.is_host_actor(deliver) else cast("Deliver", deliver)
 
 
 _NOT_CALLED: Final = NotDelivered(error="the system stopped before the channel was called", retry=True)
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def _report(done: Callable[[T], None], result: T) -> None:

@@ -9,7 +9,7 @@ import pytest
 from intersession import ConfigError, DeliveryInDoubt, DeliveryRefused, Outbound
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.channels.addresses import Network
-from intersession_actors.channels.caller import fitted
+from intersession_actors.channels.fitting import fitted
 from intersession_actors.config import load_config
 from support.loopback import Answer, Asked, Loopback
 

@@ -24,8 +24,10 @@ from intersession_actors.channels import (
     ThreadWanted,
     console_channel,
 )
-from intersession_actors.channels.caller import MOST_LOST, DeliveryResult, fitted
+from intersession_actors.channels.caller import MOST_LOST
+from intersession_actors.channels.fitting import fitted
 from intersession_actors.channels.lanes import Calls
+from intersession_actors.channels.outcomes import DeliveryResult
 from intersession_actors.host import HostsLoop
 from intersession_events.printable import printable
 from support.fakes import ManualClock, ManualTimers
