@@ -1,6 +1,7 @@
 """The log as an application of the eventsourcing library, which composes mapper, recorder and event store."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Final, cast
 
 from eventsourcing.application import Application, Repository
@@ -10,6 +11,7 @@ from eventsourcing.utils import Environment, EnvType, get_topic
 from intersession_events.errors import NoSuchStore
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.library import ChainedMapper, Erasures
+from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.reading import ReadsLog
 from intersession_events.stores.snapshots import (
     KeepsSnapshots,
@@ -86,8 +88,9 @@ class LogApplication(Application[str]):
 
     @property
     def submit_snapshot(self) -> Callable[[OnTheWay], None] | None:
-        """Take a snapshot to be written, for a log that is open for writing."""
-        return None
+        """Take a snapshot to be written with the next commit, in a log that is open for writing: it has time."""
+        recorder = self.recorder
+        return partial(recorder.submit, patient=True) if isinstance(recorder, Committing) else None
 
     @property
     def chained(self) -> ChainedMapper:

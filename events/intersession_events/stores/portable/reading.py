@@ -73,16 +73,14 @@ class ReadsLog(ApplicationRecorder):
         limit: int | None = None,
     ) -> Sequence[Notification]:
         """Return rows of a stream with `gt < version <= lte`, unproven, each with its position."""
-        statement = COLUMNS + "WHERE originator_id=? "
-        parameters: list[SqlValue] = [cast("str", originator_id)]
-        if gt is not None:
-            statement += "AND originator_version>? "
-            parameters.append(gt)
-        if lte is not None:
-            statement += "AND originator_version<=? "
-            parameters.append(lte)
+        statement = COLUMNS + "WHERE originator_id=? AND originator_version>? AND originator_version<=? "
         statement += f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
-        parameters.append(_ALL if limit is None else limit)
+        parameters = (
+            str(originator_id),
+            -_ALL if gt is None else gt,
+            _ALL if lte is None else lte,
+            _ALL if limit is None else limit,
+        )
         return cast("list[Notification]", list(starmap(StoredRow, self.event_rows(statement, parameters))))
 
     def select_notifications(

@@ -1,6 +1,8 @@
 """The one writer of a log: puts events and their views into one transaction, which fails once another writer took over."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
@@ -20,11 +22,11 @@ from intersession_events.stores.database import Cursor
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import ChainedMapper, Fresh, Frontier, Pending
 from intersession_events.stores.portable.appends import Append, Heads, LogClock, NotTaken, Part, Sealing
+from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.blocking import Transact, Waiting
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.group_commit import Work
-from intersession_events.stores.snapshots import KeepsSnapshots
 
 T = TypeVar("T")
 
@@ -33,53 +35,46 @@ PAGE_TIMEOUT_S = 3600.0
 """A page of a rebuild is given this long; it waits behind appends."""
 
 
-class Opened(Protocol):
-    """A log that was opened for writing, in its database."""
+@dataclass(frozen=True, kw_only=True)
+class Opened(ABC):
+    """What a writer has once it may write a log, in its database."""
 
-    @property
-    def epoch(self) -> int:
-        """The writer's epoch."""
-        ...
-
-    @property
-    def latest_time(self) -> int:
-        """The latest time that the log has recorded, in ms."""
-        ...
+    log_id: str
+    epoch: int
+    head: int
+    latest_time: int
+    """The latest time that the log has recorded, in ms."""
+    app: LogApplication
 
     @property
     def recorder(self) -> Committing:
         """What writes."""
-        ...
+        return cast("Committing", self.app.recorder)
 
     @property
     def mapper(self) -> ChainedMapper:
         """What makes rows of events."""
-        ...
+        return self.app.chained
 
-    @property
-    def snapshots(self) -> KeepsSnapshots:
-        """What keeps snapshots."""
-        ...
-
+    @abstractmethod
     def check(self, cursor: Cursor) -> bool:
         """Check, as a transaction begins, that no other writer has taken over; return whether somebody touched a view.
 
         Raises:
             WriterSuperseded: another one has.
         """
-        ...
 
+    @abstractmethod
     def erased(self) -> None:
         """Leave nothing of what was just erased where the database keeps what was replaced."""
-        ...
 
+    @abstractmethod
     def announce(self, gateway: str | None) -> None:
         """Tell other processes where the writer's gateway is."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Finish what waits to be written, and give up the log last."""
-        ...
 
 
 class Views(Protocol):
@@ -125,7 +120,7 @@ class Writer:
             entropy,
             self._heads,
             LogClock(opened.latest_time),
-            opened.snapshots,
+            opened.app.snapshot_recorder,
         )
         self._views = views
 

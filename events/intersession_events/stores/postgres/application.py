@@ -1,7 +1,5 @@
 """The log in a schema as an application of the eventsourcing library: one that reads, and one for the writer."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import ClassVar, cast
 
 from eventsourcing.utils import get_topic
@@ -9,7 +7,7 @@ from eventsourcing.utils import get_topic
 from intersession_events.stores.portable import NAME, PREFIX, LogApplication
 from intersession_events.stores.postgres.connections import URL, LogDatastore, LogFactory
 from intersession_events.stores.postgres.recorder import GroupCommitRecorder, ReadingRecorder
-from intersession_events.stores.snapshots import KeepsSnapshots, OnTheWay
+from intersession_events.stores.snapshots import KeepsSnapshots
 
 
 class PostgresApplication(LogApplication):
@@ -53,11 +51,6 @@ class WriterApplication(PostgresApplication):
     def commits(self) -> GroupCommitRecorder:
         """The recorder, by its own type."""
         return cast("GroupCommitRecorder", self.recorder)
-
-    @property
-    def submit_snapshot(self) -> Callable[[OnTheWay], None]:
-        """Take a snapshot to be written with the next commit: it has time."""
-        return partial(self.commits.submit, patient=True)
 
 
 def settings_of(url: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Follows a log that another process writes: by LISTEN, with a look now and then, or by looking alone (`wake=poll`)."""
 
 import logging
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from typing import Final
@@ -10,6 +9,7 @@ import psycopg
 from psycopg import sql
 
 from intersession_events.errors import LogError
+from intersession_events.stores.portable import Following
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.tables import channel_of
 
@@ -22,25 +22,15 @@ _STOP_S: Final = 0.1
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 
-class Follower:
+class Follower(Following):
     """A thread that hears when another process has committed, and has somebody catch up."""
 
     def __init__(self, address: Address, catch_up: Callable[[], object]) -> None:
         """Catch up, then follow."""
         self._address = address
-        self._catch_up = catch_up
-        self._stopping = threading.Event()
         self._is_out = False
         """Whether the log can't be reached, and that was said."""
-        catch_up()
-        self._thread = threading.Thread(target=self._run, name="intersession-follower", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop following."""
-        self._stopping.set()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+        super().__init__(catch_up)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

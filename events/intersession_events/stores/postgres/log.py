@@ -11,7 +11,7 @@ from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable import EventReader, PortableLog, Writer
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication, settings_of
-from intersession_events.stores.postgres.opening import Opened, inspect, open_for_writing
+from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
 
 
 class PostgresLog(PortableLog):
@@ -47,7 +47,7 @@ class PostgresLog(PortableLog):
             )
         super().__init__(threads=threads)
         self._writer = None
-        opened: Opened | None = None
+        opened: OpenedSchema | None = None
         if read_only:
             known = inspect(address)
             if known is None:

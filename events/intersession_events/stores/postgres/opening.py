@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import psycopg
 from psycopg import Connection
@@ -11,47 +12,26 @@ from psycopg import Connection
 from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
 from intersession_events.log import SHORT_FROM, Lineage, Row, SqlValue
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.library import ChainedMapper
-from intersession_events.stores.portable import Identity, identity_of, latest_time_in
+from intersession_events.stores.portable import Identity, Opened, identity_of, latest_time_in
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.application import WriterApplication, settings_of
 from intersession_events.stores.postgres.connections import settle
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.lease import Lease, take
-from intersession_events.stores.postgres.recorder import GroupCommitRecorder
 from intersession_events.stores.postgres.tables import create, make_functions
-from intersession_events.stores.snapshots import KeepsSnapshots
 
 OLDEST: Final = 140_000
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 
-class Opened(NamedTuple):
-    """What a writer has once it may write."""
+@dataclass(frozen=True, kw_only=True)
+class OpenedSchema(Opened):
+    """What the writer of a schema has once it may write."""
 
-    log_id: str
-    epoch: int
-    head: int
-    latest_time: int
     app: WriterApplication
     lease: Lease | None
-
-    @property
-    def recorder(self) -> GroupCommitRecorder:
-        """What writes."""
-        return self.app.commits
-
-    @property
-    def mapper(self) -> ChainedMapper:
-        """What makes rows of events."""
-        return self.app.chained
-
-    @property
-    def snapshots(self) -> KeepsSnapshots:
-        """What keeps snapshots."""
-        return self.app.snapshot_recorder
 
     def check(self, cursor: Cursor) -> bool:  # noqa: ARG002 - as others have it
         """Return False: each transaction looks at the epoch itself, and no view is kept here."""
@@ -75,7 +55,7 @@ class Opened(NamedTuple):
 
 def open_for_writing(
     url: str, address: Address, *, clock: Callable[[], int], new_log_id: Callable[[], str], threads: bool
-) -> Opened:
+) -> OpenedSchema:
     """Take the lease, make or check the log, and begin a new epoch.
 
     Raises:
@@ -109,7 +89,7 @@ def open_for_writing(
     except BaseException:
         app.close()
         raise
-    return Opened(log_id, epoch, head, latest_time, app, lease)
+    return OpenedSchema(log_id=log_id, epoch=epoch, head=head, latest_time=latest_time, app=app, lease=lease)
 
 
 def inspect(address: Address) -> Identity | None:

@@ -79,16 +79,17 @@ class KeepsSnapshots(AggregateRecorder):
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
         """Return the rows of a stream with `gt < version <= lte`, unproven; none where no snapshot was ever taken."""
-        statement = f"SELECT {_COLUMNS} FROM {TABLE} WHERE originator_id=? "  # noqa: S608 - the name is the library's
-        parameters: list[str | int] = [str(originator_id)]
-        if gt is not None:
-            statement += "AND originator_version>? "
-            parameters.append(gt)
-        if lte is not None:
-            statement += "AND originator_version<=? "
-            parameters.append(lte)
-        statement += f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
-        parameters.append(_ALL if limit is None else limit)
+        statement = (
+            f"SELECT {_COLUMNS} FROM {TABLE} "  # noqa: S608 - the name is the library's
+            "WHERE originator_id=? AND originator_version>? AND originator_version<=? "
+            f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
+        )
+        parameters = (
+            str(originator_id),
+            -_ALL if gt is None else gt,
+            _ALL if lte is None else lte,
+            _ALL if limit is None else limit,
+        )
         return [StoredEvent(*row) for row in self._read(statement, parameters)]
 
     def versions(self, stream: str, topic: str) -> list[int]:

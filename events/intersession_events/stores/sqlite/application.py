@@ -1,8 +1,7 @@
 """The log in a file as an application of the eventsourcing library."""
 
 import os
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import ClassVar, cast
 
 from eventsourcing.persistence import ApplicationRecorder
@@ -11,9 +10,6 @@ from eventsourcing.utils import Environment, EnvType, get_topic
 from intersession_events.errors import NoSuchStore
 from intersession_events.stores.file import check_one_name
 from intersession_events.stores.portable import NAME, PREFIX, LogApplication
-from intersession_events.stores.snapshots import (
-    OnTheWay,
-)
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import LogDatastore, LogFactory, database_uri
 from intersession_events.stores.sqlite.readers import FileReaders
@@ -49,11 +45,6 @@ class WriterApplication(SqliteApplication):
     def commits(self) -> GroupCommitRecorder:
         """The recorder, by its own type."""
         return cast("GroupCommitRecorder", self.recorder)
-
-    @property
-    def submit_snapshot(self) -> Callable[[OnTheWay], None]:
-        """Take a snapshot to be written with the next commit: it has time."""
-        return partial(self.commits.submit, patient=True)
 
 
 class SessionLog(SqliteApplication):

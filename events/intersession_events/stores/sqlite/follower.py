@@ -1,11 +1,11 @@
 """Follows a log that another process writes. SQLite tells nobody of a commit, so its data version is looked at."""
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import Final
 
 from intersession_events.errors import LogError
+from intersession_events.stores.portable import Following
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.readers import Readers
 
@@ -15,23 +15,13 @@ POLL_S: Final = 0.02
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 
-class Follower:
+class Follower(Following):
     """A thread that sees when another process has committed, and has somebody catch up."""
 
     def __init__(self, readers: Readers, catch_up: Callable[[], object]) -> None:
         """Catch up, then follow."""
         self._readers = readers
-        self._catch_up = catch_up
-        self._stopping = threading.Event()
-        catch_up()
-        self._thread = threading.Thread(target=self._run, name="intersession-follower", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop following."""
-        self._stopping.set()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+        super().__init__(catch_up)
 
     def _run(self) -> None:
         seen: tuple[int, int] | None = None

@@ -2,54 +2,29 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from intersession_events.log import SHORT_FROM, Lineage
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
-from intersession_events.stores.library import ChainedMapper
-from intersession_events.stores.portable import Identity, latest_time_in
-from intersession_events.stores.snapshots import KeepsSnapshots
+from intersession_events.stores.portable import Identity, Opened, latest_time_in
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import MEMORY, database_uri
 from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
 from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
 
 
-class Opened(NamedTuple):
-    """What a writer has once it may write."""
+@dataclass(frozen=True, kw_only=True)
+class OpenedFile(Opened):
+    """What the writer of a file has once it may write."""
 
-    log_id: str
-    epoch: int
-    head: int
-    latest_time: int
     app: WriterApplication
     lock: WriterLock | None
     held: HeldFile | None
 
-    @property
-    def recorder(self) -> GroupCommitRecorder:
-        """What writes."""
-        return self.app.commits
-
-    @property
-    def snapshots(self) -> KeepsSnapshots:
-        """What keeps snapshots."""
-        return self.app.snapshot_recorder
-
-    @property
-    def mapper(self) -> ChainedMapper:
-        """What makes rows of events."""
-        return self.app.chained
-
     def check(self, cursor: Cursor) -> bool:
-        """Check, as a transaction begins, that no other writer has taken over; return whether somebody touched a view.
-
-        Raises:
-            WriterSuperseded: another one has.
-        """
+        """Check that no other writer has taken over."""
         return identity.check_epoch(cursor, self.epoch)
 
     def erased(self) -> None:
@@ -64,7 +39,7 @@ class Opened(NamedTuple):
     def close(self) -> None:
         """Finish what waits to be written, and give up the locks last."""
         self.recorder.close()
-        presence = self.recorder.presence
+        presence = self.app.commits.presence
         if self.held is not None and presence is not None and not presence.is_whole():
             self.app.datastore.fold()
             self.held.keep_names()
@@ -77,7 +52,7 @@ class Opened(NamedTuple):
 
 def open_for_writing(
     path: str, *, clock: Callable[[], int], new_log_id: Callable[[], str], environment: Mapping[str, str]
-) -> Opened:
+) -> OpenedFile:
     """Take the locks, make or check the log, and begin a new epoch.
 
     Raises:
@@ -121,7 +96,9 @@ def open_for_writing(
         if lock is not None:
             lock.release()
         raise
-    return Opened(log_id, epoch, head, latest_time, app, lock, held)
+    return OpenedFile(
+        log_id=log_id, epoch=epoch, head=head, latest_time=latest_time, app=app, lock=lock, held=held
+    )
 
 
 def _known(path: str) -> Identity | None:
