@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         InvalidKey,
         LogError,
         LogTooNew,
+        MigrationFailed,
         MissingExtra,
         NoSuchStore,
         NotALog,
@@ -149,6 +150,7 @@ __all__ = [
     "LogTooNew",
     "MemoryChannel",
     "Message",
+    "MigrationFailed",
     "MissingExtra",
     "NoSuchStore",
     "NotALog",
@@ -240,7 +242,7 @@ _HOMES: Final = {
         "intersession_events.errors": """
             AlteredLog AppendConflict BackupFailed BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
             ForkFailed ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew
-            MissingExtra NoSuchStore NotALog NotStorable Sealed StoreBusy StoreFull StoreLocked StoreUnavailable
+            MigrationFailed MissingExtra NoSuchStore NotALog NotStorable Sealed StoreBusy StoreFull StoreLocked StoreUnavailable
             UnknownTopic UnknownWord WriterSuperseded
         """,
         "intersession_events.facts": "Message Usage",

@@ -25,6 +25,7 @@
   - ExportFailed
   - ForkFailed
   - ImportFailed
+  - MigrationFailed
   - MissingExtra
 """
 
@@ -166,6 +167,10 @@ class ExportFailed(IntersessionError):
 
 class ForkFailed(IntersessionError):
     """A part of a log can't be made a log of its own. Nothing was left there."""
+
+
+class MigrationFailed(IntersessionError):
+    """A log can't be moved to another store, or what was moved is not what it should be. The source is as it was."""
 
 
 class ImportFailed(IntersessionError):

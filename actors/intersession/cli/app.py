@@ -51,6 +51,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "mcp": ("commands.mcp:mcp", "Give the session tools to an MCP client."),
     "import": ("commands.openclaw_state:importing", "Make a log of another system's transcripts."),
     "export": ("commands.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
+    "migrate": (
+        "changes.migrate:migrate",
+        "Move a log to another store: SQLite to PostgreSQL, or back.",
+    ),
     "backup": ("changes.backup:backup", "Copy a log to a file, also while it is in use."),
     "doctor": ("commands.doctor:doctor", "Say what is wrong now, and what to do about it."),
     "verify": ("proofs.verify:verify", "Prove that a log was not changed."),

@@ -3,6 +3,7 @@
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.folding import views_proven
 from intersession_events.stores.forks_removed import remove_fork
+from intersession_events.stores.migrating import Migrated, migrate
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable import NAME
 from intersession_events.stores.sqlite import SessionLog, SqliteLog, gateway_of, holder_of, writer_of
@@ -13,6 +14,7 @@ __all__ = [
     "MEMORY",
     "NAME",
     "VARIABLE",
+    "Migrated",
     "SessionLog",
     "SqliteLog",
     "Tail",
@@ -21,6 +23,7 @@ __all__ = [
     "back_up",
     "gateway_of",
     "holder_of",
+    "migrate",
     "open_log",
     "place_of",
     "remove_fork",

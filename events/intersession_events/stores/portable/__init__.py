@@ -4,6 +4,7 @@ from intersession_events.stores.portable.appends import NotTaken, latest_time_in
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.portable.following import Following
 from intersession_events.stores.portable.identity import Identity, Query, identity_of
 from intersession_events.stores.portable.log import PortableLog
@@ -16,10 +17,12 @@ __all__ = [
     "PREFIX",
     "Committing",
     "EventReader",
+    "Filling",
     "Following",
     "Follows",
     "Identity",
     "LogApplication",
+    "Moved",
     "NotTaken",
     "Opened",
     "PortableLog",

@@ -1,5 +1,6 @@
 """The log in a schema of a PostgreSQL database, on the eventsourcing library's recorder. Loaded only where a URL names one."""
 
+from intersession_events.stores.postgres.filling import SchemaFilling
 from intersession_events.stores.postgres.log import PostgresLog
 
-__all__ = ["PostgresLog"]
+__all__ = ["PostgresLog", "SchemaFilling"]

@@ -38,7 +38,8 @@ class PgCursor:
     An append on its own is one call and one statement: PostgreSQL makes that a transaction itself, in one round trip.
     """
 
-    def __init__(self, connection: Connection[DictRow], epoch: int | None) -> None:
+    # Rows are tuples here, whatever the connection makes of them elsewhere.
+    def __init__(self, connection: Connection[Any], epoch: int | None) -> None:
         """Make a cursor for a writer of an epoch, checked as the transaction begins; None checks nothing."""
         self._cursor = connection.cursor(row_factory=tuple_row, binary=True)
         self._epoch = epoch
@@ -73,6 +74,14 @@ class PgCursor:
         """Run a statement of PostgreSQL's own."""
         self.begin()
         return self._execute(statement, None)
+
+    def copy(self, statement: str, types: Sequence[str], rows: Sequence[Row]) -> None:
+        """Have rows of these types go in by a COPY of PostgreSQL's binary form."""
+        self.begin()
+        with self._cursor.copy(statement.encode()) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
 
     # The arrays of `append_events`:
     def append(self, call: sql.Composed, parameters: Sequence[Any]) -> None:

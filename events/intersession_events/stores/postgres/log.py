@@ -27,6 +27,9 @@ class PostgresLog(PortableLog):
         StoreUnavailable: the server can't be reached, or refuses.
     """
 
+    _may_be_unfinished = False
+    """Whether it may be one that is still moved here."""
+
     def __init__(
         self,
         url: str,
@@ -49,7 +52,7 @@ class PostgresLog(PortableLog):
         self._writer = None
         opened: OpenedSchema | None = None
         if read_only:
-            known = inspect(address)
+            known = inspect(address, unfinished=self._may_be_unfinished)
             if known is None:
                 raise NoSuchStore(self.path, "there is no log to be read")
             app = PostgresApplication(settings_of(url))

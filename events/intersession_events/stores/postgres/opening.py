@@ -92,8 +92,10 @@ def open_for_writing(
     return OpenedSchema(log_id=log_id, epoch=epoch, head=head, latest_time=latest_time, app=app, lease=lease)
 
 
-def inspect(address: Address) -> Identity | None:
+def inspect(address: Address, *, unfinished: bool = False) -> Identity | None:
     """Return whose log a schema is, without writing to it; None if there is nothing yet.
+
+    With `unfinished` a log is taken as well that is still moved here from another store.
 
     Raises:
         NoSuchStore: the server is none that a log can lie on.
@@ -104,7 +106,7 @@ def inspect(address: Address) -> Identity | None:
     failure: LogError | None = None
     try:
         with closing(psycopg.connect(address.conninfo, autocommit=True)) as connection:
-            return _looked_at(connection, address)
+            return _looked_at(connection, address, unfinished=unfinished)
     except psycopg.ProgrammingError as error:
         failure = NoSuchStore(address.shown, address.said(error))
     except psycopg.Error as error:
@@ -114,7 +116,12 @@ def inspect(address: Address) -> Identity | None:
     raise failure
 
 
-def _looked_at(connection: Connection[Any], address: Address) -> Identity | None:  # rows of any shape
+def _looked_at(
+    connection: Connection[Any],  # rows of any shape
+    address: Address,
+    *,
+    unfinished: bool,
+) -> Identity | None:
     _check_server(connection, address)
     settle(connection, address.schema, writes=False)
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -123,8 +130,8 @@ def _looked_at(connection: Connection[Any], address: Address) -> Identity | None
         cursor = connection.cursor(binary=True)
         return cursor.execute(translated(statement), parameters).fetchall()
 
-    ours, others = query(
-        "SELECT to_regclass('log_identity') IS NOT NULL, "
+    ours, filling, others = query(
+        "SELECT to_regclass('log_identity') IS NOT NULL, to_regclass('log_filling') IS NOT NULL, "
         "EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename IN ('stored_events', 'log_head'))",
         (address.schema,),
     )[0]
@@ -134,6 +141,11 @@ def _looked_at(connection: Connection[Any], address: Address) -> Identity | None
                 f"{address.shown} has other tables, and nothing was written there; name another schema"
             )
         return None
+    if filling and not unfinished:
+        raise NotALog(
+            f"{address.shown} is not whole: a log is moved there. If nobody is at it, run `intersession migrate` again, "
+            "which goes on where it ended"
+        )
     found = query("SELECT log_id, format, epoch FROM log_identity")
     if len(found) != 1:
         raise NotALog(

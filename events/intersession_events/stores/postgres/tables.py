@@ -31,6 +31,9 @@ _TABLES: Final = (
     "INSERT INTO {schema}.log_writer VALUES (0, '', NULL, '-infinity')",
 )
 
+FILLING: Final = "CREATE TABLE {schema}.log_filling (log_id text NOT NULL)"
+"""Is there for as long as a log is moved here from another store: nobody else may read it, or write to it, before it is whole."""
+
 _APPEND: Final = """CREATE OR REPLACE FUNCTION {schema}.append_events(
     of_epoch bigint, first bigint, streams text[], versions bigint[], topics text[], states bytea[], wakes boolean
 ) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -66,14 +69,17 @@ BEGIN
 END $$"""
 
 
-def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
+def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int, log_format: int = FORMAT) -> None:
     """Make the tables of a log in its schema, inside a transaction."""
-    cursor.run(sql.SQL("CREATE SCHEMA IF NOT EXISTS {schema}").format(schema=sql.Identifier(schema)))
+    # Whoever owns a schema need not be allowed to make one.
+    cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,))
+    if cursor.fetchone() is None:
+        cursor.run(sql.SQL("CREATE SCHEMA {schema}").format(schema=sql.Identifier(schema)))
     for statement in _TABLES:
         cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
     cursor.run(
         sql.SQL("INSERT INTO {schema}.log_identity VALUES ({log_id}, {format}, 0, {now_ms})").format(
-            schema=sql.Identifier(schema), log_id=log_id, format=FORMAT, now_ms=now_ms
+            schema=sql.Identifier(schema), log_id=log_id, format=log_format, now_ms=now_ms
         )
     )
     make_functions(cursor, schema)

@@ -2,11 +2,13 @@
 
 from intersession_events.stores.sqlite.application import SessionLog
 from intersession_events.stores.sqlite.connections import MEMORY, LogDatastore
+from intersession_events.stores.sqlite.filling import FileFilling
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import gateway_of, holder_of, writer_of
 
 __all__ = [
     "MEMORY",
+    "FileFilling",
     "LogDatastore",
     "SessionLog",
     "SqliteLog",

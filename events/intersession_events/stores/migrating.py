@@ -1,0 +1,211 @@
+"""Moves a log to another store: the same events at the same positions, with their hashes, ids, epochs, checkpoints and proofs."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from hashlib import sha256
+from typing import Final, Literal, NamedTuple
+
+from intersession_events.crash_points import crash_point
+from intersession_events.errors import CorruptEvent, MigrationFailed, NoSuchStore, UnknownTopic
+from intersession_events.log import LogHead, hash_in, verify_log
+from intersession_events.proofs import line_of
+from intersession_events.stores.portable import Filling, Moved, PortableLog
+from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
+from intersession_events.stores.url import sqlite_path
+
+PAGE: Final = 1000
+"""So many rows are moved at a time."""
+
+Progress = Callable[[Literal["verifying", "copying", "comparing"], int, int], None]
+"""What is done, up to which position, of which last one."""
+
+
+class Migrated(NamedTuple):
+    """A log that is in another store now."""
+
+    source: str
+    target: str
+    """Where it was and is, without passwords."""
+    events: int
+    resumed_at: int
+    """The last position that an earlier attempt had moved already; 0 if there was none."""
+    head: LogHead
+    """What both logs are up to the last position (`verify --expect-head`)."""
+
+
+def migrate(source: str, target: str, *, progress: Progress | None = None) -> Migrated:
+    """Move a log from one store to another, SQLite or PostgreSQL, and return what is there then.
+
+    The source is taken as its writer takes it, so nobody else writes meanwhile; it stays as it is, but for an epoch that has
+    begun. Rows go over in pages, each durable at once, and the target can be opened only after all rows were compared and
+    proven: who is killed, at whatever point, runs it again, and it goes on. Run once more after that, it compares.
+
+    Views, snapshots and what follows a log in its own time are not moved: they are made of the events, by whoever opens the
+    target to write.
+
+    Raises:
+        MigrationFailed: the target holds something else, can't be written, or can't hold what the source holds; or the source
+            is not as it was written.
+        StoreLocked: a process writes to the source.
+        NoSuchStore: there is no source, or a URL is none of a store.
+        LogError: the source or the target can't be reached, or read.
+    """
+    told = progress or (lambda _what, _done, _of: None)
+    with ExitStack() as opened:
+        place = _filling(target)
+        opened.callback(place.close)
+        there = place.whole()
+        if there is not None:
+            opened.enter_context(there)
+        log = opened.enter_context(_taken(source))
+        if there is not None:
+            return _moved_before(log, there, told)
+        _check(log, "verifying", told)
+        moved = _known_of(log)
+        resumed_at = _copy(log, place, moved, told)
+        place.complete(moved)
+        with place.reading() as copied:
+            head, events = _compared(log, copied, told)
+            _check(copied, "comparing", told)
+        crash_point("M2")
+        place.finish()
+        crash_point("M3")
+        return Migrated(log.path, place.shown, events, resumed_at, head)
+
+
+def _filling(url: str) -> Filling:
+    if _is_postgres(url):
+        # Loaded only where a URL names one.
+        from intersession_events.stores.postgres import SchemaFilling  # noqa: PLC0415
+
+        return SchemaFilling(url)
+    path = sqlite_path(url, {})
+    if path == MEMORY:
+        raise NoSuchStore(url, "a log in memory ends with this process, so none is moved there")
+    return FileFilling(path)
+
+
+def _taken(url: str) -> PortableLog:
+    """Open a log that is there as its one writer, without its views."""
+    if _is_postgres(url):
+        from intersession_events.stores.postgres import PostgresLog  # noqa: PLC0415
+
+        PostgresLog(url, read_only=True).close()
+        return PostgresLog(url)
+    path = sqlite_path(url, {})
+    SqliteLog(path, read_only=True).close()
+    return SqliteLog(path)
+
+
+def _is_postgres(url: str) -> bool:
+    return url.startswith(("postgresql:", "postgres:"))
+
+
+def _known_of(log: PortableLog) -> Moved:
+    ((log_format, created_ms),) = log.query("SELECT format, created_ms FROM log_identity")
+    return Moved(
+        log_id=log.log_id,
+        format=log_format,
+        epoch=log.epoch,
+        created_ms=created_ms,
+        given=log.positions_given(),
+        topics=[topic for (topic,) in log.query("SELECT topic FROM log_topics")],
+    )
+
+
+def _copy(log: PortableLog, place: Filling, moved: Moved, told: Progress) -> int:
+    """Have all rows in the target, and return up to which position they were there before."""
+    reached = place.begin(moved)
+    if reached:
+        with place.reading() as begun:
+            same = _same_up_to(log, begun)
+        # The source has changed since: words were erased, say.
+        if same < reached:
+            place.cut(same)
+    else:
+        same = 0
+    after = same
+    while rows := log.rows(after=after, limit=PAGE):
+        place.put(rows, after=after)
+        after = rows[-1][0]
+        told("copying", after, moved.given)
+        crash_point("M1")
+    return same
+
+
+def _same_up_to(log: PortableLog, begun: PortableLog) -> int:
+    """Return the last position up to which two logs have the same rows."""
+    after = 0
+    while rows := begun.rows(after=after, limit=PAGE):
+        for theirs, ours in zip(rows, log.rows(after=after, limit=PAGE), strict=False):
+            if theirs != ours:
+                return after
+            after = theirs[0]
+        if after != rows[-1][0]:
+            break
+    return after
+
+
+def _compared(log: PortableLog, copied: PortableLog, told: Progress) -> tuple[LogHead, int]:
+    """Compare all of two logs, hash each row again, and return their head and how many events there are.
+
+    Raises:
+        MigrationFailed: they are not the same, or not as they were written.
+    """
+    lines, events, after = sha256(), 0, 0
+    given = log.positions_given()
+    while True:
+        rows, copies = (one.rows(after=after, limit=PAGE) for one in (log, copied))
+        if rows != copies:
+            differs = next(
+                (a[0] for a, b in zip(rows, copies, strict=False) if a != b),
+                after + min(len(rows), len(copies)) + 1,
+            )
+            raise MigrationFailed(f"{copied.path} is not what {log.path} is, from position {differs} on")
+        if not rows:
+            break
+        for row in copies:
+            try:
+                copied.proven(row)
+            except (CorruptEvent, UnknownTopic) as error:
+                raise MigrationFailed(
+                    f"the log is not as it was written: position {row[0]}: {error}"
+                ) from error
+            lines.update(line_of(row[0], hash_in(row[4], where=f"position {row[0]}")))
+        events, after = events + len(rows), rows[-1][0]
+        told("comparing", after, given)
+    if (log.log_id, given) != (copied.log_id, copied.positions_given()):
+        raise MigrationFailed(f"{copied.path} is not what {log.path} is: another id, or positions were given")
+    return LogHead(log_id=log.log_id, position=after, hash=lines.hexdigest()), events
+
+
+def _check(log: PortableLog, what: Literal["verifying", "comparing"], told: Progress) -> None:
+    """Verify a log in a file; another one has the same rows, by then.
+
+    Raises:
+        MigrationFailed: it is not as it was written.
+    """
+    if not isinstance(log, SqliteLog):
+        return
+    report = verify_log(log, progress=partial(told, what))
+    if not report.ok:
+        found = ", ".join(f"{code} ({number})" for code, number in sorted(report.counts.items()))
+        raise MigrationFailed(
+            f"{log.path} is not as it was written, so it is not moved: {found}; `intersession verify` says more"
+        )
+
+
+def _moved_before(log: PortableLog, there: PortableLog, told: Progress) -> Migrated:
+    """Return what an earlier attempt left that ended without having said so.
+
+    Raises:
+        MigrationFailed: the target holds another log, or one that has gone on.
+    """
+    if (there.log_id, there.head()) != (log.log_id, log.head()):
+        raise MigrationFailed(
+            f"{there.path} holds the log {there.log_id} up to position {there.head()}, and {log.path} is the log "
+            f"{log.log_id} up to position {log.head()}: nothing is overwritten, name another target"
+        )
+    head, events = _compared(log, there, told)
+    return Migrated(log.path, there.path, events, head.position, head)
