@@ -11,6 +11,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from intersession_events.log import ID_TEXT, IdText
+
 S = TypeVar("S", bound=msgspec.Struct)
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
@@ -42,11 +44,15 @@ def marks(values: Sized) -> str:
 
 
 @lru_cache(_REMEMBERED)
-def packed(text: str) -> str | bytes:
-    """Return a UUID in its usual form as its 16 bytes, any other text as it is."""
+def packed(text: str) -> IdText | bytes:
+    """Return a UUID in its usual form as its 16 bytes, any other text as it is, for a column of bytes."""
+    return _uuid_bytes(text) or IdText(text)
+
+
+def _uuid_bytes(text: str) -> bytes | None:
     if len(text) == _UUID_LENGTH and text[8] == "-" and _UUID.fullmatch(text):
         return bytes.fromhex(text.replace("-", ""))
-    return text
+    return None
 
 
 @lru_cache(_REMEMBERED)
@@ -54,13 +60,15 @@ def unpacked(value: str | bytes) -> str:
     """Return the text that was packed."""
     if isinstance(value, str):
         return value
+    if len(value) > _BYTES:
+        return value.removeprefix(ID_TEXT).decode()
     digits = value.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def ranges(beginning: str) -> list[tuple[str | bytes, str | bytes]]:
     """Return between which values, both ends included, packed texts lie that begin with a text."""
-    found: list[tuple[str | bytes, str | bytes]] = [(beginning, f"{beginning}\U0010ffff")]
+    found: list[tuple[str | bytes, str | bytes]] = [(IdText(beginning), IdText(f"{beginning}\U0010ffff"))]
     if len(beginning) <= _UUID_LENGTH and _UUID.fullmatch(beginning + _FORM[len(beginning) :]):
         digits = beginning.replace("-", "")
         found.append(
@@ -157,10 +165,15 @@ def _large(values: Sequence[Any]) -> tuple[Any, ...]:  # of a tuple's or a struc
     return tuple(unpacked(one) if isinstance(one, bytes) else one for one in values)
 
 
+@lru_cache(_REMEMBERED)
+def _small_text(text: str) -> str | bytes:
+    return _uuid_bytes(text) or text
+
+
 def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for it
     kind: type[object] = value.__class__
     if kind is str:
-        return packed(value)
+        return _small_text(value)
     if kind is tuple:
         return [_small(one) for one in value]
     if isinstance(value, msgspec.Struct):

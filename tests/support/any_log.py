@@ -15,6 +15,13 @@ FILE_OR_POSTGRES = ["file", ON_POSTGRES]
 EVERY_STORE = ["file", "memory", ON_POSTGRES]
 
 
+def log_at(place: Path | str, **options: Any) -> AnyLog:
+    """Open a log in a file, in memory, or at the URL of one on PostgreSQL."""
+    if str(place).startswith("postgresql://"):
+        return PostgresLog(str(place), **options)
+    return SqliteLog(place, **options)
+
+
 class Place:
     """Where a log is: it can be opened again, and by a reader."""
 

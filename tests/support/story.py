@@ -20,9 +20,9 @@ from intersession_events.facts import (
 )
 from intersession_events.facts.message import Content
 from intersession_events.log import ANY_VERSION, Draft, InlineView, Recorded, StreamAppend
-from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import SessionRow, Sessions
+from support.any_log import AnyLog, log_at
 
 LOG_ID = "00000000-0000-4000-8000-000000000001"
 MAIN = "agent:main:main"
@@ -53,7 +53,7 @@ class Story:
     def __init__(self, path: Path | str = ":memory:", *, inline: Sequence[InlineView] | None = None) -> None:
         self.clock = StillClock()
         self._ids = itertools.count(1)
-        self.log = SqliteLog(
+        self.log: AnyLog = log_at(
             path,
             inline=inline_views() if inline is None else inline,
             clock=self.clock.now_ms,

@@ -5,7 +5,9 @@ from intersession_events.log.erasing import erased_state, erased_stream, erasure
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.log import (
+    ID_TEXT,
     AddingView,
+    IdText,
     InFlight,
     InlineView,
     Log,
@@ -71,6 +73,7 @@ __all__ = [
     "FORKED",
     "FORMAT",
     "FORMATS",
+    "ID_TEXT",
     "LARGEST_STATE",
     "SALT_BYTES",
     "SHORT_FROM",
@@ -83,6 +86,7 @@ __all__ = [
     "Finding",
     "Folded",
     "Folding",
+    "IdText",
     "InFlight",
     "InlineView",
     "Lineage",

@@ -5,7 +5,7 @@ The protocol that everything else is written against; `stores/` has the implemen
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
@@ -19,6 +19,19 @@ OnCommitted = Callable[[Sequence[Recorded]], None]
 
 SqlValue: TypeAlias = str | int | float | bytes | None
 """What a statement is given."""
+
+
+class IdText(str):
+    """A text in a column of bytes, where most rows have the 16 bytes of a UUID: an id that somebody else has given.
+
+    Where a database keeps no texts among bytes, it stands there as its UTF-8 behind `ID_TEXT`, which is longer than a UUID.
+    """
+
+    __slots__ = ()
+
+
+ID_TEXT: Final = bytes(17)
+"""What a text begins with that stands among bytes. Bytes that begin so are sorted as the texts are."""
 
 Row: TypeAlias = tuple[Any, ...]  # what its columns hold is known where the statement is
 """What a statement returns."""

@@ -130,14 +130,15 @@ class Sessions:
 
     def ancestors(self, key: str) -> list[str]:
         """Return the keys of those that spawned it, the nearest first. It takes as long for a key that is not there."""
+        # Looked up one by one, for a join need not keep their order.
         rows = self._log.query(
             "WITH RECURSIVE up (no) AS ("
             "SELECT parent FROM session_list WHERE session_key = ? UNION "
             "SELECT s.parent FROM session_list s JOIN up ON s.no = up.no) "
-            "SELECT s.session_key FROM up CROSS JOIN session_list s ON s.no = up.no WHERE s.session_key <> ?",
-            (key, key),
+            "SELECT (SELECT s.session_key FROM session_list s WHERE s.no = up.no) FROM up",
+            (key,),
         )
-        return [parent for (parent,) in rows]
+        return [parent for (parent,) in rows if parent not in {None, key}]
 
     def _is_current(self, key: str, session_id: str, as_of: int | None) -> bool:
         row = self.get(key, as_of)

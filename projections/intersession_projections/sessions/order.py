@@ -357,7 +357,7 @@ _PAST_HEADS: Final = (
     "ORDER BY falling LIMIT 1) FROM json_each(?6) AS p CROSS JOIN json_each(?7) AS l"
 )
 _NUMBERS: Final = (
-    "SELECT TOTAL((SELECT number FROM session_counts WHERE scope = ?1 AND part = p.value AND position <= ?2 "
+    "SELECT SUM((SELECT number FROM session_counts WHERE scope = ?1 AND part = p.value AND position <= ?2 "
     "ORDER BY position DESC LIMIT 1)) FROM json_each(?3) AS p"
 )
 
@@ -370,7 +370,7 @@ def _group(scope: int, label: int, agents: Iterable[int], kinds: Collection[Kind
 
 def _number(moment: Moment, position: int, groups: Sequence[_Group]) -> int:
     return sum(
-        int(total)
+        int(total or 0)
         for group in groups
         for (total,) in moment.query(
             _NUMBERS, (group.scope, position, msgspec.json.encode(group.parts).decode())

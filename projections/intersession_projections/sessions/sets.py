@@ -163,7 +163,10 @@ class Numbers:
         select = f"SELECT {number} FROM {table} WHERE {column} = ?"  # noqa: S608 - our own words
         found = self._sql.execute(select, (value,)).fetchone()
         if found is None:
-            self._sql.execute(f"INSERT INTO {table} ({column}) VALUES (?)", (value,))  # noqa: S608 - our own words
+            self._sql.execute(
+                f"INSERT INTO {table} ({number}, {column}) SELECT COALESCE(MAX({number}), 0) + 1, ? FROM {table}",  # noqa: S608 - our own words
+                (value,),
+            )
             found = self._sql.execute(select, (value,)).fetchone()
         no: int = found[0]
         self._known[table, value] = no

@@ -175,7 +175,10 @@ class _Taking:
 
     def _begun(self, key: str) -> _Kept:
         """Give a key its number: the key of a session that is opened, or that another one says it was spawned by."""
-        self._sql.execute("INSERT INTO session_list (session_key, changes) VALUES (?, 0)", (key,))
+        self._sql.execute(
+            "INSERT INTO session_list (no, session_key, changes) SELECT COALESCE(MAX(no), 0) + 1, ?, 0 FROM session_list",
+            (key,),
+        )
         kept = self._read("session_key = ?", key)
         assert kept is not None  # noqa: S101 - for the type checker
         return kept

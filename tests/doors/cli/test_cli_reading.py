@@ -10,7 +10,7 @@ import pytest
 from intersession_events.facts import Provenance, SessionArchived, SessionReset, TextBlock
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.folding import Fold
-from intersession_events.stores.sqlite.inline_views import InlineViews
+from intersession_events.stores.portable.inline_views import InlineViews
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, words
 from support.log_drafts import anywhere, said

@@ -278,7 +278,7 @@ def test_a_name_that_postgresql_can_not_hold_fails_its_own_append_alone(log: Pos
     ],
 )
 def test_portable_sql_becomes_that_of_postgresql(portable: str, own: str) -> None:
-    assert translated(portable).decode() == own
+    assert translated(portable).statement.decode() == own
 
 
 @pytest.mark.parametrize(

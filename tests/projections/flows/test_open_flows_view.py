@@ -30,6 +30,7 @@ from intersession_events.facts import (
     TurnReplied,
     TurnRequested,
 )
+from intersession_events.stores.postgres import PostgresLog
 from intersession_projections.flows import Flows, Position
 from intersession_projections.flows.flows import _at
 from support.story import MAIN, Story
@@ -151,6 +152,8 @@ def test_the_exchanges_of_a_session_are_found_without_looking_at_those_of_others
         where = Position(0, story.log.head(), "agent:a:main", is_open)
         assert [row.exchange_id for row in flows.exchanges_at(where, 10)] == ["told", "asked"]
         condition, parameters = _at("exchange", where, 10)
+        if isinstance(story.log, PostgresLog):
+            continue  # what it looks at depends on how much there is
         plan = story.log.query(  # the condition is ours
             f"EXPLAIN QUERY PLAN SELECT accepted FROM flows WHERE {condition}",  # noqa: S608
             parameters,

@@ -3,6 +3,7 @@
 from intersession_events.stores.folding.beside import ViewsBeside
 from intersession_events.stores.folding.fold import (
     Fold,
+    Layout,
     Made,
     Page,
     PlainSql,
@@ -15,6 +16,7 @@ from intersession_events.stores.folding.proof import views_proven
 
 __all__ = [
     "Fold",
+    "Layout",
     "Made",
     "Page",
     "PlainSql",

@@ -80,6 +80,16 @@ class Made(NamedTuple):
     sql: str | None
 
 
+class Column(NamedTuple):
+    """A column as the statement of its table has it."""
+
+    name: str
+    kind: str
+    """INTEGER, TEXT or BLOB, or another name of one of them."""
+    not_null: bool
+    """Whether it always has a value: also by being part of the key."""
+
+
 class Layout(NamedTuple):
     """What a view makes in a database, before any event."""
 
@@ -93,7 +103,7 @@ class Layout(NamedTuple):
     """The names of its indexes of text: how SQLite lays one out depends on how it was filled."""
     tables: Sequence[str]
     """The names of its tables, without those that an index of text consists of."""
-    columns: Mapping[str, Sequence[str]]
+    described: Mapping[str, Sequence[Column]]
     """The columns of each table."""
     keys: Mapping[str, Sequence[str]]
     """The columns of its primary key, or all if it has none: in their order its rows are compared."""
@@ -110,14 +120,21 @@ class Layout(NamedTuple):
         tables = [name for name, _ in made if not _is_of(name, text_indexes)]
         all_tables = [name for name, _ in made]
         schema = schema_of(made_in(connection), all_tables)
-        columns: dict[str, list[str]] = {}
+        columns: dict[str, list[Column]] = {}
         keys: dict[str, list[str]] = {}
         for table in all_tables:
             described = connection.execute(f"PRAGMA table_info({table})").fetchall()
-            columns[table] = [name for _, name, *_ in described]
+            columns[table] = [
+                Column(name, kind, bool(not_null or place)) for _, name, kind, not_null, _, place in described
+            ]
             in_key = sorted((place, name) for _, name, *_, place in described if place)
-            keys[table] = [name for _, name in in_key] or columns[table]
+            keys[table] = [name for _, name in in_key] or [one.name for one in columns[table]]
         return cls(view, schema, all_tables, text_indexes, tables, columns, keys, marks_of(view, tables))
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """The names of the columns of each table."""
+        return {table: [one.name for one in columns] for table, columns in self.described.items()}
 
     @property
     def indexes(self) -> Mapping[str, str]:

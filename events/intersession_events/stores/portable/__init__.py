@@ -1,4 +1,4 @@
-"""What a log is in any SQL database: both halves of a recorder, group commit, appends, the one writer, the reader of events."""
+"""What a log is in any SQL database: both halves of a recorder, group commit, appends, the one writer, the reader of events, the views."""
 
 from intersession_events.stores.portable.appends import NotTaken, latest_time_in
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
@@ -6,7 +6,9 @@ from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.portable.following import Following
-from intersession_events.stores.portable.identity import Identity, Query, identity_of
+from intersession_events.stores.portable.identity import Identity, identity_of
+from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
+from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.reading import Follows, ReadsLog
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
@@ -21,6 +23,8 @@ __all__ = [
     "Following",
     "Follows",
     "Identity",
+    "InlineViews",
+    "Keeping",
     "LogApplication",
     "Moved",
     "NotTaken",
@@ -28,6 +32,7 @@ __all__ = [
     "PortableLog",
     "Query",
     "ReadsLog",
+    "ViewTables",
     "Writer",
     "identity_of",
     "latest_time_in",

@@ -3,8 +3,8 @@
 import os
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -14,6 +14,7 @@ from intersession_events.facts import ForkedFrom
 from intersession_events.log import (
     Committed,
     InFlight,
+    InlineView,
     Lineage,
     Moment,
     OnCommitted,
@@ -26,19 +27,22 @@ from intersession_events.log import (
     Unavailable,
 )
 from intersession_events.log import Row as AnyRow
-from intersession_events.stores.database import Row
+from intersession_events.stores.database import Row, typed
+from intersession_events.stores.folding import ViewsBeside, layout_of
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
+from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.reading import Follows, ReadsLog
-from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Writer
+from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.snapshots import StreamStates
 
 
 class PortableLog:
-    """A `Log` but for its views and its end. A database's own log sets the parts that are named here, and closes them."""
+    """A `Log` but for its opening and its end. A database's own log sets the parts that are named here, and closes them."""
 
     path: str
     """Where the log is, in words: a file's real path, or a URL without its password."""
@@ -53,6 +57,9 @@ class PortableLog:
     def __init__(self, *, threads: bool) -> None:
         self._process = os.getpid()
         self._closed = False
+        self._writer = None
+        self._keeping: Keeping | None = None
+        self._beside: ViewsBeside | None = None
         self._is_served = False
         """Whether a simulation does our work while somebody waits."""
         self._following = threading.Lock()
@@ -189,13 +196,38 @@ class PortableLog:
         self._check_process()
         return self._events.head() if self._writer is None else self._frontier.head
 
-    @abstractmethod
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
-        """Run a reading statement on a view's tables; rows are tuples."""
+        """Run a reading statement on a view's tables; rows are tuples.
+
+        Raises:
+            StoreUnavailable: the database refused it.
+        """
+        self._check_process()
+        with typed(self._recorder.failures):
+            # The events themselves are in the log alone, however its views are read.
+            if self._beside is not None and "stored_events" not in statement:
+                return self._beside.query(statement, parameters)
+            return self._recorder.rows(statement, parameters)
+
+    @contextmanager
+    def moment(self) -> Generator[Moment]:
+        """Lend a way to query that sees the log as it is now, for a block.
+
+        Raises:
+            StoreUnavailable: the database refused it.
+        """
+        self._check_process()
+        with typed(self._recorder.failures):
+            if self._beside is not None:
+                with self._beside.moment() as moment:
+                    yield moment
+            else:
+                with self._now() as query:
+                    yield Moment(query, query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0])
 
     @abstractmethod
-    def moment(self) -> AbstractContextManager[Moment]:
-        """Lend a way to query that sees the log as it is now, for a block."""
+    def _now(self) -> AbstractContextManager[Query]:
+        """Lend a way to query the database that sees it as it is now, for a block."""
 
     def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
         """Call a listener with every committed batch, in order. Returns a way to stop."""
@@ -215,6 +247,8 @@ class PortableLog:
 
     def set_aside(self) -> Sequence[SetAside]:
         """Return the events that an inline view could not take in, and why, in log order."""
+        if self._beside is not None:
+            return self._beside.set_aside
         found = self.query(
             "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
         )
@@ -222,6 +256,26 @@ class PortableLog:
             SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
             for view, position, stream, version, topic, reason in found
         ]
+
+    @property
+    def built(self) -> Sequence[str]:
+        """The names of the inline views that were built anew when it was opened."""
+        return () if self._keeping is None else self._keeping.built
+
+    def rebuild(self, *views: str, progress: Callable[[int, int], None] | None = None) -> None:
+        """Build inline views anew from the log, beside the old ones; what was set aside for them is tried again.
+
+        The log is read once for all of them. Appends go on meanwhile. A query sees an old view until the new one takes
+        its place, in one transaction.
+        `progress` gets position and head.
+
+        Raises:
+            KeyError: this log has no such view.
+            StoreUnavailable: this log is open for reading only.
+        """
+        self._the_writer()
+        if self._keeping is not None:
+            self._keeping.rebuild(views, progress)
 
     def announce_gateway(self, address: str | None) -> None:
         """Say where this writer's gateway is, for commands in other processes."""
@@ -286,6 +340,60 @@ class PortableLog:
             if self._follower is None and not self._closed:
                 self._frontier.advance(self._events.head())
                 self._follower = self._recorder.follow(partial(self._events.tell, self._frontier))
+
+    def _write_with(
+        self,
+        opened: Opened,
+        tables: ViewTables,
+        inline: Sequence[InlineView],
+        *,
+        entropy: Callable[[int], bytes],
+        on_folding: Callable[[int, int], None] | None,
+    ) -> None:
+        """Begin to write, and take up the views."""
+        views = InlineViews(inline, tables)
+        self._writer = Writer(
+            opened,
+            views=views,
+            entropy=entropy,
+            events=self._events,
+            frontier=self._frontier,
+            by_hand=self._loader.by_hand,
+        )
+        self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
+        if inline:
+            self._keeping.take_up(on_folding)
+
+    def _read_with(
+        self,
+        tables: ViewTables,
+        inline: Sequence[InlineView],
+        on_folding: Callable[[int, int], None] | None,
+    ) -> None:
+        """Begin to read: views that are not as this version and this log have them are folded beside it."""
+        with typed(self._recorder.failures):
+            if self._are_up_to_date(tables, inline):
+                return
+        self._beside = ViewsBeside(
+            inline,
+            proven=self._events.proven,
+            rows=lambda after, to, limit: self._events.rows(after=after, to=to, limit=limit),
+            head=self._events.head,
+            progress=on_folding,
+        )
+
+    def _are_up_to_date(self, tables: ViewTables, views: Sequence[InlineView]) -> bool:
+        """Return whether views are as this version and this log have them, and nobody else has written into them."""
+        with self._now() as query:
+            head = query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0]
+            found = {
+                (name, shape)
+                for name, shape, position in query("SELECT name, shape, position FROM inline_views", ())
+                if isinstance(position, int) and position >= head
+            }
+            if {(view.name, view.shape) for view in views} - found:
+                return False
+            return all(tables.is_whole(query, layout_of(view)) for view in views)
 
     def _states_of(self, app: LogApplication) -> StreamStates:
         return app.states(

@@ -1,6 +1,6 @@
 """The library's datastore with connections of ours: some that only read, and transactions that are one call if they can be."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Self
 
@@ -15,6 +15,7 @@ from intersession_events.log import Row, SqlValue
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.snapshots import SnapshotRecorder
+from intersession_events.stores.postgres.values import adapt
 
 URL: Final = "POSTGRES_URL"
 """The setting of the library's environment that names the log, as a URL."""
@@ -23,11 +24,15 @@ OTHER_EPOCH: Final = "IS001"
 OTHER_PLACE: Final = "IS002"
 """What `append_events` raises: another writer has taken over, or has written where these events should be."""
 
+WRITES: Final = "intersession.writes"
+"""A setting of the writer's connections, by which the triggers of views know it."""
+
 WRITERS: Final = 4
 """So many connections write at most: the writer's one, its lease's, and one that looks back."""
 READERS: Final = 16
 PATIENCE_S: Final = 5.0
 """Who waits longer for a connection is told that the store is busy."""
+_BEGIN: Final = "SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0) FROM log_identity FOR SHARE OF log_identity"
 IDLE_MS: Final = 10_000
 """The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
 
@@ -46,6 +51,8 @@ class PgCursor:
         # The call, and the arrays that it takes:
         self._put_off: tuple[sql.Composed, Sequence[Any]] | None = None
         self._begun = False
+        self.touched = False
+        """Whether somebody else has written into a view, as the transaction began."""
         self.in_doubt = False
         """Whether it was to be made durable, and nobody said that it is."""
         self.is_over = False
@@ -54,13 +61,25 @@ class PgCursor:
     def execute(self, statement: str, parameters: Sequence[SqlValue | list[str]] = (), /) -> Self:
         """Run a portable statement."""
         self.begin()
-        return self._execute(translated(statement), parameters)
+        ours = translated(statement)
+        return self._execute(ours.statement, ours.arranged(parameters))
 
     def executemany(self, statement: str, parameters: Sequence[Sequence[SqlValue]], /) -> Self:
         """Run a portable statement with each of many parameters."""
         self.begin()
-        self._cursor.executemany(translated(statement), parameters)
+        ours = translated(statement)
+        self._cursor.executemany(ours.statement, [ours.arranged(one) for one in parameters])
         return self
+
+    def copy_in(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Put many rows into a table."""
+        self.begin()
+        into = sql.SQL("COPY {} ({}) FROM STDIN").format(
+            sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
+        )
+        with self._cursor.copy(into) as copy:
+            for row in rows:
+                copy.write_row(row)
 
     def fetchone(self) -> TupleRow | None:
         """Return the next row, or None."""
@@ -99,9 +118,10 @@ class PgCursor:
         self._begun = True
         self._cursor.execute("BEGIN")
         if self._epoch is not None:
-            found = self._cursor.execute("SELECT epoch FROM log_identity FOR SHARE").fetchone()
+            found = self._cursor.execute(_BEGIN).fetchone()
             if found is None or found[0] != self._epoch:
                 raise WriterSuperseded(self._epoch, 0 if found is None else found[0])
+            self.touched = found[1]
         self._call()
 
     def commit(self) -> None:
@@ -227,7 +247,9 @@ def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  
         "client_encoding": "UTF8",
         # A plan that was made when a table was empty reads all of it for ever after.
         "plan_cache_mode": "force_custom_plan",
+        WRITES: "on" if writes else "off",
     }
+    adapt(connection)
     calls = sql.SQL(", ").join(
         sql.SQL("set_config({}, {}, false)").format(name, value) for name, value in settings.items()
     )
@@ -242,7 +264,8 @@ def _query(connection: Connection[DictRow]) -> Callable[[str, Sequence[SqlValue]
     cursor = connection.cursor(row_factory=tuple_row, binary=True)
 
     def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        cursor.execute(translated(statement), parameters)
+        ours = translated(statement)
+        cursor.execute(ours.statement, ours.arranged(parameters))
         return cursor.fetchall()
 
     return query

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import psycopg
 from psycopg import Connection
@@ -15,7 +15,7 @@ from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.portable import Identity, Opened, identity_of, latest_time_in
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.application import WriterApplication, settings_of
-from intersession_events.stores.postgres.connections import settle
+from intersession_events.stores.postgres.connections import PgCursor, settle
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.lease import Lease, take
@@ -32,10 +32,15 @@ class OpenedSchema(Opened):
 
     app: WriterApplication
     lease: Lease | None
+    keeps_views: bool
 
-    def check(self, cursor: Cursor) -> bool:  # noqa: ARG002 - as others have it
-        """Return False: each transaction looks at the epoch itself, and no view is kept here."""
-        return False
+    def check(self, cursor: Cursor) -> bool:
+        """Return whether somebody else has written into a view. The epoch is looked at by each transaction itself."""
+        if not self.keeps_views:
+            return False
+        own = cast("PgCursor", cursor)
+        own.begin()
+        return own.touched
 
     def erased(self) -> None:
         """Do nothing: what the server replaced is there until its next VACUUM."""
@@ -54,7 +59,13 @@ class OpenedSchema(Opened):
 
 
 def open_for_writing(
-    url: str, address: Address, *, clock: Callable[[], int], new_log_id: Callable[[], str], threads: bool
+    url: str,
+    address: Address,
+    *,
+    clock: Callable[[], int],
+    new_log_id: Callable[[], str],
+    threads: bool,
+    keeps_views: bool,
 ) -> OpenedSchema:
     """Take the lease, make or check the log, and begin a new epoch.
 
@@ -89,7 +100,15 @@ def open_for_writing(
     except BaseException:
         app.close()
         raise
-    return OpenedSchema(log_id=log_id, epoch=epoch, head=head, latest_time=latest_time, app=app, lease=lease)
+    return OpenedSchema(
+        log_id=log_id,
+        epoch=epoch,
+        head=head,
+        latest_time=latest_time,
+        app=app,
+        lease=lease,
+        keeps_views=keeps_views,
+    )
 
 
 def inspect(address: Address, *, unfinished: bool = False) -> Identity | None:
@@ -128,7 +147,8 @@ def _looked_at(
 
     def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         cursor = connection.cursor(binary=True)
-        return cursor.execute(translated(statement), parameters).fetchall()
+        ours = translated(statement)
+        return cursor.execute(ours.statement, ours.arranged(parameters)).fetchall()
 
     ours, filling, others = query(
         "SELECT to_regclass('log_identity') IS NOT NULL, to_regclass('log_filling') IS NOT NULL, "

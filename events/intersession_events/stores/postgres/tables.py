@@ -7,6 +7,7 @@ from psycopg import sql
 from intersession_events.log import FORMAT
 from intersession_events.stores.postgres.connections import OTHER_EPOCH, OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import FUNCTIONS
+from intersession_events.stores.postgres.views import MARKS, TABLES
 
 _TABLES: Final = (
     """CREATE TABLE {schema}.stored_events (
@@ -24,9 +25,7 @@ _TABLES: Final = (
     """CREATE TABLE {schema}.log_writer (
         epoch bigint NOT NULL, holder text NOT NULL, gateway text, alive_until timestamptz NOT NULL)""",
     'CREATE TABLE {schema}.log_topics (topic text COLLATE "C" PRIMARY KEY)',
-    """CREATE TABLE {schema}.set_aside (
-        view text COLLATE "C" NOT NULL, position bigint NOT NULL, stream text COLLATE "C" NOT NULL, version bigint NOT NULL,
-        topic text COLLATE "C" NOT NULL, reason text NOT NULL, PRIMARY KEY (view, position))""",
+    *TABLES,
     "INSERT INTO {schema}.log_head VALUES (0)",
     "INSERT INTO {schema}.log_writer VALUES (0, '', NULL, '-infinity')",
 )
@@ -87,7 +86,7 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int, log_forma
 
 def make_functions(cursor: PgCursor, schema: str) -> None:
     """Make the functions as this version has them, inside a transaction."""
-    for statement in FUNCTIONS:
+    for statement in (*FUNCTIONS, *MARKS):
         cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
     cursor.run(
         sql.SQL(_APPEND).format(

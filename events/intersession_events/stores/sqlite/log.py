@@ -9,24 +9,16 @@ from pathlib import Path
 from intersession_events.errors import ForkFailed
 from intersession_events.facts import ForkEdit
 from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
-from intersession_events.log import (
-    InlineView,
-    Moment,
-    SetAside,
-    SqlValue,
-)
-from intersession_events.log import Row as AnyRow
+from intersession_events.log import InlineView
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.stores.folding import ViewsBeside, layout_of, made_in
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import EventReader, PortableLog, Writer
+from intersession_events.stores.portable import EventReader, PortableLog, Query
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
 from intersession_events.stores.sqlite.connections import MEMORY
 from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.inline_views import InlineViews
-from intersession_events.stores.sqlite.keeping import Keeping
 from intersession_events.stores.sqlite.opening import open_for_writing
-from intersession_events.stores.sqlite.readers import FileReaders, rows
+from intersession_events.stores.sqlite.readers import FileReaders
+from intersession_events.stores.sqlite.views import SqliteViews
 
 
 class SqliteLog(PortableLog):
@@ -64,9 +56,6 @@ class SqliteLog(PortableLog):
         # The real path, so that two names of one file share one lock.
         self.path = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
         super().__init__(threads=threads)
-        self._writer = None
-        self._keeping: Keeping | None = None
-        self._beside: ViewsBeside | None = None
         self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
         if read_only:
             self._open_reader(inline, on_folding)
@@ -85,18 +74,7 @@ class SqliteLog(PortableLog):
         self._application: SqliteApplication = opened.app
         self._states = self._states_of(opened.app)
         try:
-            views = InlineViews(inline)
-            self._writer = Writer(
-                opened,
-                views=views,
-                entropy=entropy,
-                events=self._events,
-                frontier=self._frontier,
-                by_hand=not threads,
-            )
-            self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
-            if inline:
-                self._keeping.take_up(on_folding)
+            self._write_with(opened, SqliteViews(), inline, entropy=entropy, on_folding=on_folding)
         except BaseException:
             opened.close()
             self._readers.close()
@@ -106,19 +84,6 @@ class SqliteLog(PortableLog):
     def application(self) -> SqliteApplication:
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         return self._application
-
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
-        """Run a reading statement on a view's tables; rows are tuples.
-
-        Raises:
-            StoreUnavailable: SQLite refused it.
-        """
-        self._check_process()
-        with typed():
-            # The events themselves are in the log alone, however its views are read.
-            if self._beside is not None and "stored_events" not in statement:
-                return self._beside.query(statement, parameters)
-            return rows(self._readers, statement, parameters)
 
     @contextmanager
     def snapshot(self) -> Generator[sqlite3.Connection]:
@@ -136,48 +101,11 @@ class SqliteLog(PortableLog):
                 connection.rollback()
 
     @contextmanager
-    def moment(self) -> Generator[Moment]:
-        """Lend a way to query that sees the log as it is now, for a block.
-
-        Raises:
-            StoreUnavailable: SQLite refused it.
-        """
-        if self._beside is not None:
-            with typed(), self._beside.moment() as moment:
-                yield moment
-            return
+    def _now(self) -> Generator[Query]:
         with self.snapshot() as connection:
             cursor = connection.cursor()
             cursor.row_factory = None
-
-            def query(statement: str, parameters: Sequence[SqlValue]) -> list[AnyRow]:
-                return cursor.execute(statement, parameters).fetchall()
-
-            yield Moment(query, query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0])
-
-    def set_aside(self) -> Sequence[SetAside]:
-        """Return the events that an inline view could not take in, and why, in log order."""
-        return super().set_aside() if self._beside is None else self._beside.set_aside
-
-    @property
-    def built(self) -> Sequence[str]:
-        """The names of the inline views that were built anew when it was opened."""
-        return () if self._keeping is None else self._keeping.built
-
-    def rebuild(self, *views: str, progress: Callable[[int, int], None] | None = None) -> None:
-        """Build inline views anew from the log, beside the old ones; what was set aside for them is tried again.
-
-        The log is read once for all of them. Appends go on meanwhile. A query sees an old view until the new one takes
-        its place, in one transaction.
-        `progress` gets position and head.
-
-        Raises:
-            KeyError: this log has no such view.
-            StoreUnavailable: this log is open for reading only.
-        """
-        self._the_writer()
-        if self._keeping is not None:
-            self._keeping.rebuild(views, progress)
+            yield lambda statement, parameters: cursor.execute(statement, parameters).fetchall()
 
     def fork(
         self,
@@ -232,26 +160,7 @@ class SqliteLog(PortableLog):
         self._frontier = Frontier(0)
         self._states = self._states_of(app)
         try:
-            if not self._are_up_to_date(inline):
-                self._beside = ViewsBeside(
-                    inline,
-                    proven=self._events.proven,
-                    rows=lambda after, to, limit: self._events.rows(after=after, to=to, limit=limit),
-                    head=self._events.head,
-                    progress=on_folding,
-                )
+            self._read_with(SqliteViews(), inline, on_folding)
         except BaseException:
             app.close()
             raise
-
-    def _are_up_to_date(self, views: Sequence[InlineView]) -> bool:
-        """Return whether views are as this version and this log have them, and nobody else has written into them."""
-        found = self.query(
-            "SELECT name, shape FROM inline_views WHERE typeof(position)='integer' "
-            "AND position >= (SELECT COALESCE(MAX(rowid), 0) FROM stored_events)"
-        )
-        if {(view.name, view.shape) for view in views} - set(found):
-            return False
-        with self.snapshot() as connection:
-            made = made_in(connection)
-        return all(layout_of(view).is_whole_in(made) for view in views)

@@ -5,11 +5,11 @@ from contextlib import ExitStack, closing
 
 from intersession_events.log import Recorded
 from intersession_events.stores.database import COLUMNS, Cursor, Row
-from intersession_events.stores.folding import Fold, Made, made_in, page_of
+from intersession_events.stores.folding import Fold, page_of
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import PAGE_TIMEOUT_S, EventReader, Writer
-from intersession_events.stores.sqlite.connections import raw_of
-from intersession_events.stores.sqlite.inline_views import PAGE, InlineViews
+from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.inline_views import PAGE, InlineViews
+from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Writer
 
 
 class Keeping:
@@ -62,8 +62,8 @@ class Keeping:
         behind: dict[str, bool | None] = {}
 
         def look(cursor: Cursor) -> None:
-            last, made = _last_position(cursor), made_in(raw_of(cursor))
-            behind.update((name, self._is_behind(cursor, name, last, made)) for name in self._views.names)
+            last = _last_position(cursor)
+            behind.update((name, self._is_behind(cursor, name, last)) for name in self._views.names)
 
         def join() -> None:
             for name, is_behind in behind.items():
@@ -78,10 +78,10 @@ class Keeping:
             self.rebuild(outdated, on_folding)
             self.built = outdated
 
-    def _is_behind(self, cursor: Cursor, name: str, last: int, made: Sequence[Made]) -> bool | None:
+    def _is_behind(self, cursor: Cursor, name: str, last: int) -> bool | None:
         """Return whether a view lacks events; None if it can't go on. In an empty log it begins."""
         position = self._views.position_of(cursor, name, last)
-        if position is not None and self._views.is_whole(name, made):
+        if position is not None and self._views.is_whole(cursor, name):
             return position < last
         if last:
             return None

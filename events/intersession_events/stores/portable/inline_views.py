@@ -1,29 +1,58 @@
 """Keeps the views that are written with the events: each event once, in order; none can hold up the log."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView, Recorded, SetAside, view_marked_by
-from intersession_events.stores.database import Cursor, attempt
-from intersession_events.stores.folding import Fold, Made, Page, PlainSql, layout_of, lost
-from intersession_events.stores.sqlite.connections import raw_of
-from intersession_events.stores.sqlite.failures import FAILURES
+from intersession_events.log import InlineView, Recorded, Row, SetAside, Sql, SqlValue
+from intersession_events.stores.database import Cursor, Failures, attempt
+from intersession_events.stores.folding import Fold, Layout, Page, layout_of, lost
 
 _LOGGER: Final = logging.getLogger("intersession.store")
+
+Query = Callable[[str, Sequence[SqlValue]], list[Row]]
+"""Runs a reading statement of portable SQL."""
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""
 
 
+class ViewTables(Protocol):
+    """What a database does in its own way for the tables of views."""
+
+    failures: Failures
+    """What its errors mean."""
+
+    def sql(self, cursor: Cursor) -> Sql:
+        """Return a cursor as views have it."""
+        ...
+
+    def make_room(self, sql: Sql, layout: Layout) -> None:
+        """Take away what somebody has put in the place of a view's tables and is no table."""
+        ...
+
+    def mark(self, sql: Sql, layout: Layout) -> None:
+        """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        ...
+
+    def is_whole(self, query: Query, layout: Layout) -> bool:
+        """Return whether the tables of a view are there as it makes them, and who writes into them leaves a mark."""
+        ...
+
+    def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
+        """Put the rows that were folded into the empty tables of a view."""
+        ...
+
+
 class InlineViews:
     """The views of one log. Only the writer's thread may call what takes a cursor."""
 
-    def __init__(self, views: Sequence[InlineView]) -> None:
+    def __init__(self, views: Sequence[InlineView], tables: ViewTables) -> None:
+        self._tables = tables
         self._views = {view.name: view for view in views}
         if len(self._views) != len(views):
             raise ValueError(f"two inline views have one name: {sorted(view.name for view in views)}")
@@ -39,8 +68,9 @@ class InlineViews:
     def apply(self, cursor: Cursor, recorded: Sequence[Recorded], *, carefully: bool) -> None:
         """Take committed-to-be events into every view that is up to date, inside their transaction.
 
-        Under a savepoint SQLite keeps a copy of every page before it changes, as much as the commit itself writes. So a
-        poison event is set aside only when that is done `carefully`; else its error is raised, and the transaction is lost.
+        Under a savepoint SQLite keeps a copy of every page before it changes, as much as the commit itself writes, and
+        PostgreSQL is asked twice more. So a poison event is set aside only when that is done `carefully`; else its error is
+        raised, and the transaction is lost.
         """
         live = [name for name in self._views if name in self._live]
         if not recorded or not live:
@@ -49,7 +79,7 @@ class InlineViews:
             for name in live:
                 self._take_in(cursor, name, recorded)
         else:
-            sql = _sql(cursor)
+            sql = self._tables.sql(cursor)
             for name in live:
                 self._views[name].apply(sql, recorded)
         crash_point("B1")
@@ -82,12 +112,8 @@ class InlineViews:
 
     def begin(self, cursor: Cursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
-        sql = _sql(cursor)
-        queries = {
-            name for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type='view'").fetchall()
-        }
-        for table in queries.intersection(layout_of(self._views[name]).tables):  # put in the place of a table
-            sql.execute(f"DROP VIEW {table}")
+        sql = self._tables.sql(cursor)
+        self._tables.make_room(sql, layout_of(self._views[name]))
         self._views[name].drop(sql)
         self._views[name].create(sql)
         cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
@@ -96,21 +122,7 @@ class InlineViews:
 
     def mark(self, cursor: Cursor, name: str) -> None:
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
-        # Of all tables: a mark goes with its table when somebody gives that another name.
-        there: dict[str, str] = dict(
-            _sql(cursor).execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
-        )
-        marks = layout_of(self._views[name]).marks
-        for trigger in [
-            one for one, sql in there.items() if view_marked_by(sql) == name and one not in marks
-        ]:
-            cursor.execute(f'DROP TRIGGER "{trigger}"')  # somebody else's, on any table
-        for trigger, statement in marks.items():
-            if there.get(trigger) == statement:
-                continue
-            if trigger in there:
-                cursor.execute(f"DROP TRIGGER {trigger}")
-            cursor.execute(str(statement))
+        self._tables.mark(self._tables.sql(cursor), layout_of(self._views[name]))
 
     def advance(self, cursor: Cursor, name: str, page: Page) -> None:
         """Take a page of old events into a view, and put aside what can't even be read."""
@@ -123,28 +135,19 @@ class InlineViews:
         """Return a view to be folded anew beside the one that is there."""
         return Fold.of_whole_log(self._views[name])
 
-    def is_whole(self, name: str, made: Sequence[Made]) -> bool:
+    def is_whole(self, cursor: Cursor, name: str) -> bool:
         """Return whether the tables of a view are there as it makes them."""
-        return layout_of(self._views[name]).is_whole_in(made)
+        sql = self._tables.sql(cursor)
+
+        def query(statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
+            return sql.execute(statement, parameters).fetchall()
+
+        return self._tables.is_whole(query, layout_of(self._views[name]))
 
     def swap(self, cursor: Cursor, fold: Fold) -> None:
         """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""
         self.begin(cursor, fold.name)
-        sql = raw_of(cursor).cursor()
-        layout = layout_of(self._views[fold.name])
-        for index in layout.indexes:
-            sql.execute(f"DROP INDEX {index}")
-        for table in layout.all_tables:
-            if table in layout.text_indexes:
-                continue
-            sql.execute(f"DELETE FROM {table}")  # noqa: S608 - a view's own table
-            columns = len(layout.columns[table])
-            sql.executemany(
-                f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})",  # noqa: S608 - a view's own table
-                fold.rows_of(table),
-            )
-        for statement in layout.indexes.values():
-            sql.execute(statement)
+        self._tables.fill(cursor, fold, layout_of(self._views[fold.name]))
         for one in fold.set_aside:
             _set_aside(cursor, one)
         self.mark(cursor, fold.name)
@@ -156,25 +159,28 @@ class InlineViews:
         self._touched.discard(name)
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
-        view, sql = self._views[name], _sql(cursor)
-        if attempt(FAILURES, cursor, partial(view.apply, sql, events)) is None:
+        view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures
+        if attempt(failures, cursor, partial(view.apply, sql, events)) is None:
             return
         # One of them is poison. Find out which, each under a savepoint of its own.
         for event in events:
-            error = attempt(FAILURES, cursor, partial(view.apply, sql, [event]))
+            error = attempt(failures, cursor, partial(view.apply, sql, [event]))
             if error is not None:
                 _set_aside(cursor, lost(name, event, error))
 
 
-def _sql(cursor: Cursor) -> PlainSql:
-    return PlainSql(raw_of(cursor))
-
-
 def _set_aside(cursor: Cursor, one: SetAside) -> None:
-    cursor.execute("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(one))
+    cursor.execute(
+        "INSERT INTO set_aside (view, position, stream, version, topic, reason) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (view, position) DO UPDATE SET stream = excluded.stream, version = excluded.version, "
+        "topic = excluded.topic, reason = excluded.reason",
+        msgspec.structs.astuple(one),
+    )
 
 
 def _remember(cursor: Cursor, names: Sequence[str], position: int) -> None:
+    if not names:
+        return
     cursor.execute(
         f"UPDATE inline_views SET position=? WHERE name IN ({', '.join('?' * len(names))})",  # noqa: S608 - only question marks
         (position, *names),

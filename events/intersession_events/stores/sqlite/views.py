@@ -1,0 +1,68 @@
+"""The tables of views in an SQLite file: how they are marked, filled, and looked at."""
+
+from intersession_events.log import Sql, view_marked_by
+from intersession_events.stores.database import Cursor, Failures
+from intersession_events.stores.folding import Fold, Layout, Made, PlainSql
+from intersession_events.stores.portable import Query
+from intersession_events.stores.sqlite.connections import raw_of
+from intersession_events.stores.sqlite.failures import FAILURES
+
+
+class SqliteViews:
+    """What SQLite does in its own way for the tables of views."""
+
+    failures: Failures = FAILURES
+
+    def sql(self, cursor: Cursor) -> Sql:
+        """Return a cursor as views have it."""
+        return PlainSql(raw_of(cursor))
+
+    def make_room(self, sql: Sql, layout: Layout) -> None:
+        """Take away queries that somebody has put in the place of a view's tables."""
+        queries = {
+            name for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type='view'").fetchall()
+        }
+        for table in queries.intersection(layout.tables):
+            sql.execute(f"DROP VIEW {table}")
+
+    def mark(self, sql: Sql, layout: Layout) -> None:
+        """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        # Of all tables: a mark goes with its table when somebody gives that another name.
+        there: dict[str, str] = dict(
+            sql.execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
+        )
+        marks = layout.marks
+        for trigger in [
+            one
+            for one, statement in there.items()
+            if view_marked_by(statement) == layout.view and one not in marks
+        ]:
+            sql.execute(f'DROP TRIGGER "{trigger}"')  # somebody else's, on any table
+        for trigger, statement in marks.items():
+            if there.get(trigger) == statement:
+                continue
+            if trigger in there:
+                sql.execute(f"DROP TRIGGER {trigger}")
+            sql.execute(str(statement))
+
+    def is_whole(self, query: Query, layout: Layout) -> bool:
+        """Return whether the tables of a view are there as it makes them, and who writes into them leaves a mark."""
+        made = query("SELECT type, name, tbl_name, sql FROM sqlite_master", ())
+        return layout.is_whole_in([Made(*row) for row in made])
+
+    def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
+        """Put the rows that were folded into the empty tables of a view."""
+        sql = raw_of(cursor).cursor()
+        for index in layout.indexes:
+            sql.execute(f"DROP INDEX {index}")
+        for table in layout.all_tables:
+            if table in layout.text_indexes:
+                continue
+            sql.execute(f"DELETE FROM {table}")  # noqa: S608 - a view's own table
+            columns = len(layout.columns[table])
+            sql.executemany(
+                f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})",  # noqa: S608 - a view's own table
+                fold.rows_of(table),
+            )
+        for statement in layout.indexes.values():
+            sql.execute(statement)

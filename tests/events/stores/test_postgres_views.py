@@ -1,0 +1,121 @@
+"""Views on PostgreSQL: written with the events, and noticed when somebody else writes into them or takes a part away."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from intersession_events.facts import RunCompleted, RunQueued
+from intersession_events.stores.postgres import PostgresLog
+from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.dialect import translated
+from intersession_projections.inline_views import inline_views
+from intersession_projections.run_outcomes import Runs
+from intersession_projections.sessions import Sessions
+from support.story import MAIN, Story
+
+pytestmark = pytest.mark.postgres
+
+VIEWS = sorted(view.name for view in inline_views())
+
+
+@pytest.fixture
+def story(postgres_url: str) -> Iterator[Story]:
+    told = Story(postgres_url)
+    yield told
+    told.close()
+
+
+def did(url: str, statement: str) -> None:
+    """Have somebody else do something to a log's tables."""
+    with psycopg.connect(address_of(url).conninfo, autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {address_of(url).schema}".encode())
+        connection.execute(statement.encode())
+
+
+@pytest.mark.parametrize(
+    ("statement", "touched"),
+    [
+        ("UPDATE session_list SET falling = 1", ["session_list"]),
+        ("TRUNCATE flows", ["open_flows"]),
+        ("DROP INDEX run_outcomes_session", ["run_outcomes"]),
+        ("ALTER TABLE clock ADD COLUMN more text", ["positions"]),
+        ("DROP TABLE held_sessions", ["held_sessions"]),
+        ("ALTER TABLE thread_bindings DISABLE TRIGGER touched", ["thread_bindings"]),
+        ("UPDATE inline_views SET position = 0 WHERE name = 'positions'", ["positions"]),
+        ("DELETE FROM set_aside; INSERT INTO set_aside VALUES ('positions', 1, 's', 1, 't', 'r')", VIEWS),
+        (
+            "DELETE FROM session_list WHERE no = 77",
+            ["session_list"],
+        ),  # that it changed nothing is not looked at
+    ],
+)
+@pytest.mark.clause("J1")
+def test_a_view_that_somebody_else_touched_is_built_anew(
+    postgres_url: str, statement: str, touched: list[str]
+) -> None:
+    first = Story(postgres_url)
+    first.open()
+    wanted = Sessions(first.log).get(MAIN)
+    first.close()
+
+    did(postgres_url, statement)
+
+    with PostgresLog(postgres_url, inline=inline_views(), read_only=True) as reader:
+        assert Sessions(reader).get(MAIN) == wanted  # made beside the log for as long as it is read
+    with PostgresLog(postgres_url, inline=inline_views()) as log:
+        assert sorted(log.built) == touched
+        assert Sessions(log).get(MAIN) == wanted
+        assert list(log.set_aside()) == []
+    with PostgresLog(postgres_url, inline=inline_views()) as log:
+        assert list(log.built) == []
+
+
+def test_a_writer_hears_of_it_while_it_writes_and_rebuild_mends_it(
+    story: Story, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    story.open()
+    did(postgres_url, "UPDATE session_list SET state = NULL")
+    assert Sessions(story.log).get(MAIN) is None
+
+    story.open("agent:main:other")
+    assert "somebody else has written into the view session_list" in caplog.text
+    story.log.rebuild("session_list")
+
+    assert Sessions(story.log).get(MAIN) is not None
+    positions: dict[str, int] = dict(story.log.query("SELECT name, position FROM inline_views"))
+    assert set(positions.values()) == {story.log.head()}
+
+
+@pytest.mark.parametrize("run_id", ["", "r", "fifteen letters", "sixteen letters!", "ünï'cødé\\", "0" * 36])
+def test_an_id_of_any_form_is_kept_beside_those_that_are_uuids(story: Story, run_id: str) -> None:
+    uuid = "00000000-0000-0000-0000-000000000000"
+    for name in (uuid, run_id):
+        story.put(
+            f"session:{MAIN}",
+            RunQueued(run_id=name, session_id="s", step="message", message_id="m"),
+            RunCompleted(run_id=name, attempt=1, reply=name),
+        )
+    story.log.rebuild("run_outcomes")
+    runs = Runs(story.log)
+
+    assert [found.run_id for name in (uuid, run_id) if (found := runs.get(name))] == [uuid, run_id]
+    assert run_id in runs.ids(run_id[:-1], 10)
+    assert runs.ids(run_id, 10)[:1] == [run_id]
+
+
+def test_what_sqlite_has_and_postgresql_has_not_is_translated() -> None:
+    asked = translated("SELECT p.value FROM json_each(?2) AS p WHERE a = ?1 AND +b > ?1 AND c LIKE '50%?'")
+
+    assert asked.statement == (
+        b"SELECT p.value FROM (SELECT one.value::int AS value FROM jsonb_array_elements_text((%s)::jsonb) AS one (value)) AS p "
+        b"WHERE a = %s AND b > %s AND c LIKE '50%%?'"
+    )
+    assert asked.arranged(("one", "two")) == ["two", "one", "one"]
+    made = translated(
+        "CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB, c TEXT NOT NULL) WITHOUT ROWID"
+    ).statement
+    assert made == b'CREATE TABLE t (a bigint PRIMARY KEY, b bytea, c text COLLATE "C" NOT NULL)'
+    assert translated("SELECT 1 FROM a CROSS JOIN b ON a.x = b.x WHERE c IN ()").statement == (
+        b"SELECT 1 FROM a JOIN b ON a.x = b.x WHERE c IN (NULL)"
+    )
