@@ -1,5 +1,6 @@
 """Reads lanes and rows out of the events of a run: who says what to whom, and what happens besides. Pure."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -12,6 +13,15 @@ from intersession_projections.wording import route_text, words_of, words_of_mess
 
 FOLDED_MS: Final = 2_000
 """From so many milliseconds on, a stretch in which nothing happens is folded and its length written."""
+
+_FRAMED: Final = re.compile(
+    r"\[\w{3} \d{4}-\d\d-\d\d \d\d:\d\d [^\]\n]{1,40}\] (?:\[Subagent Context\] .{0,2000}?\[Subagent Task\]: )?",
+    re.DOTALL,
+)
+"""What OpenClaw writes before the words of a message: when it came, and to a sub-agent what it is."""
+
+_OF_THE_SYSTEM: Final = ("OpenClaw runtime context (internal)", "Agent-to-agent announce step.")
+"""So begins what OpenClaw itself tells an agent; its transcripts say of it only that somebody did."""
 
 
 def read(
@@ -37,6 +47,13 @@ class _Reading:
         """Which marks tell what an agent said, by their place among the rows: its lane, and the text."""
         self._places: dict[str, int] = {}
         """Where a delivery goes, by its stream: a lane."""
+        self._spawners: dict[str, str] = {}
+        """Who gave a sub-agent its task, by the child's key: an import's messages don't say it."""
+        self._answered: tuple[str, str] | None = None
+        """The last answer of an exchange, and which one it is: the message that carries it on need not say it."""
+        self._is_imported = False
+        self._tokens: dict[tuple[str, str], int] = {}
+        """What words took, by who said them."""
         self._failed: set[str] = set()
         """Runs whose failure a session told."""
 
@@ -64,10 +81,16 @@ class _Reading:
             ):
                 self._failed.add(event.run_id)
                 self._of_session(recorded, key, "failed")
+            case facts.RunCompleted(reply=str(reply), usage=facts.Usage() as usage) if key is not None:
+                self._tokens[key, reply] = usage.tokens
+            case facts.ExchangeAccepted(inferred=True):
+                self._is_imported = True
+            case facts.SpawnAccepted(child=child, requester=str(requester)):
+                self._spawners[child] = requester
             case facts.SessionPatched() | facts.SessionReset() | facts.SessionArchived():
                 self._of_session(recorded, key, "note")
             case facts.PrimaryEnded() | facts.TurnReplied() | facts.ChildEnded() as event:
-                self._replied(event)
+                self._replied(recorded, event)
                 if event.status != "ok" and not self._failed:  # an import: no session told it
                     self._mark(recorded, None, "failed")
             case facts.AnnounceDecided(text=None) | facts.LoopEnded():
@@ -100,10 +123,10 @@ class _Reading:
 
     def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
         # Who asks stands before who is asked.
-        source = self._asker(message) if message.role not in {"assistant", "toolResult"} else None
+        source = self._asker(message, key) if message.role not in {"assistant", "toolResult"} else None
         own = self._session(key)
         for words in words_of_message(message, key):
-            text = words.text or words.brief
+            text = _unframed(words.text or words.brief)
             if words.kind == "tool":
                 tool = f"{words.how} {text}"
                 self._rows.append(_mark(recorded, own, tool, "tool"))
@@ -113,25 +136,43 @@ class _Reading:
             elif source is None:
                 self._rows.append(_mark(recorded, own, f"is told: {text}", "note"))
             else:
-                how = words.how if message.provenance is None else _carries(message.provenance, words.how)
-                self._rows.append(_arrow(recorded, source, own, text, how))
+                how = "asks" if message.provenance is None and key in self._spawners else words.how
+                how = self._carries(message.provenance, text, how)
+                self._rows.append(self._arrow(recorded, source, own, text, how))
 
-    def _replied(self, event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded) -> None:
+    def _replied(
+        self, recorded: Recorded, event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded
+    ) -> None:
         """Say of the words that an agent said which turn they are; an arrow that carries them on says so itself."""
-        if isinstance(event, facts.ChildEnded) or event.text is None or not self._said:
+        if isinstance(event, facts.ChildEnded) or event.text is None:
             return
-        place, (_, text) = next(reversed(self._said.items()))
+        how = f"turn {event.turn}" if isinstance(event, facts.TurnReplied) else "replies"
+        self._answered = event.text, how
+        place, (_, text) = next(reversed(self._said.items()), (0, (0, None)))
         if text == event.text:
-            how = f"turn {event.turn}" if isinstance(event, facts.TurnReplied) else "replies"
             said = self._rows[place]
             self._rows[place] = msgspec.structs.replace(said, text=f"{how}: {text}")
+        elif isinstance(event, facts.TurnReplied) and self._is_imported:  # no session told it
+            lane = self._session(event.speaker)
+            self._said[len(self._rows)] = lane, event.text
+            self._rows.append(_mark(recorded, lane, f"{how}: {event.text}", "note"))
 
-    def _asker(self, message: facts.Message) -> int | None:
+    def _carries(self, origin: facts.Provenance | None, text: str, how: str) -> str:
+        """Return what a message carries from one agent to the other: the reply of a turn asks for the next one."""
+        if origin is not None and origin.turn:
+            return "replies" if origin.turn == 1 else f"turn {origin.turn - 1}"
+        return self._answered[1] if self._answered is not None and self._answered[0] == text else how
+
+    def _asker(self, message: facts.Message, key: str) -> int | None:
         """Return the lane of whoever asks an agent; None where the system does."""
+        if _unframed(facts.text_of(message)).startswith(_OF_THE_SYSTEM):
+            return None
         origin = message.provenance
         if origin is None:
             if message.role == "system":
                 return None
+            if key in self._spawners:
+                return self._session(self._spawners[key])
             return self._lane("?", "not recorded", "person")
         match origin.kind:
             case "internal_system":
@@ -152,7 +193,7 @@ class _Reading:
         source = self._session(event.session_key)
         place = self._lane(f"{route.channel}:{route.to}", route_text(route), "channel")
         self._places[recorded.stream] = place
-        self._rows.append(_arrow(recorded, source, place, event.text, words_of(event, None).how))
+        self._rows.append(self._arrow(recorded, source, place, event.text, words_of(event, None).how))
 
     def _of_session(self, recorded: Recorded, key: str | None, kind: MarkKind) -> None:
         self._mark(recorded, None if key is None else self._session(key), kind, key=key)
@@ -164,6 +205,17 @@ class _Reading:
             words = words_of(recorded.event, None, place=place)
         self._rows.append(_mark(recorded, lane, words.how or words.brief, kind))
 
+    def _arrow(self, recorded: Recorded, source: int, target: int, text: str, how: str) -> Arrow:
+        return Arrow(
+            position=recorded.position,
+            time=recorded.time,
+            source=source,
+            target=target,
+            text=text,
+            how=how,
+            tokens=self._tokens.get((self.lanes[source].id, text)),
+        )
+
     def _session(self, key: str) -> int:
         return self._lane(key, self._names(key), "session")
 
@@ -174,22 +226,10 @@ class _Reading:
         return self._numbers[lane_id]
 
 
-def _carries(origin: facts.Provenance, how: str) -> str:
-    """Return what a message carries from one agent to the other: the reply of a turn asks for the next one."""
-    if not origin.turn:  # a message that asks, or none of an exchange
-        return how
-    return "replies" if origin.turn == 1 else f"turn {origin.turn - 1}"
-
-
-def _arrow(recorded: Recorded, source: int, target: int, text: str, how: str) -> Arrow:
-    return Arrow(
-        position=recorded.position,
-        time=recorded.time,
-        source=source,
-        target=target,
-        text=text,
-        how=how,
-    )
+def _unframed(text: str) -> str:
+    """Return words without what OpenClaw has put before them."""
+    found = _FRAMED.match(text)
+    return text if found is None else text[found.end() :]
 
 
 def _mark(recorded: Recorded, lane: int | None, text: str, kind: MarkKind) -> Mark:

@@ -20,7 +20,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     kind: LaneKind
 
 
-class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="row"):
+class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="row", omit_defaults=True):
     """A message from one lane to another; lanes by their numbers, from 0 on."""
 
     position: int
@@ -31,6 +31,8 @@ class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="r
     text: str
     how: str
     """What it is, in a word or two: `asks`, `replies`, `turn 2`, `announces`."""
+    tokens: int | None = None
+    """How many tokens the run took that made these words; None where none said so."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", tag_field="row"):

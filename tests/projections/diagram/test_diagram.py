@@ -13,16 +13,21 @@ from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDone,
     Erased,
+    ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
     Message,
     MessageRecorded,
+    PrimaryEnded,
     Provenance,
     Route,
+    RunCompleted,
     RunFailed,
+    SpawnAccepted,
     TextBlock,
     ToolCallBlock,
     TurnReplied,
+    Usage,
 )
 from intersession_events.log import Recorded
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, diagram_of
@@ -266,3 +271,81 @@ def test_what_a_tool_gives_has_no_lane_of_its_own(story: Story) -> None:
     drawn = diagram_of(story.log.all(), title="", names=names)
 
     assert [lane.name for lane in drawn.lanes] == ["ops"]
+
+
+STAMP = "[Mon 2026-03-02 09:00 UTC] "
+
+
+@pytest.mark.clause("SHOW-1")
+def test_an_imported_exchange_says_which_turn_each_message_is_and_leaves_out_what_stands_before_its_words(
+    story: Story,
+) -> None:
+    recorded_in(story, OPS, asked(MAIN, f"{STAMP}ready?"), time=1)
+    accepted = ExchangeAccepted(
+        exchange_id="e",
+        run_id="r",
+        target=OPS,
+        target_session_id="s",
+        message_id="m",
+        message="ready?",
+        requester=MAIN,
+        inferred=True,
+    )
+    story.put("exchange:e", accepted, time=1)
+    story.put("exchange:e", PrimaryEnded(run_id="r", status="ok", text="nearly"), time=2)
+    recorded_in(story, MAIN, asked(OPS, f"{STAMP}nearly"), time=2)
+    story.put("exchange:e", TurnReplied(turn=1, speaker=MAIN, run_id="t", status="ok", text="good"), time=3)
+    recorded_in(story, OPS, asked(MAIN, f"{STAMP}good"), time=3)
+    story.put("exchange:e", TurnReplied(turn=2, speaker=OPS, run_id="u", status="ok", text="bye"), time=4)
+    recorded_in(story, OPS, asked(MAIN, f"{STAMP}Agent-to-agent announce step."), time=5)
+
+    drawn = diagram_of(story.log.all(), title="", names=names)
+
+    assert [(row.how, row.text) for row in drawn.rows if isinstance(row, Arrow)] == [
+        ("asks", "ready?"),
+        ("replies", "nearly"),
+        ("turn 1", "good"),
+    ]
+    assert [(row.lane, row.text) for row in drawn.rows if isinstance(row, Mark)] == [
+        (1, "turn 2: bye"),
+        (1, "is told: Agent-to-agent announce step."),
+    ]
+
+
+@pytest.mark.clause("SHOW-1")
+def test_an_imported_sub_agent_is_asked_by_who_spawned_it(story: Story) -> None:
+    child = "agent:main:subagent:1"
+    accepted = SpawnAccepted(
+        spawn_id="p",
+        run_id="r",
+        child=child,
+        child_session_id="s",
+        agent_id="main",
+        task="count",
+        message_id="m",
+        requester=MAIN,
+    )
+    story.put("spawn:p", accepted, time=1)
+    task = f"{STAMP}[Subagent Context] You are a sub-agent.\n\n[Subagent Task]: count"
+    recorded_in(story, child, Message(id="m", role="user", content=task, timestamp=0), time=2)
+
+    drawn = diagram_of(story.log.all(), title="", names=str)
+
+    assert [(lane.id, lane.kind) for lane in drawn.lanes] == [(MAIN, "session"), (child, "session")]
+    (row,) = drawn.rows
+    assert isinstance(row, Arrow)
+    assert (row.how, row.text) == ("asks", "count")
+
+
+def test_an_arrow_has_the_tokens_that_its_words_took(story: Story) -> None:
+    recorded_in(story, OPS, asked(MAIN, "ready?"), time=1)
+    recorded_in(story, OPS, said("nearly"), time=2)
+    usage = Usage(input=400, output=30, total_tokens=430)
+    story.put(f"session:{OPS}", RunCompleted(run_id="r", attempt=1, reply="nearly", usage=usage), time=2)
+    recorded_in(story, MAIN, asked(OPS, "nearly", turn=1), time=3)
+
+    arrows = [
+        row for row in diagram_of(story.log.all(), title="", names=names).rows if isinstance(row, Arrow)
+    ]
+
+    assert [(row.text, row.tokens) for row in arrows] == [("ready?", None), ("nearly", 430)]

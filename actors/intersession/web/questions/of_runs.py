@@ -10,7 +10,8 @@ from intersession.web.questions.kept import Kept
 from intersession_actors.debugger import Debugger, InSpan, View, smells_of, span_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
-from intersession_events.facts import MessageRecorded, RunStarted, TurnReplied, ready
+from intersession_events.errors import InvalidKey
+from intersession_events.facts import MessageRecorded, RunStarted, TurnReplied, calls_of, ready
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
@@ -190,7 +191,7 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
     text = view.shown(words.brief, key) if kind == "session" else words.brief
     turn = recorded.event.turn if isinstance(recorded.event, TurnReplied) else None
     run_id = recorded.event.run_id if isinstance(recorded.event, RunStarted) else None
-    message = recorded.event.message.id if isinstance(recorded.event, MessageRecorded) else None
+    said = recorded.event.message if isinstance(recorded.event, MessageRecorded) else None
     return present(
         {
             "position": recorded.position,
@@ -203,7 +204,9 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
             "cause": cause,
             "turn": turn,
             "runId": run_id,
-            "messageId": message,
+            "messageId": None if said is None else said.id,
+            "calls": None if said is None else len(calls_of(said)) or None,
+            "gives": True if said is not None and said.role == "toolResult" else None,
         }
     )
 
@@ -275,8 +278,15 @@ def _title(drawn: Diagram) -> str:
 
 
 def _lane(lane: Lane) -> JsonObject:
-    is_sub = lane.kind == "session" and SessionKey.recorded(lane.id).is_subagent
-    return {"id": lane.id, "name": lane.name, "kind": "sub" if is_sub else lane.kind}
+    return {"id": lane.id, "name": lane.name, "kind": "sub" if _is_sub(lane) else lane.kind}
+
+
+def _is_sub(lane: Lane) -> bool:
+    """Whether a lane is a sub-agent's. What a message says of who wrote it need be no key: imported ones say `main`."""
+    try:
+        return lane.kind == "session" and SessionKey.recorded(lane.id).is_subagent
+    except InvalidKey:
+        return False
 
 
 def _outline(flow: Flow, drawn: Diagram) -> list[list[int | str]]:

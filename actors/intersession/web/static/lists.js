@@ -4,7 +4,8 @@ import { ask, live } from './api.js';
 import { Badge, Failed, Loading, Outline, Position, Time, laneOf } from './parts.js';
 import { Choice, Chosen, More, Only, Text, chosen, given, listKeys, paged } from './paging.js';
 import { go, href, link, queried, route } from './state.js';
-import { Message, Raw } from './panel.js';
+import { Message } from './message.js';
+import { Raw } from './raw.js';
 import { RetryButton } from './deeds.js';
 import { capital, clock, counted, day, ended, failed, ofKind, short, took, utc } from './words.js';
 

@@ -1,0 +1,128 @@
+// What an event is and what it changed, and what changed between two places of a run.
+import { html, view } from './lib.js';
+import { ask } from './api.js';
+import { loaded } from './loaded.js';
+import { Failed, Loading } from './parts.js';
+import { Hidden } from './raw.js';
+import { queried } from './state.js';
+import { clock, ofKind, short, utc } from './words.js';
+
+export const shown = value =>
+  value === null || value === undefined ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
+// Whose it is, and what: `sessions/agent:main:main/runState` is `main · run state`.
+const brief = path => {
+  const [kind, id, ...field] = String(path).split('/');
+  if (!field.length) return path;
+  const whose = kind === 'sessions' ? short(id) : kind.replace(/s$/, '');
+  return `${whose} · ${field.join(' · ').replace(/([a-z])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`)}`;
+};
+// Where a row was last touched goes without saying, where something of it changed.
+const TOUCHED = /\/(position|earlier|updatedAt)$/;
+const isTime = (path, value) => typeof value === 'number' && /(At|Ms|since)$/.test(path) && value > 1e12;
+const said = (path, value) => (isTime(path, value) ? utc(value) : shown(value));
+const isThere = value => value !== null && value !== undefined;
+const Changes = ({ changes: all, none }) => {
+  const changes = all.filter(change => !TOUCHED.test(change.path));
+  if (!changes.length) return html`<p class="muted">${none}</p>`;
+  return html`
+    <table class="diff">
+      <caption class="vh">Fields before and after</caption>
+      <tbody>
+        ${changes.map(
+          change => html`
+            <tr>
+              <th scope="row">${brief(change.path)}</th>
+              <td>
+                ${isThere(change.before) ? html`<del>${said(change.path, change.before)}</del> ` : null}
+                ${isThere(change.after) ? html`<ins>${said(change.path, change.after)}</ins>` : null}
+              </td>
+            </tr>
+          `,
+        )}
+      </tbody>
+    </table>
+  `;
+};
+
+export const Event = view(({ place }, self) => {
+  const run = place.run.value;
+  const position = place.position.value;
+  const step = place.step.value;
+  const found = loaded(self, 'event', position, async stop => {
+    if (!step) throw new Error('There is no event before the first one.');
+    const [event, changed] = await Promise.all([
+      ask('event', { at: position }, { signal: stop }),
+      ask(
+        'state',
+        { of: run.id, from: Math.max(position - 1, 0), to: position, messages: 0 },
+        { signal: stop },
+      ).catch(() => ({ changes: [] })),
+    ]);
+    return { event, changes: changed.changes };
+  });
+  if (!found) return html`<${Loading}/>`;
+  if (found.error) return html`<${Failed} error=${found.error} />`;
+  const { event, changes } = found;
+  return html`
+    <div>
+      <div class="sec">
+        <dl class="kv">
+          <dt>Event</dt>
+          <dd><b>${ofKind(event.kind)}</b> <span class="mono muted">#${event.position}</span></dd>
+          <dt>Stream</dt>
+          <dd class="mono">${event.stream}, ${event.version}</dd>
+          <dt>When</dt>
+          <dd>${clock(event.timeMs)} <span class="muted">${utc(event.timeMs)}</span></dd>
+          <dt>Who</dt>
+          <dd>${event.who ? short(event.who) : '–'}${event.to ? ` → ${short(event.to)}` : ''}</dd>
+          ${step?.cause
+            ? html`
+                <dt>Cause</dt>
+                <dd>
+                  <button type="button" class="num-link" onClick=${() => place.toPosition(step.cause)}>
+                    #${step.cause}
+                  </button>
+                </dd>
+              `
+            : null}
+        </dl>
+      </div>
+      <div class="sec">
+        <h2>What it changed</h2>
+        <${Changes} changes=${changes} none="Nothing that is shown of this run." />
+      </div>
+      <${Hidden} event=${event} />
+      <div class="sec"><h2>Payload</h2><pre tabindex="0">${JSON.stringify(event.data, null, 2)}</pre></div>
+    </div>
+  `;
+});
+
+// Two places of one run: what is otherwise here than at the place that was marked, or there than here.
+export const Since = view(({ place }, self) => {
+  const marked = Number(queried('mark'));
+  const position = place.position.value;
+  const from = Math.min(marked, position);
+  const to = Math.max(marked, position);
+  const found = loaded(self, 'since', `${from}/${to}`, stop =>
+    ask('state', { of: place.run.peek().id, from, to, messages: 0 }, { signal: stop }),
+  );
+  if (!found) return html`<${Loading}/>`;
+  if (found.error) return html`<${Failed} error=${found.error} />`;
+  return html`
+    <div>
+      <p class="as">
+        <span>From ${found.from.text} to ${found.to.text}.</span>
+        <span>
+          <button type="button" class="num-link" onClick=${() => place.toPosition(marked)}>#${marked}</button>
+          ${marked > position ? ' is ahead' : ' is behind'}
+        </span>
+      </p>
+      <div class="sec">
+        <h2>What changed between the two places</h2>
+        <${Changes}
+          changes=${found.changes}
+          none="Nothing: both are the same place, or nothing of this run changed." />
+      </div>
+    </div>
+  `;
+});

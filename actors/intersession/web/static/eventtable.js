@@ -1,0 +1,72 @@
+// The table of a run, which is the diagram's equal: every event, a window of them around the place.
+import { html, signal, view } from './lib.js';
+import { clock, ofKind, short, utc } from './words.js';
+
+export const Table = view(({ place }, self) => {
+  const around = self.once(() => signal(null));
+  const index = place.index.value;
+  const run = place.run.value;
+  place.loaded.value;
+  const many = 200;
+  const from = around.value ?? Math.max(0, Math.min(index - 100, run.steps - many));
+  const to = Math.min(run.steps, from + many);
+  const show = first => {
+    around.value = Math.max(0, Math.min(run.steps - many, first));
+  };
+  const shown = [];
+  for (let number = Math.max(from, 0); number < to; number++) {
+    if (place.steps[number]) shown.push([number, place.steps[number]]);
+    else place.need(number + 1).catch(() => {});
+  }
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label="Events of the run">
+      <table class="list dense">
+        <caption class="vh">Events ${from + 1} to ${to} of ${run.steps}</caption>
+        <colgroup>
+          <col class="w-pos" />
+          <col class="w-time" />
+          <col class="w-kind" />
+          <col class="w-stream" />
+          <col class="w-words" />
+        </colgroup>
+        <thead>
+          <tr>
+            <th scope="col">#</th>
+            <th scope="col">Time</th>
+            <th scope="col">Event</th>
+            <th scope="col">Who</th>
+            <th scope="col">Words</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${from > 0 ? html`<${More} said="Earlier" show=${() => show(from - 100)} />` : null}
+          ${shown.map(
+            ([number, step]) => html`
+              <${Row} key=${number} number=${number} step=${step} index=${index} place=${place} />
+            `,
+          )}
+          ${to < run.steps ? html`<${More} said="Later" show=${() => show(from + 100)} />` : null}
+        </tbody>
+      </table>
+    </div>
+  `;
+});
+
+const More = ({ said, show }) => html`
+  <tr><td colspan="5"><button class="btn" type="button" onClick=${show}>${said}</button></td></tr>
+`;
+const Row = ({ number, step, index, place }) => {
+  const isHere = number === index - 1;
+  const look = number >= index ? 'muted' : '';
+  return html`
+    <tr class=${isHere ? 'sel' : ''} aria-current=${isHere ? 'true' : null}>
+      <td>
+        <button type="button" class="num-link" onClick=${() => place.jump(number + 1)}>#${step.position}</button>
+      </td>
+      <td class="mono muted" title=${utc(step.timeMs)}>${clock(step.timeMs)}</td>
+      <td class=${look}>${ofKind(step.kind)}${step.turn ? ` ${step.turn}` : ''}</td>
+      <td>${step.who ? short(step.who) : ''}${step.to ? ` → ${short(step.to)}` : ''}</td>
+      <td class=${look} title=${step.text}>${step.text}</td>
+    </tr>
+  `;
+};

@@ -1,0 +1,95 @@
+// Where things lie in the diagram of a run: rows from above, lanes from the left, and when each lane was at work. Pure.
+export const BAND = 30;
+export const LETTER = 6.7;
+export const BROAD = 7.6;
+const HEIGHT = { a: 56, m: 34, g: 30 };
+const HEAD = 12;
+const MOST_BETWEEN = 240;
+
+export const cut = (text, width, letter = LETTER) => {
+  const line = String(text).replace(/\s+/g, ' ').trim();
+  const most = Math.max(8, Math.floor(width / letter));
+  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
+};
+
+// Where every row begins; with `spread`, pixels a millisecond, the space between rows is what lay between them.
+export function laid(rows, kinds, spread, isFolded) {
+  const tops = new Float64Array(kinds.length + 1);
+  tops[0] = HEAD;
+  let before = 0;
+  for (let number = 0; number < kinds.length; number++) {
+    const now = rows[number]?.time;
+    const more = spread && now && before ? Math.min(MOST_BETWEEN, (now - before) * spread) : 0;
+    tops[number + 1] = tops[number] + (isFolded(number) ? 0 : HEIGHT[kinds[number]] + more);
+    before = now ?? before;
+  }
+  return tops;
+}
+
+// The row that has a height, by halves.
+export const rowAt = (tops, y) => {
+  let low = 0;
+  let high = tops.length - 1;
+  while (low < high) {
+    const mid = (low + high + 1) >> 1;
+    if (tops[mid] <= y) low = mid;
+    else high = mid - 1;
+  }
+  return Math.min(low, tops.length - 2);
+};
+
+const nextTimed = (rows, number) => {
+  for (let next = number; next < rows.length; next++) if (rows[next]?.position) return rows[next];
+  return null;
+};
+// The first row behind a position, by halves.
+export const rowBehind = (rows, count, position) => {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    const row = nextTimed(rows, mid);
+    if (row === null || row.position > position) high = mid;
+    else low = mid + 1;
+  }
+  return low;
+};
+
+// How wide it is, and where its lanes stand.
+export function across(width, count) {
+  const narrow = width < 560;
+  const gutter = narrow ? 0 : 128;
+  const first = gutter + (narrow ? 22 : 26);
+  const end = narrow ? 22 : 44;
+  const least = narrow ? 72 : 150;
+  const step = count > 1 ? Math.min(640, Math.max(least, (width - first - end) / (count - 1))) : 0;
+  const xs = Array.from({ length: count }, (_, number) => first + step * number);
+  return { narrow, gutter, xs, wide: Math.max(width, first + step * (count - 1) + end) };
+}
+
+const OVER = new Set(['run_completed', 'run_failed', 'run_aborted']);
+const begins = step => step.kind === 'run_started';
+const ends = step => OVER.has(step.kind);
+const waits = step => step.calls > 0;
+const goesOn = step => step.gives || ends(step);
+
+// Stretches on a lane, `[lane, from, to]`, from an event that opens one to one that closes it.
+function stretches(steps, lanes, opens, closes) {
+  const found = [];
+  const open = new Map();
+  const numbers = new Map(lanes.map((lane, number) => [`session:${lane.id}`, number]));
+  for (const step of steps) {
+    const lane = step && numbers.get(step.stream);
+    if (lane === undefined || step === undefined) continue;
+    if (closes(step) && open.has(lane)) {
+      found.push([lane, open.get(lane), step.position]);
+      open.delete(lane);
+    }
+    if (opens(step) && !open.has(lane)) open.set(lane, step.position);
+  }
+  for (const [lane, from] of open) found.push([lane, from, Infinity]);
+  return found;
+}
+// When each session was at work, from the start of a run to its end; and when it waited for a tool meanwhile.
+export const working = (steps, lanes) => stretches(steps, lanes, begins, ends);
+export const waiting = (steps, lanes) => stretches(steps, lanes, waits, goesOn);

@@ -1,0 +1,46 @@
+// A message of a transcript: who said it, to whom, and its words.
+import { html } from './lib.js';
+import { Time, hueOf, laneOf } from './parts.js';
+import { calls, gave, given, parsed, short, textOf } from './words.js';
+
+const hue = key => {
+  const lane = laneOf(key);
+  return hueOf(lane.kind, lane.id);
+};
+
+// What a message says of itself: who said it, and to whom.
+export const Message = ({ message, owner, at, isNew }) => {
+  const origin = message.provenance;
+  const from = origin?.sourceSessionKey;
+  const [name, colour, how] =
+    message.role === 'assistant'
+      ? [short(owner), hue(owner), calls(message.content).length ? 'calls' : '']
+      : message.role === 'toolResult'
+        ? [message.toolName ?? 'tool', hue(owner), 'gave']
+        : from
+          ? [
+              short(from),
+              hue(from),
+              origin.turn ? (origin.turn === 1 ? 'replies' : `turn ${origin.turn - 1}`) : 'asks',
+            ]
+          : origin?.kind === 'external_user'
+            ? [origin.senderName ?? origin.sender ?? 'a person', 'c-person', origin.sourceChannel ?? '']
+            : message.role === 'user' && origin
+              ? ['the system', 'c-grey', 'tells']
+              : [message.role, 'c-grey', ''];
+  const tool = message.role === 'toolResult' || calls(message.content).length > 0;
+  const text = textOf(message.content);
+  return html`
+    <div class=${`msg ${colour} ${tool ? 'tool' : ''} ${isNew ? 'here' : ''}`}>
+      <div class="by">
+        <b>${name}</b>
+        ${how ? html`<span>${how}</span>` : null}
+        <span class="p">${at ? `#${at}` : message.timestamp ? html`<${Time} ms=${message.timestamp} />` : ''}</span>
+        ${isNew ? html`<span class="newm">new</span>` : null}
+      </div>
+      ${text ? (message.role === 'toolResult' ? html`<code>${gave(text)}</code>` : html`<p>${text}</p>`) : null}
+      ${calls(message.content).map(call => html`<code>${call.name} ${given(parsed(call.arguments))}</code>`)}
+      ${!text && !tool ? html`<p class="muted">(no text)</p>` : null}
+    </div>
+  `;
+};

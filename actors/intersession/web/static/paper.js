@@ -1,0 +1,70 @@
+// What is printed of a run: a page that can be filed. It is drawn for the printer alone.
+import { html, signal, view } from './lib.js';
+import { about, proof } from './state.js';
+import { utc } from './words.js';
+
+const MOST = 2000;
+
+export const Paper = view(({ place }, self) => {
+  const printed = self.once(() => {
+    const made = signal(false);
+    const on = () => {
+      made.value = true;
+    };
+    addEventListener('beforeprint', on);
+    self.onEnd(() => removeEventListener('beforeprint', on));
+    const paper = matchMedia('print');
+    paper.addEventListener('change', on);
+    if (paper.matches) made.value = true;
+    self.onEnd(() => paper.removeEventListener('change', on));
+    return made;
+  });
+  if (!printed.value) return null;
+  const run = place.run.value;
+  const found = proof.value;
+  place.loaded.value;
+  return html`
+    <div class="paper" aria-hidden="true">
+      <p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p>
+      <p>
+        ${found?.ok
+          ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}.`
+          : 'Not verified.'}
+      </p>
+      ${found?.ok
+        ? html`<p>Not proven by this:</p><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>`
+        : null}
+      ${place.notes.value.length
+        ? html`
+            <p>Notes:</p>
+            <ul>
+              ${place.notes.value.map(
+                one => html`<li>#${one.place.position} ${one.by}, ${utc(one.timeMs)}: ${one.text}</li>`,
+              )}
+            </ul>
+          `
+        : null}
+      <table>
+        <tbody>
+          ${place.rows
+            .slice(0, MOST)
+            .filter(row => row && row.row !== 'gap')
+            .map(row => html`<${Row} row=${row} lanes=${run.lanes} />`)}
+        </tbody>
+      </table>
+    </div>
+  `;
+});
+
+const whoIn = (row, lanes) => {
+  if (row.row === 'arrow') return `${lanes[row.source].name} → ${lanes[row.target].name}, ${row.how}`;
+  return row.lane === null ? 'all' : lanes[row.lane].name;
+};
+const Row = ({ row, lanes }) => html`
+  <tr>
+    <td class="mono">#${row.position}</td>
+    <td>${utc(row.time)}</td>
+    <td>${whoIn(row, lanes)}</td>
+    <td>${row.text}</td>
+  </tr>
+`;

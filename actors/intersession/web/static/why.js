@@ -1,0 +1,146 @@
+// Why something happened, back to who began it, and what it led to.
+import { html, view } from './lib.js';
+import { ask } from './api.js';
+import { shown } from './changes.js';
+import { loaded } from './loaded.js';
+import { Badge, Failed, Loading, laneOf } from './parts.js';
+import { capital, counted, ofKind, short } from './words.js';
+
+const Told = ({ told, place }) => html`
+  <li>
+    <button type="button" class="num-link n" onClick=${() => place.toPosition(told.position)}>
+      #${told.position}
+    </button>
+    <span class="mk">
+      ${told.who?.startsWith('agent:')
+        ? html`<${Badge} lane=${laneOf(told.who)} />`
+        : html`<span class="b"></span>`}
+    </span>
+    <span>
+      <span class=${told.kind ? 'strong' : ''}>
+        ${told.who ? `${short(told.who)} ` : ''}
+        ${told.how || ofKind(told.topic.replace(/\.\d+$/, ''))}
+        ${told.to ? ` → ${short(told.to)}` : ''}
+      </span>
+      ${told.text && told.text !== told.how ? html`<br/><span class="w">${told.text}</span>` : null}
+    </span>
+  </li>
+`;
+const Effects = ({ effects, place, deep }) => html`
+  <ul>
+    ${effects.map(
+      one => html`
+        <li>
+          <button type="button" class="num-link" onClick=${() => place.toPosition(one.position)}>
+            #${one.position}
+          </button> ${one.who ? `${short(one.who)} ` : ''}${one.how || ofKind(one.topic.replace(/\.\d+$/, ''))}${one
+            .effects.length && deep
+            ? html`<${Effects} effects=${one.effects} place=${place} deep=${deep - 1} />`
+            : null}${one.more || (one.effects.length && !deep) ? html` <span class="muted">and more</span>` : null}
+        </li>
+      `,
+    )}
+  </ul>
+`;
+export const Why = view(({ place }, self) => {
+  const run = place.run.value;
+  const position = place.position.value;
+  const atEnd = place.index.value === place.length;
+  const found = loaded(self, 'why', `${position}/${atEnd}`, async stop => {
+    const [why, led] = await Promise.all([
+      ask('why', { of: atEnd ? run.id : position }, { signal: stop }),
+      ask('why', { of: position, forward: true }, { signal: stop }),
+    ]);
+    return { why, led };
+  });
+  if (!found) return html`<${Loading}/>`;
+  if (found.error) return html`<${Failed} error=${found.error} />`;
+  const { why, led } = found;
+  const story = [why.event, ...why.causes].filter((one, number) => number === 0 || one.how);
+  return html`
+    <div>
+      ${why.explanations.length
+        ? html`
+            <div class="sec">
+              <h2>${atEnd ? 'Why it ended so' : 'Why it is so'}</h2>
+              ${why.explanations.map(
+                one => html`
+                  <div class="rule">
+                    <p><b>${capital(one.text)}</b></p>
+                    <dl class="kv">
+                      <dt>Rule</dt>
+                      <dd>
+                        ${one.rule}
+                        ${one.asDecided === false
+                          ? html` <b class="bad">today it would say something else</b>`
+                          : null}
+                      </dd>
+                      ${(one.inputs ?? []).map(
+                        input => html`
+                          <dt>${input.name}</dt>
+                          <dd>
+                            ${shown(input.value)} <span class="muted small">
+                              ${input.setBy === 'default' ? 'the default; nobody set it' : `by ${input.setBy}`}
+                            </span>
+                            ${input.position
+                              ? html` <button
+                                  type="button"
+                                  class="num-link"
+                                  onClick=${() => place.toPosition(input.position)}>
+                                  #${input.position}
+                                </button>`
+                              : null}
+                          </dd>
+                        `,
+                      )}
+                    </dl>
+                    ${one.instead?.length
+                      ? html`
+                          <div>
+                            <b>What would have changed it</b>
+                            <ul>
+                              ${one.instead.map(
+                                other => html`
+                                  <li>
+                                    ${Object.values(other)
+                                      .filter(value => typeof value === 'string' || typeof value === 'number')
+                                      .join(' ')}
+                                  </li>
+                                `,
+                              )}
+                            </ul>
+                          </div>
+                        `
+                      : null}
+                  </div>
+                `,
+              )}
+            </div>
+          `
+        : null}
+      <div class="sec">
+        <h2>
+          Causes, back
+          to ${why.root
+            ? ({
+                person: 'a person',
+                operator: 'the operator',
+                timer: 'a timer',
+                start: 'a start',
+                import: 'an import',
+                system: 'the system',
+              }[why.root.kind] ?? why.root.kind)
+            : 'what is not within reach'}
+        </h2>
+        <ol class="chain">${story.map(told => html`<${Told} told=${told} place=${place} />`)}</ol>
+      </div>
+      <div class="sec tree">
+        <h2>What it led to</h2>
+        ${led.effects.length
+          ? html`<${Effects} effects=${led.effects} place=${place} deep=${3} />`
+          : html`<p class="muted">Nothing.</p>`}
+        ${led.open.length ? html`<p>${counted(led.open.length, 'thing')} of it still open.</p>` : null}
+      </div>
+    </div>
+  `;
+});
