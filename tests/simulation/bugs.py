@@ -28,8 +28,9 @@ from intersession_actors.session import rules as session_rules
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
 from intersession_actors.streams import Accepted, Asked, Commit, Owner
 from intersession_actors.tools import sessions_send, sessions_spawn
+from intersession_events.stores.portable import inline_views
 from intersession_events.stores.portable.appends import Append
-from intersession_events.stores.sqlite import identity, inline_views
+from intersession_events.stores.sqlite import identity
 
 Bug = Callable[[], AbstractContextManager[object]]
 
