@@ -27,7 +27,7 @@ class Show(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     ]
     at: Annotated[
         int | float | PlaceText | None,
-        msgspec.Meta(description="The place that it is looked at from. Default: head."),
+        msgspec.Meta(description="The place that it is looked at from. Default: as far as it has come."),
     ] = None
 
 
@@ -54,15 +54,16 @@ def show(view: View, given: Show) -> ShowAnswer:
         ToolRefused: there is no such run, or the place is none (`invalid_request`).
     """
     name, at = view.parted(given.run, given.at, field="run")
-    flow, place = view.flow(name), view.place(at)
+    flow = view.flow(name)
+    place = view.end_of(flow) if at is None else view.place(at)
     drawn = drawing(view, given)
     return {
         "run": flow_id(flow),
-        "place": view.say(place),
-        "next": view.say_next(place),
+        "place": view.say(place, flow),
+        "next": view.say_next(place, flow),
         "lanes": msgspec.to_builtins(drawn.lanes),
         "rows": msgspec.to_builtins(drawn.rows),
-        "smells": smells_of(view, flow, place.position),
+        "smells": smells_of(view, flow, None if at is None else place.position),
     }
 
 

@@ -87,6 +87,7 @@ class Standing:
     def of(self, subject: str | Flow | None) -> StateAnswer:
         """Return the state of the whole log, of a session, or of a flow."""
         view, place = self._view, self._place
+        flow = None if isinstance(subject, str) else subject
         part = self._part(subject)
         open_ = [
             one for one in (*self._then.open_runs(), *self._then.open_flows()) if self._is_open_in(part, one)
@@ -95,8 +96,8 @@ class Standing:
             row.delivery_id: row for row in (*part.deliveries, *open_) if isinstance(row, DeliverySummary)
         }
         answer: StateAnswer = {
-            "place": view.say(place),
-            "next": view.say_next(place),
+            "place": view.say(place, flow),
+            "next": view.say_next(place, flow),
             "sessions": [self._session(row) for row in part.rows],
             "runs": [self._run(run) for run in part.runs if view.is_seen(run.session_key)],
             "exchanges": [self._exchange(flow) for flow in part.flows if isinstance(flow, ExchangeSummary)],

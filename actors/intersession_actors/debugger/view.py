@@ -88,14 +88,19 @@ class View:
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
 
-    def say(self, place: Located) -> PlaceAnswer:
-        """Return a place as an answer has it, with its words (PLACE-5)."""
-        return place_answer(self._words.say(place))
+    def say(self, place: Located, of: Flow | None = None) -> PlaceAnswer:
+        """Return a place as an answer has it, with its words (PLACE-5); looked at for a run, `of`, with that run's own."""
+        return place_answer(self._words.say(place, of))
 
-    def say_next(self, place: Located) -> PlaceAnswer | None:
+    def say_next(self, place: Located, of: Flow | None = None) -> PlaceAnswer | None:
         """Return what comes behind a place, which every view shows beside it; None where nothing has come yet."""
-        described = self._words.next(place)
+        described = self._words.next(place, of)
         return None if described is None else place_answer(described)
+
+    def end_of(self, flow: Flow) -> Located:
+        """Return the place after the last event of a run, as far as it has come and who asks may know of it."""
+        last, head = self._words.last_of(flow, self.log.head()), self.place(None)
+        return head if last is None else msgspec.structs.replace(head, position=last.position, flow=flow)
 
     def at(self, position: int) -> PlaceAnswer:
         """Return the place of an event as an answer has it, with its words, if who asks may see that event."""

@@ -6,11 +6,12 @@ No word of what anybody said is in it, so that a place can be shown to whoever m
 import msgspec
 
 from intersession_events.log import Log, Recorded
-from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary, Summary
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
-from intersession_projections.places.runs_named import Sees
+from intersession_projections.places.runs_named import Flow, Sees
 from intersession_projections.positions import Span, backwards
-from intersession_projections.wording import Sides, Words, short_name, words_of
+from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.wording import Sides, Words, counted, run_of, short_name, words_of
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,10 +32,29 @@ class PlaceWords:
     def __init__(self, log: Log, sees: Sees | None = None) -> None:
         self._log = log
         self._flows = Flows(log)
+        self._runs = Runs(log)
         self._sees = sees
 
-    def say(self, place: Located) -> Described:
-        """Return a place in words."""
+    def say(self, place: Located, of: Flow | None = None) -> Described:
+        """Return a place in words: where it is looked at for one run, `of`, as that run stood there."""
+        if of is None:
+            return self._said(place)
+        own = self.last_of(of, place.position)
+        if own is None:
+            said = self._said(place)
+            return msgspec.structs.replace(said, text=f"before the start; {said.text}")
+        if own.position == place.position:
+            return self._said(msgspec.structs.replace(place, is_named=True))
+        stood = f"{how}, at #{own.position}" if (how := self._words(own).after) else self._after(own)
+        later = counted(place.position - own.position, "event")
+        return msgspec.structs.replace(self._said(place), text=f"{stood}, and {later} of the log later")
+
+    def last_of(self, flow: Flow, position: int) -> Recorded | None:
+        """Return the last event of a run, up to a position, that who asks may know of."""
+        own = [step.position for step in steps_of_flow(self._log, flow)]
+        return next(filter(None, map(self._at, (at for at in reversed(own) if at <= position))), None)
+
+    def _said(self, place: Located) -> Described:
         # What happened last in the whole log is nothing for those who see a part of it.
         hidden = self._sees is not None and not place.is_named
         recorded = None if hidden else self._last(place.position)
@@ -48,14 +68,15 @@ class PlaceWords:
             text=self._after(recorded),
         )
 
-    def next(self, place: Located) -> Described | None:
-        """Return what comes next: among a run's own events for a place of a run, in the whole log else.
+    def next(self, place: Located, of: Flow | None = None) -> Described | None:
+        """Return what comes next: among a run's own events for a place of a run, or looked at for one; in the whole log else.
 
         None where nothing has come yet, or nothing that who asks may know of.
         """
         position = self._behind(place.position) if self._sees is None else 0
-        if place.flow is not None:
-            own = (step.position for step in steps_of_flow(self._log, place.flow))
+        flow = of if place.flow is None else place.flow
+        if flow is not None:
+            own = (step.position for step in steps_of_flow(self._log, flow))
             position = next((at for at in own if at > place.position), 0)
         recorded = self._at(position)
         if recorded is None:
@@ -87,37 +108,49 @@ class PlaceWords:
         return next((recorded.position for recorded in self._log.all(after=position, limit=1)), 0)
 
     def _after(self, recorded: Recorded) -> str:
-        words = self._words(recorded)
-        after = "" if words is None else words.after
-        return after or f"after #{recorded.position}, {self._event(recorded)}"
+        return self._words(recorded).after or f"after #{recorded.position}, {self._event(recorded)}"
 
-    def _words(self, recorded: Recorded) -> Words | None:
-        """Return an event of an exchange or a spawn in words; None for any other."""
-        match self._flow(recorded):
+    def _words(self, recorded: Recorded) -> Words:
+        """Return an event in words, by the names of those who take part; how all stands then, where that is of its own run."""
+        event = recorded.event
+        kind, _, name = recorded.stream.partition(":")
+        match self._flow(kind, name, recorded.position):
             case ExchangeSummary() as exchange:
                 asker = "the operator" if exchange.requester is None else short_name(exchange.requester)
-                return words_of(recorded.event, None, sides=Sides(asker, short_name(exchange.target)))
+                return words_of(event, None, sides=Sides(asker, short_name(exchange.target)))
             case SpawnSummary() as spawn:
-                sides = Sides(short_name(spawn.asker), short_name(spawn.child))
-                return words_of(recorded.event, None, sides=sides)
+                return words_of(event, None, sides=Sides(short_name(spawn.asker), short_name(spawn.child)))
+            case DeliverySummary() as text:
+                return words_of(event, None, sides=Sides(short_name(text.session_key), text.channel))
+            case None if kind == "session":
+                run_id = run_of(event)
+                run = None if run_id is None else self._runs.get(run_id)
+                if run is None:
+                    return words_of(event, name)._replace(after="")
+                words = words_of(event, name, task=_task_of(run))
+                return words if run.is_alone else words._replace(after="")
             case None:
-                return None
+                return Words(None, None, "")
 
-    def _flow(self, recorded: Recorded) -> ExchangeSummary | SpawnSummary | None:
-        kind, _, name = recorded.stream.partition(":")
-        found: ExchangeSummary | SpawnSummary | None = None
-        if kind == "exchange":
-            found = self._flows.exchange(name)
-        elif kind == "spawn":
-            found = self._flows.spawn(name)
-        return found if found is not None and found.accepted <= recorded.position else None
+    def _flow(self, kind: str, name: str, position: int) -> Summary | None:
+        found: Summary | None = None
+        match kind:
+            case "exchange":
+                found = self._flows.exchange(name)
+            case "spawn":
+                found = self._flows.spawn(name)
+            case "delivery":
+                found = self._flows.delivery(name)
+            case _:
+                pass
+        return found if found is not None and found.accepted <= position else None
 
     def _event(self, recorded: Recorded) -> str:
         """Return an event in a few words: whose it is, and its name."""
+        if step := self._words(recorded).step:
+            return step
         kind, _, name = recorded.stream.partition(":")
         event = recorded.kind.replace("_", " ")
-        if (words := self._words(recorded)) is not None:
-            return words.step or event
         match kind:
             case "session":
                 return f"{short_name(name)}: {event}"
@@ -125,3 +158,16 @@ class PlaceWords:
                 return f"{kind} {name[:8]}: {event}"
             case _:
                 return event
+
+
+def _task_of(run: RunOutcome) -> str:
+    """Return what a run was asked for."""
+    match run.step:
+        case "announce":
+            return "the announce"
+        case "reply":
+            return f"turn {run.turn}"
+        case "message" if run.is_alone:
+            return "its answer"
+        case "message":
+            return "the primary reply" if run.spawn_id is None else "its task"

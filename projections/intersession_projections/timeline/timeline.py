@@ -14,6 +14,7 @@ from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import Sessions
 from intersession_projections.timeline.steps import Step, steps_of
+from intersession_projections.wording import run_of
 
 _BEFORE: Final = 3
 """How far before a run's acceptance its session may have been opened, its route set, its message recorded: they are
@@ -83,7 +84,7 @@ class Timeline:
         if taken is None:
             return
         for recorded in self._log.stream(stream, after=taken - 1, to=last if outcome.ended else None):
-            if _run_of(recorded) == outcome.run_id:
+            if run_of(recorded.event) == outcome.run_id:
                 yield recorded
 
     def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
@@ -141,10 +142,3 @@ def _came_with(recorded: Recorded, message_id: str, time: int) -> bool:
             return recorded.time == time
         case _:
             return False
-
-
-def _run_of(recorded: Recorded) -> str | None:
-    event = recorded.event
-    if isinstance(event, facts.RunEvent):
-        return event.run_id
-    return event.message.run_id if isinstance(event, facts.MessageRecorded) else None

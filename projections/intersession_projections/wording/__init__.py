@@ -1,6 +1,6 @@
 """Every event in words, the reasons that events name, and the short names of sessions: what all that tells a log reads from."""
 
-from intersession_projections.wording.events import words_in, words_of
+from intersession_projections.wording.events import run_of, words_in, words_of
 from intersession_projections.wording.of_flows import asker_of
 from intersession_projections.wording.of_sessions import person, speaker, words_of_message
 from intersession_projections.wording.reasons import (
@@ -30,6 +30,7 @@ __all__ = [
     "counted",
     "person",
     "route_text",
+    "run_of",
     "short_name",
     "speaker",
     "told_more",

@@ -19,22 +19,24 @@ def words_of(
     max_turns: int = 0,
     place: str | None = None,
     sides: Sides = UNNAMED,
+    task: str = "",
 ) -> Words:
     """Return an event in words.
 
     `key` is the session whose stream the event is in, None for other streams. `max_turns` says how many turns its
-    exchange may have, `place` where its delivery goes, `sides` who asked whom: events before it have told that.
+    exchange may have, `place` where its delivery goes, `sides` who asked whom, or whose text goes where, `task` what its run was
+    asked for: events before it have told that.
     """
     if isinstance(event, facts.SessionEvent):
-        return of_session(event, key)
+        return of_session(event, key, task)
     if isinstance(event, facts.RunEvent):
-        return of_run(event, key)
+        return of_run(event, key, task)
     if isinstance(event, facts.ExchangeEvent):
         return of_exchange(event, max_turns, sides)
     if isinstance(event, facts.SpawnEvent):
         return of_spawn(event, sides)
     if isinstance(event, facts.DeliveryEvent):
-        return of_delivery(event, place or "its channel")
+        return of_delivery(event, place or "its channel", sides)
     return of_system(event)
 
 
@@ -42,3 +44,10 @@ def words_in(recorded: Recorded) -> Words:
     """Return an event of a log in words."""
     kind, _, name = recorded.stream.partition(":")
     return words_of(recorded.event, name if kind == "session" else None)
+
+
+def run_of(event: facts.Event) -> str | None:
+    """Return the id of the run that an event of a session is of; None where it is of none."""
+    if isinstance(event, facts.RunEvent):
+        return event.run_id
+    return event.message.run_id if isinstance(event, facts.MessageRecorded) else None

@@ -5,16 +5,19 @@ from typing import Final
 
 from intersession_events import facts
 from intersession_projections.wording.reasons import ARCHIVALS, FAILURES, OPENINGS
+from intersession_projections.wording.short_names import short_name
 from intersession_projections.wording.words import NO_TEXT, Words, route_text
 
 _A_PERSON: Final = "a person"
 _A_SESSION: Final = "a session"
 _THE_SYSTEM: Final = "the system"
+_AN_AGENT: Final = "an agent"
+_AN_ANSWER: Final = "its answer"
 _SPEAKERS: Final = {"internal_system": _THE_SYSTEM, "inter_session": _A_SESSION}
 
 
-def of_session(event: facts.SessionEvent, key: str | None) -> Words:  # noqa: C901 - one case an event
-    """Return an event of a session in words."""
+def of_session(event: facts.SessionEvent, key: str | None, task: str) -> Words:  # noqa: C901 - one case an event
+    """Return an event of a session in words. `task` is what the run of a message was asked for, if it is of one."""
     match event:
         case facts.SessionOpened():
             how = f"The session opens: {OPENINGS[event.opened_by]}."
@@ -44,38 +47,65 @@ def of_session(event: facts.SessionEvent, key: str | None) -> Words:  # noqa: C9
         case facts.MessageRecorded():
             said = list(words_of_message(event.message, key))
             who, to = (said[0].who, said[0].to) if said else (key, None)
-            return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT)
+            step = _step_of(event.message, key) + (f", for {task}" if task else "")
+            return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT, step=step)
         case facts.LineImported():
             return Words(None, key, event.kind)
 
 
-def of_run(event: facts.RunEvent, key: str | None) -> Words:
-    """Return an event of a run in words."""
+def of_run(event: facts.RunEvent, key: str | None, task: str) -> Words:
+    """Return an event of a run in words. `task` is what the run was asked for; `after` is true of a run by itself alone."""
+    who, task = short_name(key or _AN_AGENT), task or _AN_ANSWER
     match event:
         case facts.RunQueued():
             turn = "" if event.turn is None else f" {event.turn}"
             brief = f"{event.step}{turn}, run {event.run_id}"
+            words = Words(
+                event.caller, key, brief,
+                step=f"{who} is asked for {task}",
+                after=f"after the start: {who} has been asked, and has not begun yet",
+            )  # fmt: skip
             if event.retry_of is None:
-                return Words(event.caller, key, brief)
+                return words
             again = f"wants run {event.retry_of} tried again"
-            return Words(event.caller, key, f"{brief}, tries {event.retry_of} again", again)
+            return words._replace(brief=f"{brief}, tries {event.retry_of} again", how=again)
         case facts.RunStarted():
-            return Words(key, None, f"attempt {event.attempt}")
+            again = "" if event.attempt == 1 else f" again (attempt {event.attempt})"
+            after = f"at work{again}: {who} has begun, and has not answered yet"
+            return Words(
+                key, None, f"attempt {event.attempt}", step=f"{who} begins {task}{again}", after=after
+            )
         case facts.RunInterrupted():
             how = f"was cut off in attempt {event.attempt}; the run starts again"
-            return Words(key, None, f"attempt {event.attempt} was cut off", how)
+            after = f"cut off: {who} had begun, and has not answered yet"
+            return Words(
+                key, None, f"attempt {event.attempt} was cut off", how,
+                step=f"{who} is cut off at {task}", after=after,
+            )  # fmt: skip
         case facts.RunCompleted():
             how = "; ".join(("answers without a text", *event.notes))
-            return Words(key, None, event.reply or NO_TEXT, how)
+            without = "" if event.reply else " without a text"
+            after = f"after the reply: {who} has answered{without}, and is done"
+            step = f"{who} is done with {task}{without}"
+            return Words(key, None, event.reply or NO_TEXT, how, step=step, after=after)
         case facts.RunFailed():
             how = f"{FAILURES[event.code]}: {event.error}"
             return Words(
-                key, None, f"{event.code}: {event.error}", how, _with_trace(event.partial, event.traceback)
-            )
+                key, None, f"{event.code}: {event.error}", how, _with_trace(event.partial, event.traceback),
+                step=f"{who} fails at {task} ({event.code})",
+                after=f"after the end: {who} has not answered ({event.code})",
+            )  # fmt: skip
         case facts.RunAborted():
-            return Words(event.by, key, event.partial or NO_TEXT, f"was aborted by {event.by}", event.partial)
+            after = f"after the end: {who} was stopped before it had answered"
+            return Words(
+                event.by, key, event.partial or NO_TEXT, f"was aborted by {event.by}", event.partial,
+                step=f"{who} is stopped at {task}", after=after,
+            )  # fmt: skip
         case facts.LateReplyDropped():
-            return Words(key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply)
+            return Words(
+                key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply,
+                step=f"{who} answers too late at {task}",
+            )  # fmt: skip
 
 
 def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]:
@@ -96,6 +126,19 @@ def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]
             yield Words(tool, key, text, f"gets from {tool}", text, "tool")
         case "user" | "system":
             yield Words(_asker(message), key, text, _asks(message), text, "said")
+
+
+def _step_of(message: facts.Message, key: str | None) -> str:
+    who = short_name(key or _AN_AGENT)
+    match message.role:
+        case "user":
+            return f"a message for {who}"
+        case "assistant":
+            return f"{who} calls a tool" if facts.calls_of(message) else f"{who} says something"
+        case "toolResult":
+            return f"a tool answers {who}"
+        case "system":
+            return f"{who} is told something by the system"
 
 
 def person(sender: str | None, sender_name: str | None) -> str:

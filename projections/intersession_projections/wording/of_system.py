@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from intersession_events import facts
-from intersession_projections.wording.words import Words, route_text
+from intersession_projections.wording.words import Sides, Words, route_text
 
 _SENDS: Final[Mapping[facts.Purpose, str]] = {
     "announce": "announces",
@@ -13,16 +13,20 @@ _SENDS: Final[Mapping[facts.Purpose, str]] = {
 }
 
 
-def of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
-    """Return an event of a delivery in words."""
+def of_delivery(event: facts.DeliveryEvent, place: str, sides: Sides) -> Words:
+    """Return an event of a delivery in words; `sides` are whose text it is, and the channel."""
+    whose, channel = sides
+    text = f"the text of {whose}"
     match event:
         case facts.DeliveryDecided():
             how = _SENDS.get(event.purpose, "sends")
-            return Words(event.session_key, route_text(event.route), event.text, how, event.text, "said")
+            words = Words(event.session_key, route_text(event.route), event.text, how, event.text, "said")
+            return words._replace(step=f"a text of {whose} is to go to {channel}")
         case facts.DeliveryStarted():
-            return Words(None, None, f"attempt {event.attempt}")
+            return Words(None, None, f"attempt {event.attempt}", step=f"{channel} is given {text}")
         case facts.DeliveryDone():
-            return Words(None, None, event.receipt or "taken", f"Delivered to {place}.")
+            how = f"Delivered to {place}."
+            return Words(None, None, event.receipt or "taken", how, step=f"{channel} has {text}")
         case facts.DeliveryFailed():
             given_up = event.retry_at_ms is None
             brief = "not tried again" if given_up else "to be tried again"
@@ -33,6 +37,7 @@ def of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
                 f"attempt {event.attempt}, {brief}: {event.error}",
                 f"Not delivered to {place}, {how}: {event.error}",
                 event.traceback,
+                step=f"{channel} has not taken {text}, {how}",
             )
         case facts.DeliveryUnknown(error=error):
             how = "was cut off" if error is None else "is in doubt"
@@ -40,15 +45,18 @@ def of_delivery(event: facts.DeliveryEvent, place: str) -> Words:
                 f": {error}" if error else ""
             )
             whole = f"It is not known whether {place} got it; it is not sent again."
-            return Words(None, None, brief, f"{whole} {error}" if error else whole)
+            step = f"{channel} may have {text}, or not"
+            return Words(None, None, brief, f"{whole} {error}" if error else whole, step=step)
         case facts.DeliveryDenied():
             how = f"Not delivered to {place}: the send policy forbids it ({event.rule})."
-            return Words(None, None, event.rule, how)
+            return Words(None, None, event.rule, how, step=f"{text} may not go to {channel}")
         case facts.DeliveryWithheld():
             how = f"Would be delivered to {place}: the channels of a fork are sealed."
-            return Words(None, None, f"withheld, would deliver to {event.channel}", how)
+            brief = f"withheld, would deliver to {event.channel}"
+            return Words(None, None, brief, how, step=f"{text} would go to {channel}")
         case facts.DeliveryRetried():
-            return Words(event.by, None, "once more", f"wants it delivered to {place} after all")
+            how = f"wants it delivered to {place} after all"
+            return Words(event.by, None, "once more", how, step=f"{text} is to go to {channel} once more")
 
 
 def of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: C901 - one case an event

@@ -18,8 +18,8 @@ class Words(NamedTuple):
     for a list of steps. `how` is for a story: a sentence, or a verb after `who`; it is empty where stories leave the
     event out. `text` is what somebody wrote, raw: whoever prints it makes it harmless first.
 
-    `step` and `after` are for places of an exchange or a spawn: what the event is, and how all stands once it has
-    happened. No word of what anybody said is in them, so that they can be shown to whoever may know of the event. They
+    `step` and `after` are for places of an exchange, a spawn, a run or a delivery: what the event is, and how all stands
+    once it has happened. No word of what anybody said is in them, so that they can be shown to whoever may know of the event. They
     are empty for events that are no step.
     """
 
@@ -34,7 +34,7 @@ class Words(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Who asked in an exchange or a spawn, and who was asked, by their short names."""
+    """Who asked in an exchange or a spawn, and who was asked, by their short names; whose text it is, and its channel."""
 
     asker: str
     asked: str

@@ -7,7 +7,7 @@ from typing import Any, assert_type
 
 import pytest
 
-from intersession import SessionSystem, ToolRefused, echo
+from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn, echo
 from intersession.cli.app import COMMANDS
 from intersession_actors.debugger import (
     VERBS,
@@ -25,8 +25,9 @@ from intersession_actors.debugger import (
     WhyAnswer,
 )
 from intersession_events import ids
-from intersession_events.facts import ExchangeClosed, PrimaryEnded, TurnReplied
-from support.running import SEES_ALL, closed_exchange, merged
+from intersession_events.facts import DeliveryDone, ExchangeClosed, PrimaryEnded, TurnReplied
+from intersession_projections.places import steps_of_flow
+from support.running import SEES_ALL, closed_exchange, merged, wait_for
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
 TWO_TURNS = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
@@ -84,6 +85,60 @@ def test_what_comes_next_stands_beside_a_place(told: tuple[SessionSystem, str]) 
     assert after_one is not None
     assert after_one["text"] == "turn 2 is asked of research"
     assert system.debug.state(at="head")["next"] is None
+
+
+@pytest.mark.clause("PLACE-1", "PLACE-5")
+def test_a_run_by_itself_is_said_in_its_own_words_at_each_of_its_events(tmp_path: Path) -> None:
+    """Places of a run without an exchange were told by the names of their events (issue 10)."""
+
+    def looks(turn: Turn) -> str:
+        return str(turn.tools.call("sessions_list", {})["count"])
+
+    channels = {"telegram": MemoryChannel()}
+    with SessionSystem(tmp_path / "log.db", agents={"main": looks}, channels=channels) as system:
+        asked = system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", wait=20)
+        wait_for(system, DeliveryDone)
+        run, told = asked["runId"], list[str]()
+        for step in steps_of_flow(system.log, system.debug.view.flow(run)):
+            place = system.debug.state(run, at=step.position)["place"]
+            told.append(place["text"].removeprefix(f"after #{step.position}, "))
+            assert system.debug.state(at=f"event:{place['eventId']}")["place"] == place
+        assert told[-9:] == [
+            "after the start: main has been asked, and has not begun yet",
+            "at work: main has begun, and has not answered yet",
+            "main calls a tool, for its answer",
+            "a tool answers main, for its answer",
+            "main says something, for its answer",
+            "after the reply: main has answered, and is done",
+            "a text of main is to go to telegram",
+            "telegram is given the text of main",
+            "telegram has the text of main",
+        ]
+        assert words_at(system, f"{run}@end")[1] == told[-4]
+
+
+@pytest.mark.clause("PLACE-5")
+def test_of_a_run_a_place_says_how_that_run_stood_there_however_much_came_later(
+    told: tuple[SessionSystem, str],
+) -> None:
+    """`show` and `state` said where the log stood, of a run that had ended long before (issue 10)."""
+    system, run = told
+    debug, end = system.debug, position_of(system, ExchangeClosed)
+    spoken: Any = {"channel": "telegram", "chat_id": "1", "sender": "ann", "text": "and you?"}
+    other = system.inbound(**spoken, wait=20)["runId"]
+
+    assert debug.show(run)["place"] == debug.state(at=f"{run}@end")["place"]
+    assert debug.show(run)["next"] is None
+    stood, head = debug.state(run), system.log.head()
+    assert (stood["place"]["position"], stood["next"]) == (head, None)
+    assert stood["place"]["text"] == (
+        f"after the end: main and research are done (no_route), at #{end}, and {head - end} events of the log later"
+    )
+    early = debug.show(other, at=f"{run}@reply")
+    assert early["place"]["text"].startswith(
+        "before the start; after the primary reply: research has answered"
+    )
+    assert early["next"] is not None
 
 
 @pytest.mark.clause("PLACE-3")
