@@ -1,17 +1,21 @@
 """What the commands of time travel print of hostile words: inert for people, and for programs what the protocol says (FIND-2)."""
 
+import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.facts import DeliveryDone, ExchangeClosed
-from support.doors.command_line import Ran, ran
+from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession_events.facts import DeliveryDone, ExchangeClosed, Usage
+from intersession_events.machine import random_id
+from support.doors.command_line import Ran, environment, ran
 from support.hostile import given, rows, steers
-from support.running import SEES_ALL, merged, wait_for, wait_for_number
+from support.processes.forked import ForkedCommand
+from support.running import SEES_ALL, WAIT, merged, wait_for, wait_for_number
 
 HOSTILE = "\n".join(str(given(row)) for row in rows("R"))
 PLACE = {"position", "eventId", "timeMs", "text"}
@@ -41,7 +45,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     channel = MemoryChannel()
     with SessionSystem(
         path,
-        agents={"main": main, "research": lambda _: HOSTILE},
+        agents={"main": main, "research": lambda _: Reply(HOSTILE, usage=Usage(input=3, output=2))},
         channels={"telegram": channel},
         config=merged(SEES_ALL, one_turn),
     ) as system:
@@ -64,11 +68,12 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
 
 
 def asked(log: Hostile, *command: str) -> Ran:
-    names = {"RUN": log.run, "OTHER": log.other, "FORK": log.fork}
-    typed = [re.sub("RUN|OTHER|FORK", lambda found: names[found[0]], token) for token in command]
+    names = {"RUN": log.run, "OTHER": log.other, "FORK": log.fork, "NEW": f"{log.path.parent / random_id()}"}
+    typed = [re.sub("RUN|OTHER|FORK|NEW", lambda found: names[found[0]], token) for token in command]
     return ran(*typed, "--store", log.path)
 
 
+EVENT = {"position", "eventId", "timeMs", "stream", "version", "kind", "topic", "text", "data"}
 ANSWERS: list[tuple[tuple[str, ...], set[str]]] = [
     (
         ("lens", "RUN@turn:1"),
@@ -118,8 +123,36 @@ ANSWERS: list[tuple[tuple[str, ...], set[str]]] = [
         ("replay", "RUN", "--sealed"),
         {"run", "events", "decided", "given", "same", "walked", "laterRules", "firstDifference"},
     ),
+    (
+        ("replay", "--all", "--sealed"),
+        {"run", "events", "decided", "given", "same", "walked", "laterRules", "firstDifference"},
+    ),
     (("fork", "RUN", "--at", "reply", "--no-run"), {"fork", "store", "from", "run", "edits"}),
+    (
+        ("fork", "RUN", "--at", "turn:1", "--agent", "*=recorded", "--times", "2"),
+        {"outcomes"},
+    ),
+    (("export-test", "RUN", "-o", "NEW.py"), {"run", "test", "recording", "events"}),
+    (("usage",), {"count", "usage"}),
+    (("audit", "access"), {"count", "receipts", "cursor"}),
 ]
+ROWS: list[tuple[tuple[str, ...], str, set[str]]] = [
+    (("search", "alert"), "hits", {"position", "sessionKey", "runId", "kind", "timeMs", "snippet"}),
+    (("messages", "--why", "--delivered"), "messages", {"position", "from", "to", "runId", "text"}),
+    (("deliveries",), "deliveries", {"id", "sessionKey", "route", "state", "attempts", "position"}),
+    (("events",), "events", EVENT),
+    (("tail", "--last", "1000"), "", EVENT),
+    (("runs", "--smell"), "runs", {"id", "kind", "smells"}),
+    (("forks",), "forks", {"id", "parent", "place", "edits", "outcome"}),
+    (
+        ("fork", "RUN", "--at", "turn:1", "--agent", "*=recorded", "--times", "2"),
+        "outcomes",
+        {"count", "end", "turns", "tokens", "costMicros", "announced", "forks"},
+    ),
+    (("usage",), "usage", {"agent", "runs", "totalTokens", "costMicros"}),
+    (("audit", "access"), "receipts", {"position", "time", "who", "tool", "allowed", "denied"}),
+]
+"""Commands that list, under which name, and what each row has at least; `tail` prints its rows alone, for ever."""
 
 
 @pytest.mark.clause("FIND-2", "PLACE-5")
@@ -142,6 +175,31 @@ def test_an_answer_has_the_names_that_it_promises_and_places_are_places(
         # Settings, events and what a tool takes have names of their own.
         if not re.search("settings|config|data|parameters|inputs|totals", path):
             assert [name for name in value if not re.fullmatch("[a-z][a-zA-Z]*", name)] == [], path
+
+
+@pytest.mark.clause("FIND-2")
+@pytest.mark.parametrize(("command", "name", "has"), ROWS, ids=[" ".join(row[0]) for row in ROWS])
+def test_each_row_of_a_list_has_the_names_that_it_promises(
+    log: Hostile, command: tuple[str, ...], name: str, has: set[str]
+) -> None:
+    if name:
+        listed = asked(log, *command, "--json").json[name]
+    else:
+        child = ForkedCommand([*command, "--json", "--store", str(log.path)], environment())
+        listed = [json.loads(line) for line in islice(child.stdout, 40)]
+        child.kill()
+        child.communicate(timeout=WAIT)
+
+    assert listed
+    assert [row for row in listed if not has <= set(row)] == []
+
+
+def test_a_screen_has_no_json_and_says_what_has(log: Hostile) -> None:
+    refused = asked(log, "step", "RUN", "--json")
+
+    assert refused.exit_code == 2
+    assert set(refused.json) >= {"status", "code", "error"}
+    assert "show --json" in refused.json["error"]
 
 
 @pytest.mark.parametrize("command", [command for command, _ in ANSWERS], ids=" ".join)
