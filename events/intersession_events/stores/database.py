@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, cast
+from uuid import UUID
 
 import msgspec
 from eventsourcing.persistence import Notification
@@ -106,3 +107,18 @@ def attempt(failures: Failures, cursor: Cursor, work: Callable[[], None]) -> Exc
         return error
     cursor.execute("RELEASE attempt")
     return None
+
+
+def of_stream(
+    stream: UUID | str, *, gt: int | None, lte: int | None, desc: bool, limit: int | None
+) -> tuple[str, tuple[str | int, ...]]:
+    """Return the rest of a statement for the rows of a stream with `gt < version <= lte`, and its parameters.
+
+    Without a bound there is no condition: a row whose version somebody made no number is read with the others, and seen.
+    """
+    bounds = [(sign, version) for sign, version in ((">", gt), ("<=", lte)) if version is not None]
+    conditions = "".join(f"AND originator_version{sign}? " for sign, _ in bounds)
+    return (
+        f"WHERE originator_id=? {conditions}ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?",
+        (str(stream), *(version for _, version in bounds), 2**63 - 1 if limit is None else limit),
+    )

@@ -15,7 +15,7 @@ from eventsourcing.persistence import ApplicationRecorder, Notification, StoredE
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Row as AnyRow
 from intersession_events.log import SqlValue
-from intersession_events.stores.database import COLUMNS, Failures, StoredRow
+from intersession_events.stores.database import COLUMNS, Failures, StoredRow, of_stream
 from intersession_events.stores.library import Frontier, LogSubscription
 
 _ALL: Final = 2**63 - 1
@@ -73,15 +73,10 @@ class ReadsLog(ApplicationRecorder):
         limit: int | None = None,
     ) -> Sequence[Notification]:
         """Return rows of a stream with `gt < version <= lte`, unproven, each with its position."""
-        statement = COLUMNS + "WHERE originator_id=? AND originator_version>? AND originator_version<=? "
-        statement += f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
-        parameters = (
-            str(originator_id),
-            -_ALL if gt is None else gt,
-            _ALL if lte is None else lte,
-            _ALL if limit is None else limit,
+        rest, parameters = of_stream(originator_id, gt=gt, lte=lte, desc=desc, limit=limit)
+        return cast(
+            "list[Notification]", list(starmap(StoredRow, self.event_rows(COLUMNS + rest, parameters)))
         )
-        return cast("list[Notification]", list(starmap(StoredRow, self.event_rows(statement, parameters))))
 
     def select_notifications(
         self,

@@ -12,13 +12,12 @@ from eventsourcing.persistence import AggregateRecorder, StoredEvent
 
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.log import Row
-from intersession_events.stores.database import Cursor, Failures
+from intersession_events.stores.database import Cursor, Failures, of_stream
 
 TABLE: Final = "stored_snapshots"
 """As the library calls it."""
 
 _COLUMNS: Final = "originator_id, originator_version, topic, state"
-_ALL: Final = 2**63 - 1
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 Rows = Callable[[str, Sequence[str | int]], list[Row]]
@@ -79,17 +78,8 @@ class KeepsSnapshots(AggregateRecorder):
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
         """Return the rows of a stream with `gt < version <= lte`, unproven; none where no snapshot was ever taken."""
-        statement = (
-            f"SELECT {_COLUMNS} FROM {TABLE} "  # noqa: S608 - the name is the library's
-            "WHERE originator_id=? AND originator_version>? AND originator_version<=? "
-            f"ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
-        )
-        parameters = (
-            str(originator_id),
-            -_ALL if gt is None else gt,
-            _ALL if lte is None else lte,
-            _ALL if limit is None else limit,
-        )
+        rest, parameters = of_stream(originator_id, gt=gt, lte=lte, desc=desc, limit=limit)
+        statement = f"SELECT {_COLUMNS} FROM {TABLE} {rest}"  # noqa: S608 - the name is the library's
         return [StoredEvent(*row) for row in self._read(statement, parameters)]
 
     def versions(self, stream: str, topic: str) -> list[int]:
