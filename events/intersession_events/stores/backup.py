@@ -1,18 +1,28 @@
-"""Copies a log to a file while it is in use: as it stood at one moment, verified, and under its name only when it is whole."""
+"""Copies a log to a file while it is in use: as it stood at one moment, verified, and under its name only when it is whole.
+
+A log in a file is copied by SQLite's own backup, one on PostgreSQL by `pg_dump`.
+"""
 
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import BackupFailed, LogError
 from intersession_events.log import VerifyReport, verify_log
 from intersession_events.machine import random_id
-from intersession_events.stores.sqlite import MEMORY, SqliteLog
+from intersession_events.stores.database import Row
+from intersession_events.stores.portable import Moved
+from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
+
+if TYPE_CHECKING:
+    from intersession_events.stores.postgres import PostgresLog
 
 _PAGES: Final = 1024
 """How many pages are copied between two looks at the progress: 4 MiB."""
@@ -21,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 
 def back_up(
-    log: SqliteLog,
+    log: "SqliteLog | PostgresLog",
     target: str | os.PathLike[str],
     *,
     copying: Progress | None = None,
@@ -34,6 +44,9 @@ def back_up(
     verified, synced, and only then given its name: what has the name is whole. `copying` gets pages done and all of them,
     `verifying` a position and the last one.
 
+    A log on PostgreSQL is copied by `pg_dump`, in its custom format, and its rows are put into a log of their own beside it
+    to be verified: that takes as much room once more, for as long as it lasts.
+
     Raises:
         BackupFailed: the target is there already, can't be written, or the copy is not what it should be.
         LogError: the log can't be read.
@@ -42,8 +55,11 @@ def back_up(
     _refuse(whole)
     part = whole.with_name(f".{whole.name}.{random_id()[:8]}.part")
     try:
-        _copy(log, part, copying)
-        report = _verified(part, verifying)
+        if isinstance(log, SqliteLog):
+            _copy(log, part, copying)
+            report = _verified(part, verifying)
+        else:
+            report = _dumped(log, part, verifying)
         crash_point("B2")
         _refuse(whole)
         part.rename(whole)
@@ -93,12 +109,64 @@ def _verified(part: Path, verifying: Progress | None) -> VerifyReport:
             report = verify_log(copy, progress=verifying)
     except LogError as error:
         raise BackupFailed(f"the copy can't be read, so it was not kept: {error}") from error
+    return _unharmed(report)
+
+
+def _unharmed(report: VerifyReport) -> VerifyReport:
     if not report.ok:
         found = ", ".join(f"{code} ({number})" for code, number in sorted(report.counts.items()))
         raise BackupFailed(
             f"the log is not as it was written, so no copy was kept: {found}; verify the log itself"
         )
     return report
+
+
+_BESIDE: Final = ("log_identity", "log_head", "log_topics")
+_ROWS: Final = 1000
+
+
+def _dumped(log: "PostgresLog", part: Path, verifying: Progress | None) -> VerifyReport:
+    """Dump a log, and verify the rows that the dump has: in a file of their own, which is deleted then."""
+    # Loaded only where a log is on PostgreSQL.
+    from intersession_events.stores.postgres import dump, rows_in  # noqa: PLC0415
+
+    address = log.application.datastore.address
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    dump(address, part)
+    with tempfile.TemporaryDirectory(prefix=f".{part.name}.", dir=part.parent) as room:
+        filling = FileFilling(os.fspath(Path(room) / "log.db"))
+        with closing(filling):
+            moved = _known_of(list(rows_in(address, part, _BESIDE)))
+            filling.begin(moved)
+            events = (_event(row) for _, row in rows_in(address, part, ("stored_events",)))
+            while rows := list(islice(events, _ROWS)):
+                filling.put(rows, after=None)
+            filling.complete(moved)
+            with filling.reading() as copied:
+                return _unharmed(verify_log(copied, progress=verifying))
+
+
+def _known_of(rows: Sequence[tuple[str, Mapping[str, str]]]) -> Moved:
+    identity = next(row for table, row in rows if table == "log_identity")
+    return Moved(
+        log_id=identity["log_id"],
+        format=int(identity["format"]),
+        epoch=int(identity["epoch"]),
+        created_ms=int(identity["created_ms"]),
+        given=next(int(row["position"]) for table, row in rows if table == "log_head"),
+        topics=[row["topic"] for table, row in rows if table == "log_topics"],
+    )
+
+
+def _event(row: Mapping[str, str]) -> Row:
+    state = bytes.fromhex(row["state"].removeprefix("\\x"))
+    return (
+        int(row["notification_id"]),
+        row["originator_id"],
+        int(row["originator_version"]),
+        row["topic"],
+        state,
+    )
 
 
 def _sync(directory: Path) -> None:

@@ -13,19 +13,17 @@ from intersession_events.errors import (
     NoSuchStore,
     NotALog,
     NotStorable,
-    StoreBusy,
     StoreLocked,
     StoreUnavailable,
     WriterSuperseded,
 )
-from intersession_events.log import Committed, Outcome, Recorded
-from intersession_events.stores.postgres import PostgresLog, connections
+from intersession_events.log import Recorded
+from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import PgCursor
 from intersession_events.stores.postgres.dialect import translated
-from support.log_drafts import anywhere, said, to
-from support.paths import ROOT
-from support.postgres.server import Server, postgres_server
+from support.log_drafts import said, to
+from support.postgres.server import Server
 
 A, B, C = (said(name) for name in "abc")
 
@@ -117,56 +115,6 @@ def test_a_commit_whose_answer_was_lost_is_read_back(
 
     assert log.append_now([to("s", 1, B)]).again
     assert [event.position for event in log.all()] == [1, 2]
-
-
-@pytest.mark.postgres
-@pytest.mark.clause("PG1")
-def test_what_was_acknowledged_is_there_after_the_server_was_killed_under_load() -> None:
-    acknowledged: dict[str, int] = {}
-    refused: list[Outcome] = []
-    sent = 0
-
-    def told(outcome: Outcome) -> None:
-        if isinstance(outcome, Committed):
-            acknowledged.update((event.id, event.position) for event in outcome.recorded)
-        else:
-            refused.append(outcome)
-
-    with postgres_server() as server, PostgresLog(f"{server.url}&schema=killed") as log:
-        for cycle in range(1, 4):
-            while len(acknowledged) < 60 * cycle:
-                for _ in range(20):
-                    log.append([anywhere(f"s{sent % 5}", said(f"{sent}"))], told)
-                    sent += 1
-                log.wait_for(log.head() + 10, timeout=0.1)
-            server.kill()
-            server.start()
-        # The same log goes on, without being opened again.
-        assert log.append_now([anywhere("after", said("after"))], timeout=60).recorded
-
-        events = list(log.all())
-        assert [event.position for event in events] == list(range(1, len(events) + 1))
-        found = {event.id: event.position for event in events}
-        assert len(found) == len(events)
-        assert {each: found.get(each) for each in acknowledged} == acknowledged
-        assert len(acknowledged) + len(refused) == sent
-
-
-@pytest.mark.postgres
-@pytest.mark.clause("PG4")
-def test_where_no_connection_comes_free_the_store_is_busy(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "READERS", 1)
-    with PostgresLog(postgres_url) as log:
-        log.append_now([to("s", 0, A)])
-        with log.moment() as moment:
-            assert moment.head == 1
-            log.application.datastore.readers.timeout = 0.05
-            with pytest.raises(StoreBusy, match="came free"):
-                log.stream("s")
-            log.application.datastore.readers.timeout = connections.PATIENCE_S
-        assert len(log.stream("s")) == 1
 
 
 @pytest.mark.postgres
@@ -340,13 +288,3 @@ class _Counting:
     def decode(self, data: bytes, version: int) -> int:
         assert version
         return int(data)
-
-
-@pytest.mark.postgres
-def test_what_the_documentation_shows_can_be_done(postgres_url: str) -> None:
-    page = (ROOT / "docs/howto/postgresql.md").read_text(encoding="utf-8")
-    shown = "postgresql://app@db.internal/bots?schema=audit"
-    (block,) = (part.removeprefix("python\n") for part in page.split("```") if part.startswith("python\n"))
-    assert shown in block
-
-    exec(block.replace(shown, postgres_url), {})  # noqa: S102 - the page's own code is what is tested

@@ -59,17 +59,26 @@ def _binaries() -> Generator[Path]:
 class Server:
     """A server on a socket of its own, that can be killed and started again."""
 
-    def __init__(self, directory: Path, binaries: Path) -> None:
+    def __init__(self, directory: Path, binaries: Path, *, standby_of: "Server | None" = None) -> None:
         self.directory = directory
-        self._binaries = binaries
+        self.binaries = binaries
+        """Where PostgreSQL's programs are."""
         self._user = ELSEWHERE if os.geteuid() == 0 else None
         if self._user is not None:
             found = pwd.getpwnam(self._user)
             os.chown(directory, found.pw_uid, found.pw_gid)
         directory.chmod(0o711)
-        self._run(
-            "initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"
-        )
+        if standby_of is None:
+            self.run(
+                *("initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"),
+                "--no-sync",
+            )
+        else:
+            # Streams from there from the first start on, without being asked again.
+            self.run(
+                *("pg_basebackup", "-D", "data", "-h", str(standby_of.directory), "-U", "postgres", "-R"),
+                *("--checkpoint=fast", "--no-sync"),
+            )
         self.process: subprocess.Popen[str] | None = None
 
     @property
@@ -80,7 +89,7 @@ class Server:
         settings = {"listen_addresses": "", "shared_buffers": "16MB", "max_connections": "200"}
         self.process = subprocess.Popen(
             [
-                self._binaries / "postgres",
+                self.binaries / "postgres",
                 *("-D", "data", "-k", self.directory),
                 *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")),
             ],
@@ -95,7 +104,7 @@ class Server:
         said: list[str] = []
         for line in self.process.stderr:
             said.append(line)
-            if "ready to accept connections" in line:
+            if "ready to accept" in line:
                 break
         else:
             raise RuntimeError("".join(said))
@@ -125,9 +134,10 @@ class Server:
         self._reading.join(30)
         self.process.stderr.close()
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> str:
+        """Run one of PostgreSQL's programs, and return what it prints."""
         done = subprocess.run(
-            [self._binaries / program, *arguments],
+            [self.binaries / program, *arguments],
             cwd=self.directory,
             user=self._user,
             capture_output=True,
@@ -135,15 +145,19 @@ class Server:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
 
 @contextmanager
-def postgres_server() -> Generator[Server]:
+def postgres_server(*, standby_of: Server | None = None, folder: str | None = None) -> Generator[Server]:
+    """Start a server, with nothing in it or as the standby of another, which can be promoted; its files lie in a folder."""
     # Not in pytest's own folder: nobody but its owner may go into that.
-    directory = Path(tempfile.mkdtemp(prefix="intersession-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+    directory = Path(
+        tempfile.mkdtemp(prefix="intersession-pg-", dir=folder or os.environ.get("PYTEST_DEBUG_TEMPROOT"))
+    )
     try:
         with _binaries() as binaries:
-            server = Server(directory, binaries)
+            server = Server(directory, binaries, standby_of=standby_of)
             server.start()
             try:
                 yield server

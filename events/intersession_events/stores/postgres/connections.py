@@ -94,14 +94,6 @@ class PgCursor:
         self.begin()
         return self._execute(statement, None)
 
-    def copy(self, statement: str, types: Sequence[str], rows: Sequence[Row]) -> None:
-        """Have rows of these types go in by a COPY of PostgreSQL's binary form."""
-        self.begin()
-        with self._cursor.copy(statement.encode()) as copy:
-            copy.set_types(types)
-            for row in rows:
-                copy.write_row(row)
-
     # The arrays of `append_events`:
     def append(self, call: sql.Composed, parameters: Sequence[Any]) -> None:
         """Call the function that appends; alone in its transaction, at the end of it."""

@@ -16,11 +16,7 @@ from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.postgres.opening import inspect
 from intersession_events.stores.postgres.tables import FILLING, create, make_functions
 
-_COPY = (
-    "COPY stored_events (notification_id, originator_id, originator_version, topic, state) "
-    "FROM STDIN (FORMAT BINARY)"
-)
-_TYPES = ("int8", "text", "int8", "text", "bytea")
+_COLUMNS = ("notification_id", "originator_id", "originator_version", "topic", "state")
 _LAST = "SELECT coalesce(max(notification_id), 0) FROM stored_events"
 
 
@@ -96,7 +92,7 @@ class SchemaFilling:
             cursor.execute("SELECT log_id FROM log_filling FOR UPDATE")
             if _last(cursor) != after:
                 raise MigrationFailed(f"somebody else writes into {self.shown}")
-            cursor.copy(_COPY, _TYPES, rows)
+            cursor.copy_in("stored_events", _COLUMNS, rows)
 
     def cut(self, after: int) -> None:
         """Take away the rows behind a position.

@@ -1,5 +1,6 @@
 """The tables of a log in its schema, and the function by which events get into them; made by the first writer."""
 
+from hashlib import sha256
 from typing import Final
 
 from psycopg import sql
@@ -85,17 +86,20 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int, log_forma
 
 
 def make_functions(cursor: PgCursor, schema: str) -> None:
-    """Make the functions as this version has them, inside a transaction."""
-    for statement in (*FUNCTIONS, *MARKS):
-        cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
-    cursor.run(
-        sql.SQL(_APPEND).format(
-            schema=sql.Identifier(schema),
-            channel=channel_of(schema),
-            other_epoch=OTHER_EPOCH,
-            other_place=OTHER_PLACE,
-        )
-    )
+    """Make the functions as this version has them, inside a transaction, unless they are so: only their owner can."""
+    statements = (*FUNCTIONS, *MARKS, _APPEND)
+    digest = sha256("".join(statements).encode()).hexdigest()
+    cursor.execute("SELECT obj_description(to_regproc('append_events')::oid, 'pg_proc')")
+    if cursor.fetchone() == (digest,):
+        return
+    parts = {
+        "schema": sql.Identifier(schema),
+        "channel": sql.Literal(channel_of(schema)),
+        "other_epoch": sql.Literal(OTHER_EPOCH),
+        "other_place": sql.Literal(OTHER_PLACE),
+    }
+    for statement in (*statements, "COMMENT ON FUNCTION {schema}.append_events IS {digest}"):
+        cursor.run(sql.SQL(statement).format(digest=digest, **parts))
 
 
 def channel_of(schema: str) -> str:

@@ -79,14 +79,14 @@ class FileFilling:
                 )
             return self._last(made)
 
-    def put(self, rows: Sequence[Row], *, after: int) -> None:
-        """Take rows behind a position.
+    def put(self, rows: Sequence[Row], *, after: int | None) -> None:
+        """Take rows behind a position; None takes them in whatever order they come.
 
         Raises:
             MigrationFailed: it can't be written, or somebody else does.
         """
         with self._writing() as made:
-            if self._last(made) != after:
+            if after is not None and self._last(made) != after:
                 raise MigrationFailed(f"somebody else writes into {self._part}")
             made.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
 

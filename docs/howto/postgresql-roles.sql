@@ -1,0 +1,28 @@
+-- Three roles for one log: who owns its tables and makes them, who writes, and who only reads.
+--
+-- Make the roles first, with passwords or certificates of your own. Run this before the log is made, and once more after
+-- its owner has made it; as often as you like, as a superuser or as who may make schemas:
+--
+--   psql -v schema=audit -v owner=bots_owner -v writer=bots_writer -v reader=bots_reader -f postgresql-roles.sql bots
+
+\set ON_ERROR_STOP on
+BEGIN;
+CREATE SCHEMA IF NOT EXISTS :"schema" AUTHORIZATION :"owner";
+REVOKE ALL ON SCHEMA :"schema" FROM PUBLIC;
+GRANT USAGE ON SCHEMA :"schema" TO :"writer", :"reader";
+-- What the owner makes from now on, among it the tables of views that a later version has:
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT SELECT ON TABLES TO :"writer", :"reader";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT INSERT, UPDATE, DELETE ON TABLES TO :"writer";
+SELECT to_regclass(format('%I.stored_events', :'schema')) IS NOT NULL AS made \gset
+\if :made
+GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"writer", :"reader";
+GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA :"schema" TO :"writer";
+-- Events are added. Nothing of them is ever changed but what was said in them, where it is erased; none is taken away.
+REVOKE UPDATE, DELETE ON :"schema".stored_events FROM :"writer";
+GRANT UPDATE (state) ON :"schema".stored_events TO :"writer";
+REVOKE INSERT, UPDATE, DELETE ON :"schema".log_identity FROM :"writer";
+GRANT UPDATE (epoch) ON :"schema".log_identity TO :"writer";
+REVOKE INSERT, DELETE ON :"schema".log_head, :"schema".log_writer FROM :"writer";
+REVOKE UPDATE, DELETE ON :"schema".log_topics FROM :"writer";
+\endif
+COMMIT;

@@ -1,0 +1,170 @@
+"""Nothing that was acknowledged is lost or there twice when a PostgreSQL server is killed, cut off, stalled, or replaced."""
+
+import threading
+from collections import Counter
+
+import psycopg
+import pytest
+
+from intersession_events.errors import StoreBusy, StoreUnavailable, WriterSuperseded
+from intersession_events.stores.postgres import PostgresLog, connections
+from intersession_events.stores.postgres.address import address_of
+from support.log_drafts import anywhere, said, to
+from support.postgres.load import load_on
+from support.postgres.network import network
+from support.postgres.server import Server, postgres_server
+
+KILLS = pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.nightly)])
+CUTS = pytest.mark.parametrize("cuts", [12, pytest.param(500, marks=pytest.mark.nightly)])
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG1")
+@KILLS
+def test_a_server_that_is_killed_again_and_again_loses_nothing(kills: int) -> None:
+    with postgres_server() as server, PostgresLog(f"{server.url}&schema=killed") as log:
+        with load_on(log) as load:
+            for _ in range(kills):
+                load.wait_for(40)
+                server.kill()
+                server.start()
+            load.wait_for(40)
+        load.check(log)
+        # Between the death of a server and the next start there is nothing to connect to.
+        assert set(load.refused) <= {"StoreUnavailable", "StoreBusy"}
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2", "O5")
+@pytest.mark.parametrize("how", ["end", "reset", "instead of an answer", "half open"])
+@CUTS
+def test_connections_that_are_cut_under_load_lose_nothing(
+    postgres: Server, postgres_url: str, how: str, cuts: int
+) -> None:
+    schema = address_of(postgres_url).schema
+    with network(postgres.directory) as between, PostgresLog(between.url(schema)) as log:
+        with load_on(log) as load:
+            for _ in range(cuts):
+                load.wait_for(10)
+                if how == "instead of an answer":
+                    # What was committed, and nobody was told of.
+                    between.cut_instead_of(lambda said: b"SELECT 1" in said or b"COMMIT" in said)
+                elif how == "half open":
+                    between.keep_answers()
+                    between.cut()
+                    between.flow()
+                else:
+                    between.cut(reset=how == "reset")
+            load.wait_for(40)
+        load.check(log)
+        assert set(load.refused) <= {"StoreUnavailable", "StoreBusy"}
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2", "O5")
+def test_an_append_that_stalls_is_told_in_time_and_is_there_once(postgres: Server, postgres_url: str) -> None:
+    schema = address_of(postgres_url).schema
+    with network(postgres.directory) as between, PostgresLog(between.url(schema)) as log:
+        log.append_now([to("s", 0, said("a"))])
+        between.stall()
+        with pytest.raises(StoreUnavailable, match="it may still become so"):
+            log.append_now([to("s", 1, said("b"))], timeout=0.2)
+        between.flow()
+
+        assert log.append_now([to("s", 1, said("b"))]).again
+        assert [event.id for event in log.all()] == ["id-a", "id-b"]
+
+
+def promoted(standby: Server) -> None:
+    with psycopg.connect(standby.url, autocommit=True) as connection:
+        connection.execute("SELECT pg_promote()")
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG3")
+@pytest.mark.parametrize("moves", [1, pytest.param(25, marks=pytest.mark.nightly)])
+def test_a_standby_takes_over_with_all_that_was_acknowledged(moves: int) -> None:
+    """A commit waits for the standby (`synchronous_standby_names`); the old primary acknowledges nothing any more."""
+    for _ in range(moves):
+        with postgres_server() as old, postgres_server(standby_of=old) as new:
+            with psycopg.connect(old.url, autocommit=True) as connection:
+                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                connection.execute("SELECT pg_reload_conf()")
+            both = f"postgresql://postgres@/postgres?host={old.directory},{new.directory}"
+            url = f"{both}&target_session_attrs=read-write&schema=moved"
+            with PostgresLog(url) as log:
+                with load_on(log) as load:
+                    load.wait_for(100)
+                    old.kill()
+                    promoted(new)
+                    load.wait_for(100)
+                load.check(log)
+                before = log.head()
+
+                # Whoever has it then is not held up by who had it before.
+                with psycopg.connect(new.url, autocommit=True) as connection:
+                    connection.execute("UPDATE moved.log_writer SET alive_until = '-infinity'")
+                with PostgresLog(f"{new.url}&schema=moved") as later:
+                    with pytest.raises(WriterSuperseded):
+                        log.append_now([anywhere("s", said("too late"))])
+                    assert later.append_now([anywhere("s", said("on"))]).position == before + 1
+
+            old.start()
+            acknowledges_nothing(old)
+
+
+def acknowledges_nothing(old: Server) -> None:
+    """Make sure that a writer of a server whose standby is gone waits for it, until the server is killed."""
+    refused: list[StoreUnavailable] = []
+
+    def write() -> None:
+        try:
+            PostgresLog(f"{old.url}&schema=moved")
+        except StoreUnavailable as error:
+            refused.append(error)
+
+    with psycopg.connect(old.url, autocommit=True) as connection:
+        connection.execute("SET synchronous_commit = local")
+        connection.execute("UPDATE moved.log_writer SET alive_until = '-infinity'")
+        writing = threading.Thread(target=write)
+        writing.start()
+        waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        while connection.execute(waits).fetchone() is None:
+            assert writing.is_alive()
+    old.kill()
+    writing.join(30)
+    assert len(refused) == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG4")
+def test_fifty_threads_with_one_connection_wait_for_it_or_hear_that_it_is_busy(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "READERS", 1)
+    with PostgresLog(postgres_url) as log:
+        log.append_now([to("s", 0, said("a"))])
+        log.application.datastore.readers.timeout = 0.1
+        came: Counter[str] = Counter()
+        held = threading.Event()
+
+        def read() -> None:
+            held.wait(20)
+            try:
+                came["read"] += len(log.stream("s"))
+            except StoreBusy:
+                came["busy"] += 1
+
+        threads = [threading.Thread(target=read) for _ in range(50)]
+        for thread in threads:
+            thread.start()
+        with log.moment():
+            held.set()
+            threads[0].join(20)
+            threads[1].join(20)
+        for thread in threads:
+            thread.join(20)
+        assert sum(came.values()) == 50
+        assert came["busy"] >= 2
+        log.application.datastore.readers.timeout = connections.PATIENCE_S
+        assert len(log.stream("s")) == 1

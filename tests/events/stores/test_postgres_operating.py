@@ -1,0 +1,248 @@
+"""What an operator does with a log on PostgreSQL: backups by `pg_dump`, roles with the least rights, and messages without secrets."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from intersession_events.errors import (
+    BackupFailed,
+    IntersessionError,
+    MigrationFailed,
+    NoSuchStore,
+    StoreUnavailable,
+)
+from intersession_events.facts import Erased
+from intersession_events.log import Draft, erased_stream, left_of
+from intersession_events.stores import back_up, migrate
+from intersession_events.stores.postgres import PostgresLog
+from intersession_events.stores.postgres.address import address_of
+from support.forked import A, source_log
+from support.log_drafts import anywhere, said, to
+from support.paths import DOCS
+from support.postgres.network import network
+from support.postgres.server import Server
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def programs(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have PostgreSQL's own programs on the PATH."""
+    monkeypatch.setenv("PATH", str(postgres.binaries), prepend=":")
+
+
+def schema_of(url: str) -> str:
+    return address_of(url).schema
+
+
+def as_role(url: str, role: str) -> str:
+    return url.replace("postgres@", f"{role}@")
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.clause("D10")
+def test_a_dump_under_load_is_verified_and_restores_to_the_same_log(
+    postgres: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    migrate(str(source_log(tmp_path / "log.db")), postgres_url)
+    dump = tmp_path / "log.dump"
+    with PostgresLog(postgres_url) as log:
+        log.append_now([anywhere("odd\t\\ \n\r\x0b: ü", said("x", "tab\t back\\slash \n"))])
+        before = list(log.rows(limit=1000))
+        report = back_up(log, dump, verifying=lambda _done, _of: None)
+        log.append_now([anywhere(A, said("later"))])
+        with pytest.raises(BackupFailed, match="already"):
+            back_up(log, dump)
+    assert (report.ok, report.events, report.head.position) == (True, len(before), before[-1][0])
+    assert [path.name for path in tmp_path.iterdir() if "dump" in path.name] == ["log.dump"]
+
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {schema_of(postgres_url)} CASCADE".encode())
+    shutil.copy(dump, postgres.directory / "log.dump")
+    (postgres.directory / "log.dump").chmod(0o644)
+    postgres.run("pg_restore", "-h", str(postgres.directory), "-U", "postgres", "-d", "postgres", "log.dump")
+    with psycopg.connect(address_of(postgres_url).conninfo, autocommit=True) as connection:
+        # As it is a quarter of a minute after the dump: who wrote then may be taken to be gone.
+        connection.execute(f"SET search_path TO {schema_of(postgres_url)}".encode())
+        connection.execute("UPDATE log_writer SET alive_until = '-infinity'")
+    with PostgresLog(postgres_url) as log:
+        assert list(log.rows(limit=1000)) == before
+        assert log.append_now([anywhere(A, said("on"))]).position == before[-1][0] + 1
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.clause("D10")
+def test_no_dump_is_kept_of_a_log_that_was_changed(postgres_url: str, tmp_path: Path) -> None:
+    with PostgresLog(postgres_url) as log:
+        log.append_now([to("s", 0, said("a"), said("b"))])
+        with psycopg.connect(address_of(postgres_url).conninfo, autocommit=True) as connection:
+            connection.execute(f"SET search_path TO {schema_of(postgres_url)}".encode())
+            connection.execute("UPDATE stored_events SET topic = 'run_failed.1' WHERE notification_id = 2")
+        with pytest.raises(BackupFailed, match="changed"):
+            back_up(log, tmp_path / "log.dump")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_programs_no_backup_is_made(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with PostgresLog(postgres_url) as log, pytest.raises(BackupFailed, match="pg_dump is not on the PATH"):
+        back_up(log, tmp_path / "log.dump")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def roles(postgres: Server, postgres_url: str) -> Iterator[dict[str, str]]:
+    """Three roles, each with the URL of a log for it, that have what the page's script gives them."""
+    schema = schema_of(postgres_url)
+    names = {role: f"{schema}_{role}" for role in ("owner", "writer", "reader")}
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        for name in names.values():
+            connection.execute(f"CREATE ROLE {name} LOGIN".encode())
+        give_rights(postgres, schema, names)
+        yield {role: as_role(postgres_url, name) for role, name in names.items()}
+        connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
+        for name in names.values():
+            connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
+
+
+def give_rights(postgres: Server, schema: str, names: dict[str, str]) -> None:
+    script = postgres.directory / "roles.sql"
+    shutil.copy(DOCS / "howto" / "postgresql-roles.sql", script)
+    script.chmod(0o644)
+    variables = (f"--set={key}={value}" for key, value in {"schema": schema, **names}.items())
+    postgres.run(
+        *("psql", "-h", str(postgres.directory), "-U", "postgres", "-d", "postgres"),
+        *(*variables, "-f", "roles.sql"),
+    )
+
+
+def test_each_role_can_do_what_it_is_for_and_nothing_else(
+    postgres: Server, postgres_url: str, roles: dict[str, str]
+) -> None:
+    schema = schema_of(postgres_url)
+    for role in ("writer", "reader"):
+        with pytest.raises((NoSuchStore, StoreUnavailable)):
+            PostgresLog(roles[role])
+    PostgresLog(roles["owner"]).close()
+    give_rights(postgres, schema, {role: f"{schema}_{role}" for role in roles})
+
+    with PostgresLog(roles["writer"]) as log, PostgresLog(roles["reader"], read_only=True) as reader:
+        log.append_now([to("s", 0, said("a", "secret"), said("b"))])
+        row = (1, left_of(log.stream("s")[0]) or "")
+        erased = Erased(stream="s", rows=(row,), by="operator")
+        log.append_now([anywhere(erased_stream("s"), Draft(event=erased, id="e", time=9))])
+        assert reader.wait_for(3, timeout=20)
+        assert "secret" not in repr(reader.stream("s"))
+    with pytest.raises(StoreUnavailable, match="permission denied"):
+        PostgresLog(roles["reader"])
+
+    refused = {
+        "writer": [
+            "DELETE FROM stored_events",
+            "UPDATE stored_events SET notification_id = 9",
+            "UPDATE stored_events SET topic = 'x'",
+            "TRUNCATE stored_events",
+            "DROP TABLE stored_events",
+            "UPDATE log_identity SET log_id = 'x'",
+            "DELETE FROM log_identity",
+            "DELETE FROM log_head",
+            "CREATE TABLE mine (a int)",
+            "CREATE OR REPLACE FUNCTION instr(whole bytea, part bytea) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        ],
+        "reader": [
+            "INSERT INTO log_topics VALUES ('x')",
+            "UPDATE log_head SET position = 0",
+            "DELETE FROM set_aside",
+        ],
+    }
+    for role, statements in refused.items():
+        with psycopg.connect(address_of(roles[role]).conninfo, autocommit=True) as connection:
+            connection.execute(f"SET search_path TO {schema}".encode())
+            for statement in statements:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(statement.encode())
+
+
+@pytest.mark.usefixtures("programs")
+def test_what_the_page_shows_can_be_done(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "howto" / "postgresql.md").read_text(encoding="utf-8")
+    blocks = [part.removeprefix("python\n") for part in page.split("```") if part.startswith("python\n")]
+    assert len(blocks) == 2
+    for block in blocks:
+        shown = re.search(r"postgresql://\w+@db\.internal/bots\?schema=audit", block)
+        assert shown is not None
+        exec(block.replace(shown[0], postgres_url), {})  # noqa: S102 - the page's own code is what is tested
+    assert "LogHead(log_id=" in capsys.readouterr().out
+    assert (tmp_path / "audit.dump").exists()
+
+
+def test_settings_of_tls_reach_the_server(postgres: Server, postgres_url: str) -> None:
+    """The server of the tests speaks no TLS, as all do on a socket of the machine."""
+    schema = schema_of(postgres_url)
+    with network(postgres.directory) as between:
+        PostgresLog(between.url(schema, sslmode="prefer")).close()
+        for mode in ("require", "verify-full"):
+            with pytest.raises(StoreUnavailable, match="SSL"):
+                PostgresLog(between.url(schema, sslmode=mode))
+
+
+SECRETS = st.text(
+    st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="%&+?/#@:=\\'\"[]"), min_size=8
+)
+
+
+@given(secret=SECRETS, case=st.tuples(st.sampled_from(["user", "query", "sslpassword"]), st.integers(0, 5)))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@pytest.mark.usefixtures("programs")
+def test_no_error_holds_a_password(
+    postgres: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture, secret: str, case: tuple[str, int]
+) -> None:
+    host = postgres.directory
+    given_as = {
+        "user": ("", f":{secret}"),
+        "query": (f"&password={secret}", ""),
+        "sslpassword": (f"&sslpassword={secret}", ""),
+    }
+    how, what = case
+    query, user = given_as[how]
+    url = [
+        f"postgresql://somebody{user}@/postgres?host={host}{query}",
+        f"postgresql://postgres{user}@/nowhere?host={host}{query}",
+        f"postgresql://postgres{user}@127.0.0.1:1/postgres?connect_timeout=1{query}",
+        f"postgresql://postgres{user}@/postgres?host={host}&no_such_setting=1{query}",
+        f"postgresql://postgres{user}@/postgres?host={host}&schema=No%20Name{query}",
+        f"postgresql://postgres{user}@/postgres?host={host}&sslmode=verify-full&sslrootcert=/none{query}&port=1",
+    ][what]
+    caplog.clear()
+    source = tmp_path / "log.db"
+    if not source.exists():
+        source_log(source)
+
+    def backed_up() -> None:
+        with PostgresLog(url, read_only=True) as log:
+            back_up(log, tmp_path / "none" / "log.dump")
+
+    for attempt in (
+        lambda: PostgresLog(url),
+        backed_up,
+        lambda: migrate(url, "x.db"),
+        lambda: migrate(str(source), url),
+    ):
+        with pytest.raises((IntersessionError, MigrationFailed)) as refused:
+            attempt()
+        error: BaseException | None = refused.value
+        while error is not None:
+            assert secret not in f"{error!r} {error}"
+            error = error.__cause__ or error.__context__
+    assert secret not in caplog.text

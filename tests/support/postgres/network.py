@@ -1,0 +1,128 @@
+"""A network between a client and a server of tests: it can be slow, stall, and be cut at any moment, in the middle of a commit too."""
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+_SIZE: Final = 65_536
+_NOW: Final = struct.pack("ii", 1, 0)
+"""As `SO_LINGER`: closed by a reset, with nothing said."""
+
+
+class Network:
+    """Takes connections on a port of this machine, and passes all that is said on to a server's socket.
+
+    `delay_s` is what each direction takes. `to` may be set to another server, for connections to come.
+    """
+
+    def __init__(self, to: Path, *, delay_s: float = 0.0) -> None:
+        self.to = to
+        self._delay_s = delay_s
+        self._open: set[tuple[socket.socket, socket.socket]] = set()
+        self._changing = threading.Lock()
+        self._flows = threading.Event()
+        self._flows.set()
+        self._answers = threading.Event()
+        self._answers.set()
+        self._on_answer: Callable[[bytes], bool] | None = None
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, schema: str, **settings: str) -> str:
+        """Return the URL of a log behind this network."""
+        more = "".join(f"&{key}={value}" for key, value in settings.items())
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres?schema={schema}{more}"
+
+    def cut(self, *, reset: bool = False) -> None:
+        """End all connections, by a reset or in an orderly way."""
+        with self._changing:
+            ended, self._open = self._open, set()
+        for client, server in ended:
+            if reset:
+                with suppress(OSError):  # it has just ended
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NOW)
+            for side in (client, server):
+                _end(side)
+
+    def stall(self) -> None:
+        """Let nothing through, either way, until it `flows`."""
+        self._flows.clear()
+
+    def keep_answers(self) -> None:
+        """Let nothing of the server's through any more: half open. What is asked still gets there."""
+        self._answers.clear()
+
+    def flow(self) -> None:
+        """Let everything through again."""
+        self._flows.set()
+        self._answers.set()
+
+    def cut_instead_of(self, answer: Callable[[bytes], bool]) -> None:
+        """End a connection once, in the place of an answer of the server's: what was asked has been done."""
+        self._on_answer = answer
+
+    def close(self) -> None:
+        """End it."""
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self.flow()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(str(self.to / ".s.PGSQL.5432"))
+            except OSError:
+                client.close()
+                server.close()
+                continue
+            pair = (client, server)
+            with self._changing:
+                self._open.add(pair)
+            threading.Thread(target=self._pass, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self._pass, args=(server, client, True), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
+        with suppress(OSError):
+            while said := source.recv(_SIZE):
+                if self._delay_s:
+                    time.sleep(self._delay_s)
+                self._flows.wait()
+                if is_answer:
+                    self._answers.wait()
+                    cuts = self._on_answer
+                    if cuts is not None and cuts(said):
+                        self._on_answer = None
+                        break
+                target.sendall(said)
+        for side in (source, target):
+            _end(side)
+
+
+def _end(side: socket.socket) -> None:
+    with suppress(OSError):
+        side.shutdown(socket.SHUT_RDWR)
+    side.close()
+
+
+@contextmanager
+def network(to: Path, *, delay_s: float = 0.0) -> Generator[Network]:
+    """Put a network before the server in a directory."""
+    made = Network(to, delay_s=delay_s)
+    try:
+        yield made
+    finally:
+        made.close()
