@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from queue import Queue
 from typing import Any, Final
@@ -137,7 +137,9 @@ def served(path: Path) -> Generator[str]:
     reader = Reader(log, config=lambda: config, clock=SystemClock())
     serving = threading.Thread(
         target=lambda: debug_alone(
-            reader, listen("127.0.0.1", 0), ready=lambda address, word: ready.put(f"{address}#token={word}")
+            lambda _progress: nullcontext((reader, None)),
+            listen("127.0.0.1", 0),
+            ready=lambda address, word: ready.put(f"{address}#token={word}"),
         ),
         daemon=True,  # it ends with the process that measures
     )

@@ -1,7 +1,7 @@
 """The web debugger: its questions over HTTP, its pages, and a server of its own for a log that is only read. Needs the extra `web`."""
 
 from intersession.web.access import ACCESS, Question
-from intersession.web.alone import Alone, Deed, told_live
+from intersession.web.alone import Alone, Coming, Deed, told_live
 from intersession.web.answers import HANDLERS, Application, declared, failed, told
 from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
@@ -20,6 +20,7 @@ __all__ = [
     "After",
     "Alone",
     "Application",
+    "Coming",
     "Deed",
     "LastEventId",
     "Question",

@@ -123,17 +123,29 @@ def told_live(position: int, **more: str) -> bytes:
     )
 
 
-class Alone:
-    """The ASGI application. `word` is what the address has behind its `#`, and counts once."""
+@ready
+class Coming(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a log is that is still made: `done` events of `total`, where that is known. `what` is being imported."""
 
-    def __init__(self, reader: Reader, *, monotonic: Callable[[], float], fork: Deed | None = None) -> None:
+    what: str
+    done: int = 0
+    total: int | None = None
+
+
+class Alone:
+    """The ASGI application. `word` is what the address has behind its `#`, and counts once.
+
+    It serves a log from `opened` on. Until then its page can be had, and each question is told how far the log has come.
+    """
+
+    def __init__(self, *, monotonic: Callable[[], float], coming: Coming | None = None) -> None:
         self.word: str | None = secrets.token_urlsafe(24)
         self.ending = False
+        self.coming = coming or Coming(what="the log")
+        self._monotonic = monotonic
         self._cookie = secrets.token_urlsafe(32)
-        self._fork = fork
-        self._access = ReadOnly(
-            reader, Rates(monotonic), ending=lambda: self.ending, can=FORKING if fork is not None else ()
-        )
+        self._fork: Deed | None = None
+        self._access: ReadOnly | None = None
         self._routes: Any = Application(  # litestar's own type of a scope is narrower than the server's
             route_handlers=[*routes()],
             exception_handlers={**HANDLERS},
@@ -141,6 +153,12 @@ class Alone:
             logging_config=None,
             debug=False,
         )
+
+    def opened(self, reader: Reader, fork: Deed | None = None) -> None:
+        """Serve a log from now on. `fork` calls the methods of forks; without it, none are made here."""
+        self._fork = fork
+        can = FORKING if fork is not None else ()
+        self._access = ReadOnly(reader, Rates(self._monotonic), ending=lambda: self.ending, can=can)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -166,14 +184,24 @@ class Alone:
         elif not _same(cookie_in(headers), self._cookie):
             await _answer(send, 401, {"error": "open the address that the command has printed"})
         else:
-            scope.setdefault("state", {})[ACCESS] = self._access
-            await self._routes(scope, receive, send)
+            await self._asked(scope, receive, send)
 
     def _is_local(self, headers: list[tuple[bytes, bytes]]) -> bool:
         host = _one(headers, b"host") or ""
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         origin = _one(headers, b"origin")
         return name.lower() in _HOSTS and origin in {None, f"http://{host}"}
+
+    async def _asked(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._access is not None:
+            scope.setdefault("state", {})[ACCESS] = self._access
+            await self._routes(scope, receive, send)
+            return
+        coming = self.coming
+        said = f"{coming.what} is being imported"
+        error: JsonObject = {"type": "importing", "message": said, **msgspec.to_builtins(coming)}
+        given = (("content-type", "application/json"), ("cache-control", "no-store"), ("retry-after", "1"))
+        await _send(send, 503, given, msgspec.json.encode({"ok": False, "error": error}))
 
     async def _do(self, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
         """Make or delete a fork, for whoever is in: a file beside the log, which itself is only read."""

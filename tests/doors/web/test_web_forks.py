@@ -11,7 +11,7 @@ import pytest
 
 from intersession import SessionSystem, replay_file
 from intersession_actors.debugger import open_log
-from intersession_events.facts import AccessRecorded, ForkEdit
+from intersession_events.facts import AccessRecorded, ForkEdit, NotePinned
 from intersession_events.log import verify_log
 from intersession_events.stores import open_log as open_store
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
@@ -109,7 +109,7 @@ def test_a_note_is_listed_beside_its_run_and_goes_along_in_the_bundle(forked: Fo
                 "params": {"run": forked.run, "at": f"{forked.run}@turn:2", "text": "<b>Why 3.5?</b>"},
             },
         )
-    (note,) = forked.ask("notes", run=forked.run)["notes"]
+    (note,) = (one for one in forked.ask("notes", run=forked.run)["notes"] if "Why" in one["text"])
     with zipfile.ZipFile(io.BytesIO(file_of(forked, "bundle").content)) as archive:
         report, notes = archive.read("report.html").decode(), archive.read("notes.json").decode()
 
@@ -118,6 +118,23 @@ def test_a_note_is_listed_beside_its_run_and_goes_along_in_the_bundle(forked: Fo
     assert note["place"]["text"] == "after turn 2: research has answered, main has not yet"
     assert "&lt;b&gt;Why 3.5?&lt;/b&gt;" in report
     assert "Why 3.5?" in notes
+
+
+def test_a_note_that_was_written_behind_the_place_is_in_the_log_that_is_handed_out(
+    forked: Forked, tmp_path: Path
+) -> None:
+    at = f"{forked.run}@turn:1"
+    params = {"run": forked.run, "at": at, "text": "Asked too little."}
+    with forked.gateway.http() as client:
+        client.post("/debug/api/do", json={"method": "notes.pin", "params": params}).raise_for_status()
+    part = tmp_path / "part.db"
+    part.write_bytes(file_of(forked, "log", at=at).content)
+
+    with open_store(str(part), read_only=True) as stored:
+        notes = [one.event for one in stored.stream(f"notes:{forked.run}")]
+        proven = verify_log(stored)
+    assert [note.text for note in notes if isinstance(note, NotePinned)] == ["Asked too little."]
+    assert proven.ok
 
 
 @pytest.mark.clause("VIS-4")

@@ -15,10 +15,11 @@ import pytest
 import intersession.web
 from intersession.cli.host import forking_beside, reader_of
 from intersession.cli.shell import Reading
-from intersession.web import Alone, file_at
+from intersession.web import Alone, Coming, Deed, file_at
 from intersession.web.questions.of_forks import Forks, forks
 from intersession.web.questions.of_the_log import Integrity, integrity
 from intersession_actors.debugger import open_log
+from intersession_actors.service import Reader
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
@@ -185,12 +186,18 @@ async def test_a_log_of_another_version_is_verified_as_it_is_stored(tmp_path: Pa
     assert (found["ok"], found["findings"]) == (True, [])
 
 
+def alone_on(reader: Reader, fork: Deed | None = None) -> Alone:
+    alone = Alone(monotonic=lambda: 0.0)
+    alone.opened(reader, fork)
+    return alone
+
+
 STRANGE = ["é", "\U0001f511", "\ud800", "\x00", "x" * 100_000]
 
 
 async def test_no_word_and_no_cookie_is_too_strange_to_be_refused(demo_log: DemoLog) -> None:
     with open_log(demo_log.path) as log:
-        app: Any = Alone(log.debug.view.reader, monotonic=lambda: 0.0)
+        app: Any = alone_on(log.debug.view.reader)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
         ) as client:
@@ -224,7 +231,7 @@ def test_a_gateway_refuses_a_strange_token_like_any_other(gateway: LiveGateway, 
 
 async def test_a_log_alone_lets_in_once_by_its_word_and_changes_nothing(demo_log: DemoLog) -> None:
     with open_log(demo_log.path) as log:
-        alone = Alone(log.debug.view.reader, monotonic=lambda: 0.0)
+        alone = alone_on(log.debug.view.reader)
         app: Any = alone  # each library has its own types of ASGI
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
@@ -257,7 +264,7 @@ async def test_a_log_alone_is_forked_beside_and_by_nobody_else(demo_log: DemoLog
     shutil.copy(demo_log.path, store)
     reading = Reading(store=str(store))
     with reader_of(reading) as reader, forking_beside(reader, reading) as fork:
-        alone = Alone(reader, monotonic=lambda: 0.0, fork=fork)
+        alone = alone_on(reader, fork)
         app: Any = alone  # each library has its own types of ASGI
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
@@ -341,3 +348,21 @@ def test_the_forks_beside_a_log_are_listed_with_where_they_were_cut(
     assert "turn replied" in fork["place"]["text"]
     assert Path(fork["file"]).is_file()
     assert others == []
+
+
+async def test_a_log_that_is_still_imported_says_how_far_it_is_to_who_is_in(demo_log: DemoLog) -> None:
+    with open_log(demo_log.path) as log:
+        alone = Alone(monotonic=lambda: 0.0, coming=Coming(what="state", done=400, total=2_446))
+        app: Any = alone
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
+        ) as client:
+            outside = (await client.get("/debug/api/about")).status_code
+            await client.post("/debug/login", json={"token": alone.word}, headers=OURS)
+            meanwhile = await client.get("/debug/api/about")
+            alone.opened(log.debug.view.reader)
+            then = await client.get("/debug/api/about")
+
+    assert (outside, meanwhile.status_code, then.status_code) == (401, 503, 200)
+    told = meanwhile.json()["error"]
+    assert (told["type"], told["what"], told["done"], told["total"]) == ("importing", "state", 400, 2_446)

@@ -2,10 +2,10 @@
 
 import tempfile
 import webbrowser
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 from urllib.parse import quote
 
 from cyclopts import Parameter
@@ -16,10 +16,15 @@ from intersession.cli.shell import READING, Answer, Reading, Screen
 from intersession_actors.debugger import run_named
 from intersession_actors.host import imported
 from intersession_actors.runtime import SystemClock
+from intersession_actors.service import Reader
 from intersession_actors.session import take_snapshots
+from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline_views import inline_views
+
+Deed: TypeAlias = Callable[[str, JsonMapping], JsonObject]
+"""Calls a method of forks by its name."""
 
 
 def debug(
@@ -47,49 +52,62 @@ def debug(
 
     The log is only read, also beside a host that writes it: then what comes is shown as it comes. A fork that is made here is a
     file beside it, in which agents of the configuration answer. An OpenClaw state
-    directory is imported to a temporary log first. It listens on this machine alone, and the address that it prints lets in
+    directory is imported to a temporary log first; the page and the terminal show how far it is. It listens on this machine alone, and the address that it prints lets in
     once: keep it to yourself. Ctrl-C ends it.
     """
     screen = Screen()
     server = imported(
         "intersession.gateway.process", what="intersession debug", library="litestar", extra="web"
     )
-    with (
-        _store(what, reading, screen) as (store, run),
-        reader_of(store) as reader,
-        forking_beside(reader, store) as fork,
-    ):
-        page = "runs" if run is None else f"run/{quote(run_named(reader, run))}"
+    page = ["runs"]
 
-        def ready(address: str, word: str) -> None:
-            url = f"{address}/debug/{page}#token={word}"
-            if reading.json:
-                screen.json_line({"url": url})
-            else:
-                screen.to_copy(url)
-            screen.flush()
-            if not no_browser:
-                webbrowser.open(url)
+    @contextmanager
+    def opens(progress: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed]]:
+        with (
+            _store(what, reading, screen, progress) as (store, run),
+            reader_of(store) as reader,
+            forking_beside(reader, store) as fork,
+        ):
+            if run is not None:
+                page[:] = [f"run/{quote(run_named(reader, run))}"]
+            yield reader, fork
 
-        server.debug_alone(reader, server.listen("127.0.0.1", port), ready=ready, fork=fork)
+    def ready(address: str, word: str) -> None:
+        url = f"{address}/debug/{page[0]}#token={word}"
+        if reading.json:
+            screen.json_line({"url": url})
+        else:
+            screen.to_copy(url)
+        screen.flush()
+        if not no_browser:
+            webbrowser.open(url)
+
+    server.debug_alone(opens, server.listen("127.0.0.1", port), ready=ready, what=what)
     return Answer(None, lambda _: None)
 
 
 @contextmanager
-def _store(what: str | None, reading: Reading, screen: Screen) -> Generator[tuple[Reading, str | None]]:
-    """Yield which store is meant, and the run of it, if one is."""
+def _store(
+    what: str | None, reading: Reading, screen: Screen, progress: Callable[[int, int | None], None]
+) -> Generator[tuple[Reading, str | None]]:
+    """Yield which store is meant, and the run of it, if one is. A state directory is imported first: `progress` is told how far."""
     if what is None:
         yield reading, None
     elif Path(what).is_dir():
         with tempfile.TemporaryDirectory(prefix="intersession-debug-") as folder:
             url = f"sqlite:///{Path(folder) / 'imported.db'}"
             with (
-                screen.progress(f"Importing {what}") as progress,
+                screen.progress(f"Importing {what}") as bar,
                 open_log(url, inline=inline_views()) as log,
             ):
+
+                def moved(done: int, of: int | None) -> None:
+                    bar(done, of)
+                    progress(done, of)
+
                 appended = set[str]()
                 import_openclaw(
-                    Path(what), log, clock=SystemClock().now_ms, progress=progress, appended=appended.update
+                    Path(what), log, clock=SystemClock().now_ms, progress=moved, appended=appended.update
                 )
                 take_snapshots(log, appended)
             yield Reading(store=url, config=reading.config), None

@@ -6,39 +6,69 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import msgspec
 
 from intersession.gateway.admission import Limits
 from intersession.gateway.process.server import Server, address_of
-from intersession.web import Alone, Deed
+from intersession.web import Alone, Coming, Deed
 from intersession_actors.service import Reader
+
+Progress = Callable[[int, int | None], None]
+"""Hears how much is done, and of how much, where that is known."""
+
+
+Opens = Callable[[Progress], AbstractContextManager[tuple[Reader, Deed | None]]]
+"""Opens a log, in a thread of its own, and says meanwhile how far it has come; closed where the server ends."""
 
 
 def debug_alone(
-    reader: Reader,
-    listening: socket.socket,
-    *,
-    ready: Callable[[str, str], None],
-    fork: Deed | None = None,
+    opens: Opens, listening: socket.socket, *, ready: Callable[[str, str], None], what: str | None = None
 ) -> None:
     """Serve the debugger until a signal comes. `ready` hears its address, and the word that lets in once. Blocks.
 
-    `fork` calls the methods of forks; without it, none are made here.
+    That is said as soon as the log is there, or `opens` has begun to say how far it is: then the page shows that `what` comes.
     """
-    asyncio.run(_served(Alone(reader, monotonic=time.monotonic, fork=fork), listening, ready))
+    asyncio.run(
+        _served(
+            Alone(monotonic=time.monotonic, coming=Coming(what=what or "the log")), opens, listening, ready
+        )
+    )
 
 
-async def _served(app: Alone, listening: socket.socket, ready: Callable[[str, str], None]) -> None:
+async def _served(
+    app: Alone, opens: Opens, listening: socket.socket, ready: Callable[[str, str], None]
+) -> None:
     server = Server(app, Limits())
-    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+    loop, stopping, begun = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(ValueError, RuntimeError):  # a test serves from another thread
             loop.add_signal_handler(number, stopping.set)
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
-    await server.answers.wait()
-    ready(address_of(listening), app.word or "")
-    waiting = asyncio.create_task(stopping.wait())
-    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    app.ending = True
-    server.should_exit = True
-    await serving
+
+    def progress(done: int, total: int | None) -> None:
+        app.coming = msgspec.structs.replace(app.coming, done=done, total=total)
+        loop.call_soon_threadsafe(begun.set)
+
+    with contextlib.ExitStack() as held:
+
+        def opened() -> None:
+            reader, fork = held.enter_context(opens(progress))
+            app.opened(reader, fork)
+
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        opening = asyncio.create_task(asyncio.to_thread(opened))
+        await server.answers.wait()
+        waiting = [asyncio.create_task(event.wait()) for event in (begun, stopping)]
+        await asyncio.wait({opening, *waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if not opening.done() or opening.exception() is None:
+            ready(address_of(listening), app.word or "")
+            done, _ = await asyncio.wait({serving, opening, waiting[1]}, return_when=asyncio.FIRST_COMPLETED)
+            if opening in done and opening.exception() is None:
+                await asyncio.wait({serving, waiting[1]}, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        app.ending = True
+        server.should_exit = True
+        await serving
+        await opening

@@ -18,12 +18,14 @@ from intersession_actors.forking import Wanted, make_fork
 from intersession_actors.gate import invalid
 from intersession_actors.replaying import Recordings, name_of_test, text_of_test
 from intersession_events.errors import ForkFailed
-from intersession_events.ids import session_stream
-from intersession_events.log import VerifyReport, verify_log
+from intersession_events.facts import NotePinned
+from intersession_events.ids import notes_stream, session_stream
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend, VerifyReport, verify_log
 from intersession_events.machine import machine_entropy, random_id
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
 from intersession_projections.flow_summary import in_words
+from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.timeline import Step, recorded_at
 from intersession_projections.wording import words_in
@@ -118,10 +120,26 @@ def _log(view: View, flow: Flow, at: str | None, folder: Path) -> bytes:
             )
     except ForkFailed as error:
         raise ToolRefused("unavailable", str(error)) from None
+    _add_notes(view, flow, place, made.path)
     with open_log(made.path, read_only=True) as part:
         for stream in part.streams(session_stream("")):
             _touch(view, stream)
     return Path(made.path).read_bytes()
+
+
+def _add_notes(view: View, flow: Flow, place: int, path: str) -> None:
+    """Add the notes to what is handed out that were written behind the place: events of the file's own, behind its cut."""
+    stream = notes_stream(flow_id(flow))
+    drafts = tuple(
+        Draft(event=recorded.event, id=recorded.id, time=recorded.time, is_dated=True)
+        for recorded in view.log.stream(stream)
+        if isinstance(recorded.event, NotePinned)
+        and recorded.position > place
+        and recorded.event.position <= place
+    )
+    if drafts:
+        with open_log(path, inline=inline_views()) as part:
+            part.append_now((StreamAppend(stream=stream, expected=ANY_VERSION, drafts=drafts),))
 
 
 def _bundle(view: View, flow: Flow, at: str | None, folder: Path) -> dict[str, bytes]:

@@ -45,11 +45,9 @@ async function read(answer) {
   if (answer.ok) return said;
   if (answer.status === 401) out.value = true;
   const error = said.error ?? {};
-  throw new Refused(
-    answer.status,
-    error.code ?? error.type,
-    error.message ?? `The server answered ${answer.status}.`,
-  );
+  const words = error.message ?? `The server answered ${answer.status}.`;
+  const refused = new Refused(answer.status, error.code ?? error.type, words);
+  throw Object.assign(refused, { what: error.what, done: error.done, total: error.total });
 }
 
 export const fileOf = given => {

@@ -1,7 +1,7 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
 import { html, render, signal, view } from './lib.js';
 import { BASE, inside, live, login, out, tell } from './api.js';
-import { about, begin, go, here, href, link, problem, proof, queried, route } from './state.js';
+import { about, begin, coming, go, here, href, link, problem, proofs, prove, queried, route } from './state.js';
 import { Icon, Shield, Window, open, told } from './parts.js';
 import { capital, clock, counted } from './words.js';
 import { Runs } from './runs.js';
@@ -35,39 +35,41 @@ const NAV = [
 ];
 const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions' };
 
+// The logs that the page shows: the log itself, a fork of it, or both where they are compared.
+function logsShown() {
+  const { page, query } = route.value;
+  if (page === 'diff' && query.get('other')) return ['', query.get('other')];
+  return [query.get('fork') ?? ''];
+}
+const isBad = found => Boolean(found.problem) || found.ok === false;
+const isOpen = found => found.ok === null || found.ok === undefined;
+const Proof = ({ look, ok, said, on }) => html`
+  <a class=${`proof ${look}`} ...${link(href('integrity'))}>
+    <${Shield} ok=${ok} />
+    <b>${said}</b>
+    <span class="on">${on}</span>
+  </a>
+`;
+function proofOfBad(found) {
+  const positions = (found.findings ?? []).map(one => one.position).filter(Boolean);
+  const counts = Object.values(found.counts ?? {}).reduce((sum, one) => sum + one, 0);
+  const said = positions.length ? `Not verified past #${Math.min(...positions) - 1}` : 'Not verified';
+  return html`<${Proof} look="no" said=${said} on=${found.problem ?? counted(counts, 'finding')} />`;
+}
 const Badge = view(() => {
-  const found = proof.value;
-  if (!found) return null;
-  if (found.problem || found.ok === false) {
-    const first = (found.findings ?? [])
-      .map(one => one.position)
-      .filter(Boolean)
-      .sort((a, b) => a - b)[0];
-    return html`
-      <a class="proof no" ...${link(href('integrity'))}>
-        <${Shield}/>
-        <b>${first ? `Not verified past #${first - 1}` : 'Not verified'}</b>
-        <span class="on">
-          ${found.problem ??
-          counted(
-            Object.values(found.counts).reduce((sum, one) => sum + one, 0),
-            'finding',
-          )}
-        </span>
-      </a>
-    `;
-  }
-  if (found.ok === null || found.ok === undefined)
-    return html`<a class="proof" ...${link(href('integrity'))}><${Shield}/><b>Not verified yet</b></a>`;
+  const logs = logsShown();
+  for (const fork of logs) prove(false, fork);
+  const found = logs.map(fork => proofs.value[fork]);
+  const bad = found.find(one => one && isBad(one));
+  if (bad) return proofOfBad(bad);
+  if (found.some(one => !one)) return null;
+  if (found.some(isOpen)) return html`<${Proof} look="" said="Not verified yet" />`;
+  if (logs.length > 1) return html`<${Proof} look="ok" ok said="Verified, both" on="the log and the fork" />`;
+  if (logs[0]) return html`<${Proof} look="ok" ok said="Verified, both" on="prefix and own events" />`;
   const at = route.value.page === 'run' ? here.value : null;
-  const behind = at && at <= found.verifiedTo;
-  return html`
-    <a class="proof ok" ...${link(href('integrity'))}>
-      <${Shield} ok />
-      <b>${behind ? 'Verified to here' : 'Verified'}</b>
-      <span class="on">${behind ? `#${at}` : `to #${found.verifiedTo}`}, by the chain</span>
-    </a>
-  `;
+  const behind = at && at <= found[0].verifiedTo;
+  const on = `${behind ? `#${at}` : `to #${found[0].verifiedTo}`}, by the chain`;
+  return html`<${Proof} look="ok" ok said=${behind ? 'Verified to here' : 'Verified'} on=${on} />`;
 });
 
 const Top = view(() => {
@@ -178,6 +180,7 @@ const Door = view((_, self) => {
       <h1>Intersession</h1>
       <p class="muted">
         Who said what to whom, what each agent saw, and why it ended so. It takes the gateway's token: the operator
+
         has it, as gateway.auth.token or INTERSESSION_GATEWAY_TOKEN.
       </p>
       <form onSubmit=${enter}>
@@ -195,13 +198,34 @@ const Door = view((_, self) => {
       </form>
       <p class="muted small">
         Programs send it with each
+
         request: <code>Authorization: Bearer …</code>; <a
           class="link"
           href=${`${BASE.replace(/debug\/$/, '')}openapi.json`}>
           openapi.json
         </a> says
+
         what they can ask.
       </p>
+    </main>
+  `;
+});
+
+const Opening = view(() => {
+  const found = coming.value;
+  if (!found) return html`<p class="loading" role="status">Opening the log…</p>`;
+  const far = found.total
+    ? `${found.done.toLocaleString('en-GB')} of ${counted(found.total, 'event')}`
+    : 'Reading it';
+  return html`
+    <main class="door">
+      <h1>Importing</h1>
+      <p class="mono">${found.what}</p>
+      <progress
+        aria-label="How far the import is"
+        max=${found.total || 1}
+        value=${found.total ? found.done : null} />
+      <p class="muted" role="status">${far}. It goes to a temporary log; what is imported is only read.</p>
     </main>
   `;
 });
@@ -216,7 +240,7 @@ const App = view(() => {
         <button class="btn" type="button" onClick=${start}>Try again</button>
       </main>
     `;
-  if (!about.value) return html`<p class="loading" role="status">Opening the log…</p>`;
+  if (!about.value) return html`<${Opening}/>`;
   const { page, id } = route.value;
   const Page = PAGES[page];
   const below = live.value.state === 'lost';
@@ -238,6 +262,7 @@ const App = view(() => {
           ? html`
               <p class="note lost" role="status">
                 Shown to #${live.value.head || about.value.head}, the log may be further. Nothing is lost: it goes
+
                 on when the server answers.
               </p>
             `
@@ -246,7 +271,9 @@ const App = view(() => {
           ? html`
               <p class="note infork" role="note">
                 <b>Fork ${inside.fork.slice(0, 8)}</b> What you see is of a log of its own; nothing of it has
+
                 reached
+
                 anybody. <a class="link" ...${link(href('forks'))}>All forks</a> <a
                   class="link"
                   ...${link(href(page === 'run' ? 'runs' : page, '', { fork: '' }))}>

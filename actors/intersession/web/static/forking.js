@@ -3,6 +3,7 @@ import { html, signal, view } from './lib.js';
 import { ask, inside, tell } from './api.js';
 import { about, go, href, link } from './state.js';
 import { Icon, copy, open, told } from './parts.js';
+import { forkedOften } from './often.js';
 import { can } from './deeds.js';
 import { capital, ofKind, short } from './words.js';
 
@@ -91,6 +92,14 @@ async function made(given, place) {
   }
 }
 
+const MOST_TIMES = 50;
+const HowOften = () => html`
+  <label>
+    How often<br/><input class="field" name="times" type="number" min="1" max=${MOST_TIMES} value="1" required />
+  </label>
+  <p class="muted small">More than once: each time a fork of its own, and a table of how they came out.</p>
+`;
+
 const Form = view(({ place, kind, who }, self) => {
   const state = self.once(() => ({ kind: signal(kind), who: signal(who), text: signal(null) }));
   const answer = place.answer;
@@ -111,6 +120,7 @@ const Form = view(({ place, kind, who }, self) => {
   return html`
     <p>
       All that this run touches is copied as it stood, to a log of its own. The recorded run is not touched,
+
       and <b>nothing of the fork reaches anybody</b>.
     </p>
     <label>
@@ -137,6 +147,7 @@ const Form = view(({ place, kind, who }, self) => {
       ? html`
           <p class="muted small">
             In place of ${answer.turn ? `turn ${answer.turn}` : ofKind(answer.kind)},
+
             #${answer.position}${answer.who ? `, by ${short(answer.who)}` : ''}.
           </p>
         `
@@ -175,6 +186,7 @@ const Form = view(({ place, kind, who }, self) => {
           )}
       </select>
     </label>
+    ${state.who.value === 'none' ? null : html`<${HowOften}/>`}
     ${state.who.value === 'script'
       ? html`
           <label>
@@ -189,7 +201,8 @@ const ask_ = (place, title, kind, who) => {
   open.value = {
     title,
     button: 'Make the fork',
-    done: given => made(given, place),
+    done: given =>
+      Number(given.times) > 1 ? forkedOften(asked(given, place), Number(given.times)) : made(given, place),
     body: html`<${Form} place=${place} kind=${kind} who=${who} />`,
   };
 };

@@ -3,7 +3,7 @@ import { html, signal, view } from './lib.js';
 import { Badge, Failed, Loading, Outline, Smell, Tri } from './parts.js';
 import { Choice, Chosen, More, Only, Text, chosen, given, listKeys, paged } from './paging.js';
 import { go, href, link, queried, setQuery } from './state.js';
-import { clock, day, ended, failed, took, utc } from './words.js';
+import { ENDS, clock, day, ended, failed, took, utc } from './words.js';
 
 const NAMES = [
   'words',
@@ -19,16 +19,6 @@ const NAMES = [
   'failed',
   'unfinished',
   'smell',
-];
-const ENDS = [
-  ['reply_skip', 'nothing more to say'],
-  ['turn_limit', 'limit of turns'],
-  ['announced', 'announced'],
-  ['silent', 'nothing announced'],
-  ['run_failed', 'the run failed'],
-  ['timeout', 'took too long'],
-  ['no_reply', 'no reply'],
-  ['aborted', 'aborted'],
 ];
 const ONLY = { m: ['smell', 'true'], u: ['failed', 'true'], i: ['end', 'turn_limit'], o: ['unfinished', 'true'] };
 const address = run => href('run', run.id);

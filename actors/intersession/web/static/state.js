@@ -3,8 +3,8 @@ import { batch, computed, signal } from './lib.js';
 import { BASE, ask, follow, inside } from './api.js';
 
 export const about = signal(null);
-export const proof = signal(null);
 export const problem = signal(null);
+export const coming = signal(null);
 
 const inAddress = () => {
   const path = decodeURI(location.pathname);
@@ -51,8 +51,21 @@ export function setQuery(changes, { replace = true } = {}) {
   go(href(page, id, { ...next, ...changes }), { replace });
 }
 
+// A log that is imported just now is waited for: `coming` says how far it is.
+const LOOK_MS = 250;
+async function whenThere() {
+  for (;;) {
+    try {
+      return await ask('about');
+    } catch (error) {
+      if (error.code !== 'importing') throw error;
+      coming.value = error;
+    }
+    await new Promise(done => setTimeout(done, LOOK_MS));
+  }
+}
 export async function begin() {
-  const found = await ask('about');
+  const found = await whenThere();
   batch(() => {
     about.value = found;
     problem.value = null;
@@ -60,13 +73,20 @@ export async function begin() {
   follow(found.head ?? 0);
   prove();
 }
-export async function prove(now = false) {
-  if (!about.peek()?.isOperator) return;
+// What a log's verification said, for the log itself ('') and each fork that is looked at.
+export const proofs = signal({});
+const asking = new Set();
+export async function prove(now = false, fork = inside.fork) {
+  if (!about.peek()?.isOperator || (asking.has(fork) && !now)) return;
+  asking.add(fork);
+  let found;
   try {
-    proof.value = await ask('integrity', { verify: now || undefined });
+    found = await ask('integrity', { verify: now || undefined, fork });
   } catch (error) {
-    proof.value = { problem: error.message };
+    found = { problem: error.message };
   }
+  proofs.value = { ...proofs.peek(), [fork]: found };
 }
+export const proof = computed(() => proofs.value[route.value.query.get('fork') ?? ''] ?? null);
 export const speakers = computed(() => about.value?.speakers ?? []);
 export const here = signal(null); // the place that is looked at, a position; null where there is none

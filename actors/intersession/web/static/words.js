@@ -90,3 +90,17 @@ export const parsed = args => {
     return { text: args };
   }
 };
+
+// How a run can end, by its code.
+export const ENDS = [
+  ['reply_skip', 'nothing more to say'],
+  ['turn_limit', 'limit of turns'],
+  ['announced', 'announced'],
+  ['silent', 'nothing announced'],
+  ['run_failed', 'the run failed'],
+  ['timeout', 'took too long'],
+  ['no_reply', 'no reply'],
+  ['aborted', 'aborted'],
+];
+const ENDED = new Map(ENDS);
+export const endName = code => ENDED.get(code) ?? ofKind(code);
