@@ -40,6 +40,8 @@ class Kind(NamedTuple):
     """Whether a writer refuses it though it is not tampering that is found."""
     signed: bool = True
     """Whether the signatures of checkpoints find it, where what was kept elsewhere does."""
+    named: str = "That nobody who can hash rewrote"
+    """What the words begin with that name it before it is tried, where only what was kept elsewhere finds it."""
 
 
 SAID = "(SELECT MIN(rowid) FROM stored_events WHERE topic='message_recorded.1')"
@@ -61,14 +63,15 @@ def _places(first: int, last: int) -> str:
     )
 
 
-def _schema(statement: str) -> str:
+def schema(statement: str) -> str:
+    """Return a statement that changes the schema as it is written down."""
     return f"PRAGMA writable_schema=ON; {statement}; PRAGMA writable_schema=RESET"
 
 
 def _exchanged(one: str, other: str) -> str:
     """Have the schema say of two tables or indexes that each lies where the other does."""
     both = f"('{one}', '{other}')"
-    return _schema(
+    return schema(
         f"UPDATE sqlite_master SET rootpage=(SELECT SUM(rootpage) FROM sqlite_master WHERE name IN {both})-rootpage "
         f"WHERE name IN {both}"
     )
@@ -88,7 +91,8 @@ def _neighbours(rows: sqlite3.Connection) -> None:
     _swap(rows, one, one + 1)
 
 
-def _close_gaps(rows: sqlite3.Connection) -> None:
+def close_gaps(rows: sqlite3.Connection) -> None:
+    """Give the rows that are left positions without gaps, and say so in the sequence."""
     for new, (old,) in enumerate(
         rows.execute("SELECT rowid FROM stored_events ORDER BY rowid").fetchall(), 1
     ):
@@ -106,19 +110,19 @@ def _unseen(rows: sqlite3.Connection) -> None:
 
 def _stream_gone(rows: sqlite3.Connection) -> None:
     rows.execute("DELETE FROM stored_events WHERE originator_id LIKE 'exchange:%'")
-    _close_gaps(rows)
+    close_gaps(rows)
 
 
 def _end_of_stream_gone(rows: sqlite3.Connection) -> None:
     rows.execute(
         "DELETE FROM stored_events WHERE rowid=(SELECT MAX(rowid) FROM stored_events WHERE originator_id LIKE 'session:%')"
     )
-    _close_gaps(rows)
+    close_gaps(rows)
 
 
 def _one_gone(rows: sqlite3.Connection) -> None:
     rows.execute(f"DELETE FROM stored_events WHERE rowid={SAID}")
-    _close_gaps(rows)
+    close_gaps(rows)
 
 
 def _tail_gone(rows: sqlite3.Connection) -> None:
@@ -135,7 +139,7 @@ def _log_of_another(rows: sqlite3.Connection) -> None:
 def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> None:
     """Compute each digest and hash anew, as somebody can who knows how; the checkpoints are taken away."""
     rows.execute("DELETE FROM stored_events WHERE topic LIKE ?", (f"{without}%",))
-    _close_gaps(rows)
+    close_gaps(rows)
     ((log_id,),) = rows.execute("SELECT log_id FROM log_identity").fetchall()
     ends: dict[str, tuple[int, str]] = {}
     table = rows.execute(
@@ -405,7 +409,14 @@ EVENTS: tuple[Kind, ...] = (
     ),
     Kind("all events taken away", "verify", "tail_cut", "DELETE FROM stored_events"),
     Kind("the end cut off", "verify", "tail_cut", f"DELETE FROM stored_events WHERE rowid>{LAST}-3"),
-    Kind("the end cut off, with the sequence mended", "head", "tail_cut", _tail_gone, signed=False),
+    Kind(
+        "the end cut off, with the sequence mended",
+        "head",
+        "tail_cut",
+        _tail_gone,
+        signed=False,
+        named="That the log was not set back",
+    ),
     Kind("two events of different streams swapped", "verify", "checkpoint_mismatch", _neighbours),
     Kind("a whole stream taken away, the rest renumbered", "verify", "checkpoint_mismatch", _stream_gone),
     Kind(
@@ -668,7 +679,7 @@ TABLES: tuple[Kind, ...] = (
         "a constraint taken out of the schema",
         "opening",
         "table_altered",
-        _schema(
+        schema(
             "UPDATE sqlite_master SET sql=replace(sql, ' CHECK (rowid > 0)', '') WHERE name='stored_events'"
         ),
     ),
@@ -676,7 +687,7 @@ TABLES: tuple[Kind, ...] = (
         "another order of text in the schema",
         "opening",
         "table_altered",
-        _schema(
+        schema(
             "UPDATE sqlite_master SET sql=replace(sql, 'originator_id TEXT', 'originator_id TEXT COLLATE NOCASE') WHERE name='stored_events'"
         ),
     ),
@@ -684,7 +695,7 @@ TABLES: tuple[Kind, ...] = (
         "the index of the events made that of another table",
         "verify",
         "table_altered",
-        _schema(
+        schema(
             "UPDATE sqlite_master SET rootpage=(SELECT SUM(rootpage) FROM sqlite_master WHERE name IN "
             "('sqlite_autoindex_stored_events_1', 'sqlite_autoindex_session_list_1'))-rootpage "
             "WHERE name IN ('sqlite_autoindex_stored_events_1', 'sqlite_autoindex_session_list_1')"
@@ -744,7 +755,7 @@ TABLES: tuple[Kind, ...] = (
         "the schema made one that lets states be missing",
         "opening",
         "table_altered",
-        _schema(
+        schema(
             "UPDATE sqlite_master SET sql=replace(sql, 'state BLOB NOT NULL', 'state BLOB') WHERE name='stored_events'"
         ),
     ),

@@ -17,6 +17,8 @@ from intersession_events.stores import SqliteLog, views_proven
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline_views import inline_views
 from support.checkpointed import checkpoint, key_of
+from support.file_tampering import FILES, KEPT
+from support.fork_tampering import FORKS
 from support.openclaw.samples import HOUSEHOLD
 from support.pages.tampering import PAGE, page
 from support.running import SEES_ALL, closed_exchange
@@ -34,6 +36,8 @@ class Genuine(NamedTuple):
     head: LogHead
     published: Checkpoint
     unproven: Sequence[str]
+    unsigned: Sequence[str]
+    """What is not proven of it with the key that signed its checkpoints."""
 
 
 def speak(turn: Turn) -> str | Reply:
@@ -62,7 +66,13 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> Genuine:
         taken = told(path, text)
     assert isinstance(taken, CheckpointTaken)
     with SqliteLog(path, read_only=True) as log:
-        return Genuine(path, head(log), checkpoint_of(log.log_id, taken), verified(path).unproven)
+        return known(path, head(log), checkpoint_of(log.log_id, taken))
+
+
+def known(path: Path, at: LogHead, published: Checkpoint) -> Genuine:
+    """Return a log with what is not proven of it."""
+    by_key = verified(path, trusted=[KEY.public]).unproven
+    return Genuine(path, at, published, verified(path).unproven, by_key)
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +84,26 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Genuine:
         import_openclaw(state, log, clock=lambda: NOW)
         taken = checkpoint(log, KEY).event
         assert isinstance(taken, CheckpointTaken)
-        known, published = head(log), checkpoint_of(log.log_id, taken)
-    unproven = verified(folder / "log.db").unproven
-    return Genuine(folder / "log.db", known, published, unproven)
+        at, published = head(log), checkpoint_of(log.log_id, taken)
+    return known(folder / "log.db", at, published)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Genuine:
+    """A log in which somebody pinned a note, and words were erased, with a signed checkpoint."""
+    path = tmp_path_factory.mktemp("kept") / "log.db"
+    with SessionSystem(f"sqlite:///{path}", agents={"main": speak, "ops": speak}) as system:
+        for agent in ("ops", "main"):
+            sent = {"sessionKey": f"agent:{agent}:main", "message": "hello", "idempotencyKey": agent}
+            run = system.gateway.call("chat.send", sent)["runId"]
+            system.gateway.call("agent.wait", {"runId": run})
+        system.gateway.call("notes.pin", {"run": run, "text": "look here"})
+        system.gateway.call("sessions.erase", {"key": OPS, "unsent": "giveUp"})
+    with SqliteLog(path, inline=inline_views()) as log:
+        taken = checkpoint(log, KEY).event
+        assert isinstance(taken, CheckpointTaken)
+        at, published = head(log), checkpoint_of(log.log_id, taken)
+    return known(path, at, published)
 
 
 def verified(
@@ -107,15 +134,13 @@ def is_refused(path: Path) -> bool:
 
 @pytest.mark.clause("V1")
 def test_the_genuine_log_is_verified(genuine: Genuine) -> None:
-    path, known, published, _ = genuine
-
-    assert verified(path).counts == {}
-    assert verified(path, known).counts == {}
-    assert verified(path, published=[published], trusted=[KEY.public]).counts == {}
+    assert verified(genuine.path).counts == {}
+    assert verified(genuine.path, genuine.head).counts == {}
+    assert verified(genuine.path, published=[genuine.published], trusted=[KEY.public]).counts == {}
 
 
 @pytest.mark.clause("V1")
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.what)
+@pytest.mark.parametrize("kind", [*KINDS, *FILES], ids=lambda kind: kind.what)
 def test_what_is_done_to_a_log_is_found_or_named_as_not_proven(
     genuine: Genuine, tmp_path: Path, kind: Kind
 ) -> None:
@@ -128,8 +153,14 @@ def test_what_is_done_to_an_imported_log_is_found(imported: Genuine, tmp_path: P
     _is_found_or_named(imported, tmp_path, kind)
 
 
+@pytest.mark.clause("V1")
+@pytest.mark.parametrize("kind", KEPT, ids=lambda kind: kind.what)
+def test_what_is_done_to_erasures_and_notes_is_found(kept: Genuine, tmp_path: Path, kind: Kind) -> None:
+    _is_found_or_named(kept, tmp_path, kind)
+
+
 def _is_found_or_named(genuine: Genuine, tmp_path: Path, kind: Kind) -> None:
-    path, known = tmp_path / "log.db", genuine.head
+    path, at = tmp_path / "log.db", genuine.head
     shutil.copy(genuine.path, path)
     tamper(path, kind)
 
@@ -147,15 +178,18 @@ def _is_found_or_named(genuine: Genuine, tmp_path: Path, kind: Kind) -> None:
             assert kind.finds in alone.counts if kind.finds else alone.unproven != genuine.unproven
         case "head":
             assert alone.counts == {}, "it says more than it should"
-            with_head = verified(path, known)
+            with_head = verified(path, at)
             # Which of them, is a matter of how many checkpoints went with it.
-            assert {"tail_cut", "head_mismatch"} & with_head.counts.keys(), with_head.counts
-            assert any("rewr" in said or "cut" in said for said in genuine.unproven), genuine.unproven
+            assert {"tail_cut", "head_mismatch", "other_log"} & with_head.counts.keys(), with_head.counts
+            assert any(said.startswith(kind.named) for said in genuine.unproven), genuine.unproven
+            assert kind.signed or any(said.startswith(kind.named) for said in genuine.unsigned), (
+                genuine.unsigned
+            )
             assert verified(path, published=[genuine.published]).counts
             assert bool(verified(path, trusted=[KEY.public]).counts) == kind.signed
         case "unproven":
             assert any(said.startswith(kind.finds) for said in alone.unproven), alone.unproven
-            elsewhere = verified(path, known, published=[genuine.published], trusted=[KEY.public])
+            elsewhere = verified(path, at, published=[genuine.published], trusted=[KEY.public])
             assert elsewhere.counts == {}, "the page says less than is found"
     assert is_refused(path) == (kind.by == "opening" or kind.refused)
     if kind.by == "repaired":
@@ -167,5 +201,6 @@ def test_the_page_says_what_the_table_says() -> None:
 
 
 def test_there_are_more_kinds_than_were_tried_on_the_first_version() -> None:
-    assert len(KINDS) >= 110
-    assert len({kind.what for kind in KINDS}) == len(KINDS)
+    kinds = [*KINDS, *FILES, *IMPORTED, *KEPT, *FORKS]
+    assert len(kinds) >= 200
+    assert len({kind.what for kind in kinds}) == len(kinds)

@@ -119,14 +119,17 @@ def schema_problems(query: Query) -> Iterator[str]:
     """Name each table, index and trigger that is not as the log's format has it. Tables of a host's own are left alone."""
     found: dict[str, str] = {}
     names = FORMATS[FORMAT].keys()
-    for kind, name, table, sql in query("SELECT type, name, tbl_name, sql FROM sqlite_master"):
+    # As bytes: what somebody wrote there need be no text.
+    asked = "SELECT type, CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
+    for kind, *told in query(asked):
+        name, table, sql = (bytes(each or b"").decode(errors="replace") for each in told)
         if kind == "trigger":
             if not _is_mark(table, sql):
                 yield f"a trigger {name!r} on {table}: a log has none of that kind (DROP TRIGGER takes it away)"
-        elif kind == "index" and table in names and sql is not None:
+        elif kind == "index" and table in names and sql:
             yield f"an index {name!r} on {table}: a log has none there (DROP INDEX takes it away)"
         elif name in names:
-            found[name] = " ".join(str(sql).split())
+            found[name] = " ".join(sql.split())
     for name, made in FORMATS[_format_of(query, found)].items():
         if name not in found:
             yield f"the table {name} is missing"
@@ -183,7 +186,7 @@ def topic_problems(query: Query, seen: set[str], proven: set[str]) -> Iterator[s
     """Compare the table of topics with those that rows name, and with those of rows that were proven."""
     # As bytes: what somebody wrote there need be no text.
     found = query("SELECT CAST(topic AS BLOB) FROM log_topics")
-    listed = {bytes(topic).decode(errors="replace") for (topic,) in found}
+    listed = {bytes(topic or b"").decode(errors="replace") for (topic,) in found}
     for topic in sorted(map(str, listed - seen)):
         yield f"log_topics names {topic!r}, which no row has: somebody added it"
     for topic in sorted(proven - listed):

@@ -8,6 +8,7 @@ from intersession_events.proofs import CheckpointWalk
 
 
 def unproven(
+    log_id: str,
     known: LogHead | None,
     checkpoints: CheckpointWalk,
     *,
@@ -23,13 +24,7 @@ def unproven(
     `erased` how many payloads are.
     """
     seen = checkpoints.seen
-    if known is not None and known.signature is None:
-        yield "That the head itself is genuine: it is not signed. All that follows from it is proven only if it is."
-    elif known is not None and not signature_checked:
-        yield (
-            "That the head itself is genuine: it is signed, but its signature was not checked, since no key was "
-            "given. All that follows from it is proven only if it is."
-        )
+    yield from _of_head(known, is_checked=signature_checked)
     yield from checkpoints.unproven()
     # What each of them covers, and why it covers no more; who can't hash is held off by more than who can.
     covers = (
@@ -39,6 +34,7 @@ def unproven(
     )
     sure = max(covers)
     kept = max(sure, (seen.up_to, "no checkpoint covers it."))
+    elsewhere = max(seen.published_up_to, 0 if known is None else known.position)
     if kept[0] > sure[0]:
         after = f" what comes after position {sure[0]}" if sure[0] else " it from the start"
         yield (
@@ -47,6 +43,12 @@ def unproven(
             "kept elsewhere."
         )
     upto, why = kept
+    if not upto or upto > elsewhere:
+        behind = f", behind position {elsewhere}," if elsewhere else ""
+        yield (
+            f"That the log was not set back{behind} to what it was once (an older copy, or its end cut off), and gone on with "
+            "from there: it is whole by itself then as well. It takes a checkpoint or a head that was kept elsewhere."
+        )
     if not upto:
         why = "that takes a head that was exported earlier and kept elsewhere."
         yield (
@@ -64,6 +66,30 @@ def unproven(
         yield (
             f"That events of different streams{where} stand in the order in which they were written: {why}"
         )
+    if not elsewhere:
+        yield (
+            f"Which log this is: another one that is whole would be proven as well. Its id is {log_id}: compare it with that "
+            "of the log that you know."
+        )
+    yield from _of_the_file(log_format)
+    yield VIEWS_UNPROVEN
+    if has_snapshots:
+        yield SNAPSHOTS_UNPROVEN
+    if erased:
+        yield f"What {erased} erased payloads said."
+
+
+def _of_head(known: LogHead | None, *, is_checked: bool) -> Iterator[str]:
+    if known is not None and known.signature is None:
+        yield "That the head itself is genuine: it is not signed. All that follows from it is proven only if it is."
+    elif known is not None and not is_checked:
+        yield (
+            "That the head itself is genuine: it is signed, but its signature was not checked, since no key was "
+            "given. All that follows from it is proven only if it is."
+        )
+
+
+def _of_the_file(log_format: int) -> Iterator[str]:
     yield (
         "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
     )
@@ -72,13 +98,8 @@ def unproven(
         "and how SQLite has laid out in pages what is read."
     )
     yield (
-        "What is kept beside the file: transcripts, and the views that follow the log (search, usage). Who takes "
-        "`<store>.views` and `<store>.transcripts` away has them made anew."
+        "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
+        "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself."
     )
     if log_format not in FORMATS:
         yield f"Whether the tables are as format {log_format} has them: this version knows no such format."
-    yield VIEWS_UNPROVEN
-    if has_snapshots:
-        yield SNAPSHOTS_UNPROVEN
-    if erased:
-        yield f"What {erased} erased payloads said."

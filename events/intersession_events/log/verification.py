@@ -11,9 +11,9 @@ rewritten since. It is the SHA-256 of one line, "<position> <hash>", for each ev
 import hmac
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from intersession_events.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode
@@ -71,25 +71,25 @@ def verify_log(
     trusted: Trusted | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
-    """Walk all rows and say what is wrong with them; the first damaged one does not end it.
+    """Walk all rows and say what is wrong with them; the first damaged one does not end it, nor does a damaged page.
 
     `published` are checkpoints that were kept elsewhere, `trusted` the keys whose signatures prove checkpoints.
     `head` is one that was exported earlier, `key` the one it was signed with. With `final` the log is to end at the
     head: whatever comes after it was added by somebody else. `progress` gets the position reached and the last one.
     """
-    given = log.positions_given()
-    lineage = lineage_of(log.log_id, log.query)
+    given = _read_or(log.positions_given, 0)
+    lineage = _read_or(lambda: lineage_of(log.log_id, log.query), Lineage(log.log_id))
     # Those of the log that a fork was made of prove how it began; they say nothing of what came then.
     sources = {fork.log_id for fork in lineage.forks}
     checkpoints = CheckpointWalk(
         log.log_id,
-        checkpoints_of(log.log_id, log.query),
+        _read_or(lambda: checkpoints_of(log.log_id, log.query), ()),
         published=[one for one in published if one.log_id not in sources],
         trusted=trusted,
     )
     prefix = PrefixWalk(lineage, trusted=trusted or Trusted(), published=published)
     with closing(_Walk(lineage, head, checkpoints, prefix)) as walk:
-        for count, row in enumerate(_rows(log)):
+        for count, row in enumerate(_rows(log, walk.lose)):
             walk.take(row)
             if progress is not None and count % _PAGE == 0:
                 progress(row[0], given)
@@ -181,6 +181,10 @@ class _Walk:
         # Hashes of ids, not ids: a tenth of the memory. What meets by chance is told apart at the end.
         self._ids.tell(hash(envelope.id))
 
+    def lose(self, after: int, error: CorruptEvent) -> None:
+        """Take note that rows that follow on a position can't be read."""
+        self._find("unreadable", f"rows behind position {after} can't be read: {error}", position=after + 1)
+
     def _note_form(self, row: Row, envelope: Envelope) -> None:
         if is_short(row[4]):
             self._short = self._short or row
@@ -220,6 +224,7 @@ class _Walk:
             unproven=(
                 *prefix_unproven(self._prefix.seen),
                 *unproven(
+                    self._log_id,
                     self._known,
                     self._checkpoints,
                     position=self.position,
@@ -290,17 +295,21 @@ class _Walk:
 
     def _check_tables(self, log: RawLog) -> None:
         problems = [*schema_problems(log.query), *damage(log.query)]
-        # Of tables that are not what they should be, nothing is to be expected.
+        # Of tables that are not what they should be, nothing is to be expected; of pages that are damaged neither.
         if not any(problem.startswith("the table") for problem in problems):
-            problems += place_problems(log.query)
-            problems += topic_problems(log.query, self._topics, self._true_topics)
-            self._format = format_of(log.query)
-            self._check_form()
-            ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")
-            if isinstance(epoch, int) and epoch < self._epoch:
-                problems.append(f"log_identity says epoch {epoch}, but events have {self._epoch}")
+            with suppress(CorruptEvent):
+                problems += self._small_table_problems(log)
         for problem in problems:
             self._find("table_altered", problem)
+
+    def _small_table_problems(self, log: RawLog) -> Iterator[str]:
+        yield from place_problems(log.query)
+        yield from topic_problems(log.query, self._topics, self._true_topics)
+        self._format = format_of(log.query)
+        self._check_form()
+        ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")
+        if isinstance(epoch, int) and epoch < self._epoch:
+            yield f"log_identity says epoch {epoch}, but events have {self._epoch}"
 
     def _check_form(self) -> None:
         """Tell the first row whose state is not in the form of the log's format, though it says what it said."""
@@ -358,7 +367,7 @@ class _Walk:
 
     def _find_repeated(self, log: RawLog) -> None:
         first: dict[str, int] = {}
-        for row in _rows(log):
+        for row in _rows(log, lambda *_: None):
             envelope = _envelope(row)
             if isinstance(envelope, str) or hash(envelope.id) not in self._twice or row[0] > self.position:
                 continue
@@ -383,11 +392,48 @@ class _Walk:
             )
 
 
-def _rows(log: RawLog) -> Iterator[Row]:
+def _rows(log: RawLog, lose: Callable[[int, CorruptEvent], None] | None = None) -> Iterator[Row]:
+    """Yield all rows. Where a page of the file is damaged, `lose` hears behind which position, and what can be read follows.
+
+    Raises:
+        CorruptEvent: a page is damaged, and nobody wants to hear of it.
+    """
     after: int | None = None
-    while page := log.rows(after=after, limit=_PAGE):
+    limit, step = _PAGE, 1
+    while True:
+        try:
+            page = log.rows(after=after, limit=limit)
+        except CorruptEvent as error:
+            if lose is None:
+                raise
+            if limit > 1:
+                limit = max(1, limit // 8)  # what lies before it can be read
+                continue
+            reached = after or 0
+            if step == 1:
+                lose(reached, error)
+            if reached > _FAR:
+                return
+            after, step = reached + step, step * 2
+            continue
+        if not page:
+            return
         yield from page
-        after = page[-1][0]
+        after, limit, step = page[-1][0], _PAGE if step == 1 else 1, 1
+
+
+_FAR: Final = 2**40
+"""No log has so many events: what can't be read reaches to its end."""
+
+_Read = TypeVar("_Read")
+
+
+def _read_or(read: Callable[[], _Read], otherwise: _Read) -> _Read:
+    """Read something; where a page of the file is damaged, that is told with the rows."""
+    try:
+        return read()
+    except CorruptEvent:
+        return otherwise
 
 
 def _envelope(row: Row) -> Envelope | str:

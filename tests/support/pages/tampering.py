@@ -6,6 +6,7 @@ python tests/support/pages/tampering.py --write
 import sys
 from collections.abc import Sequence
 
+from support.file_tampering import FILES, KEPT
 from support.fork_tampering import FORKS
 from support.paths import DOCS
 from support.tampering import EVENTS, IMPORTED, TABLES, VIEWS, WORDS, Kind
@@ -32,7 +33,9 @@ def page() -> str:
         for title, kinds in (
             ("Events", EVENTS),
             ("The tables beside them", TABLES),
+            ("The file, its pages and its schema", FILES),
             ("Views", VIEWS),
+            ("What was erased, and notes", KEPT),
             ("What was imported", IMPORTED),
             ("Forks, without the log that they were made of", FORKS),
         )

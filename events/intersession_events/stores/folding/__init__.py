@@ -2,28 +2,30 @@
 
 from intersession_events.stores.folding.beside import ViewsBeside
 from intersession_events.stores.folding.fold import (
+    MADE,
     Fold,
     Layout,
-    Made,
     Page,
     PlainSql,
     layout_of,
     lost,
     made_in,
+    made_of,
     page_of,
 )
 from intersession_events.stores.folding.proof import views_proven
 
 __all__ = [
+    "MADE",
     "Fold",
     "Layout",
-    "Made",
     "Page",
     "PlainSql",
     "ViewsBeside",
     "layout_of",
     "lost",
     "made_in",
+    "made_of",
     "page_of",
     "views_proven",
 ]

@@ -1,7 +1,7 @@
 """One view folded in a temporary database of its own, by the rules by which a log keeps it."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final, NamedTuple, Self
 
@@ -267,11 +267,20 @@ def temporary() -> sqlite3.Connection:
     return connection
 
 
+MADE: Final = "SELECT type, CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
+"""Asks for all that was made in a database, as bytes: what somebody wrote there need be no text."""
+
+
+def made_of(rows: Iterable[Row]) -> Sequence[Made]:
+    """Return what was made in a database, of the rows that `MADE` gives. What is no text there is like nothing of ours."""
+    return [Made(kind, *(part and part.decode(errors="replace") for part in parts)) for kind, *parts in rows]
+
+
 def made_in(connection: sqlite3.Connection) -> Sequence[Made]:
     """Return all that was made in a database."""
     cursor = connection.cursor()
     cursor.row_factory = None
-    return [Made(*row) for row in cursor.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")]
+    return made_of(cursor.execute(MADE))
 
 
 def schema_of(made: Sequence[Made], tables: Sequence[str]) -> Schema:

@@ -16,6 +16,8 @@ from intersession_events.stores.folding.fold import (
 )
 
 _PAGE: Final = 500
+_COUNTS: Final = 1
+"""The row of an index of text that says how much is in it."""
 
 Progress = Callable[[int, int], None]
 
@@ -214,12 +216,18 @@ def _entry_differences(fold: Fold, seen: sqlite3.Connection, name: str) -> Itera
     """Compare what two indexes of text hold: how they are set up, which entry stands in which document, and what is found."""
     select = f"SELECT term, doc FROM temp.{name}_held"  # noqa: S608 - the view's own
     settings = f"SELECT k, v FROM {name}_config ORDER BY k"  # noqa: S608 - the same
+    # How many documents and entries it counts itself; its other rows there depend on how it was filled.
+    counted = f"SELECT id, block FROM {name}_data WHERE id={_COUNTS}"  # noqa: S608 - the same
     ones = (fold.connection, seen)
     try:
         for one in ones:
             one.execute(f"CREATE VIRTUAL TABLE temp.{name}_held USING fts5vocab(main, {name}, instance)")
         fold.connection.execute(f"CREATE VIRTUAL TABLE temp.{name}_terms USING fts5vocab(main, {name}, row)")
-        for columns, order, statement in ((["k", "v"], [0], settings), (["term", "doc"], [0, 1], select)):
+        for columns, order, statement in (
+            (["k", "v"], [0], settings),
+            (["id", "block"], [0], counted),
+            (["term", "doc"], [0, 1], select),
+        ):
             yield from (
                 _finding(fold, name, key, problem)
                 for key, problem in _merged(columns, order, *(_each(one, statement) for one in ones))

@@ -98,12 +98,20 @@ class EventReader:
             statement, name = _STREAM_AFTER, found
 
     def rows(self, *, after: int | None = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
-        """Return rows with `after < position <= to` as they lie in the table, unproven. None is before all there can be."""
+        """Return rows with `after < position <= to` as they lie in the table, unproven. None is before all there can be.
+
+        Raises:
+            CorruptEvent: a page of the file is damaged.
+        """
         with typed(self._recorder.failures):
-            return self._recorder.event_rows(
+            found = self._recorder.event_rows(
                 COLUMNS + f"WHERE rowid{'>=' if after is None else '>'}? AND rowid<=? ORDER BY rowid LIMIT ?",
                 (-(2**63) if after is None else after, 2**63 - 1 if to is None else to, limit),
             )
+        if found and after is not None and found[-1][0] <= after:
+            # Whoever reads on from there would never come to an end.
+            raise CorruptEvent(f"a page of the file is damaged: position {found[-1][0]} comes behind {after}")
+        return found
 
     def with_id(self, beginning: str, limit: int) -> list[Recorded]:
         """Return the first events whose ids begin with a text, in the order of the log."""

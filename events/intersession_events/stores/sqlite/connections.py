@@ -59,10 +59,17 @@ def connect_to_read(path: str) -> sqlite3.Connection:
         isolation_level=None,
     )
     try:
-        pin(connection, journal=None)
-        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # now it opens the files
+        with _legible():
+            pin(connection, journal=None)
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # now it opens the files
     except sqlite3.OperationalError as error:
         connection.close()
+        if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK:
+            raise StoreUnavailable(
+                f"{path}-journal lies beside {path}: somebody wrote to it with other tools, and did not finish. If it is "
+                f"this log's, `sqlite3 {path} .schema` takes back what was begun; another one's would damage it: keep a "
+                "copy of both files, and verify the log then"
+            ) from error
         left = _write_ahead_log(path)
         if left and error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise StoreUnavailable(
@@ -74,6 +81,19 @@ def connect_to_read(path: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def _legible() -> Generator[None]:
+    """Let what SQLite says of a damaged schema be its error. It quotes the schema, and what it quotes may be no text.
+
+    Raises:
+        sqlite3.DatabaseError: it did.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("malformed database schema: its words are no text") from error
 
 
 def is_at_rest(path: str) -> bool:
@@ -177,12 +197,12 @@ class PinnedPool(SQLiteConnectionPool):
         except sqlite3.Error as error:
             raise InterfaceError(error) from error
         try:
-            if not self.is_sqlite_memory_mode:
-                raw.execute(
-                    f"PRAGMA page_size={PAGE_BYTES}"
-                )  # of a file that is made now; others keep theirs
-                raw.execute("PRAGMA journal_mode=WAL")
-            pin(raw, journal="memory" if self.is_sqlite_memory_mode else "wal")
+            with _legible():
+                if not self.is_sqlite_memory_mode:
+                    # Of a file that is made now; others keep theirs.
+                    raw.execute(f"PRAGMA page_size={PAGE_BYTES}")
+                    raw.execute("PRAGMA journal_mode=WAL")
+                pin(raw, journal="memory" if self.is_sqlite_memory_mode else "wal")
             if not self.is_sqlite_memory_mode:
                 raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
                 raw.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")

@@ -39,8 +39,12 @@ class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
         cursor.execute(f"DROP TABLE {TABLE}")
 
     def problems(self) -> Iterator[str]:
-        """Say whether the table is another than the library's."""
+        """Say whether the table is another than the library's, or has an index: one can refuse rows, or take others away."""
         (made,) = self.create_table_statements
-        for (found,) in self.rows("SELECT sql FROM sqlite_master WHERE name=?", (TABLE,)):
-            if " ".join(str(found).split()) != made.replace(" IF NOT EXISTS", ""):
+        asked = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE tbl_name=? AND type<>'trigger'"
+        for name, sql in self.rows(asked, (TABLE,)):
+            called, found = (bytes(told or b"").decode(errors="replace") for told in (name, sql))
+            if called != TABLE and found:
+                yield f"an index {called!r} on {TABLE}: it has none (DROP INDEX takes it away)"
+            elif called == TABLE and " ".join(found.split()) != made.replace(" IF NOT EXISTS", ""):
                 yield f"the table {TABLE} is not as it was made: {found}"

@@ -2,7 +2,7 @@
 
 from intersession_events.log import Sql, view_marked_by
 from intersession_events.stores.database import Cursor, Failures
-from intersession_events.stores.folding import Fold, Layout, Made, PlainSql
+from intersession_events.stores.folding import MADE, Fold, Layout, PlainSql, made_of
 from intersession_events.stores.portable import Query
 from intersession_events.stores.sqlite.connections import raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
@@ -19,9 +19,7 @@ class SqliteViews:
 
     def make_room(self, sql: Sql, layout: Layout) -> None:
         """Take away queries that somebody has put in the place of a view's tables."""
-        queries = {
-            name for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type='view'").fetchall()
-        }
+        queries = {one.name for one in made_of(sql.execute(MADE).fetchall()) if one.kind == "view"}
         for table in queries.intersection(layout.tables):
             sql.execute(f"DROP VIEW {table}")
 
@@ -47,8 +45,7 @@ class SqliteViews:
 
     def is_whole(self, query: Query, layout: Layout) -> bool:
         """Return whether the tables of a view are there as it makes them, and who writes into them leaves a mark."""
-        made = query("SELECT type, name, tbl_name, sql FROM sqlite_master", ())
-        return layout.is_whole_in([Made(*row) for row in made])
+        return layout.is_whole_in(made_of(query(MADE, ())))
 
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
         """Put the rows that were folded into the empty tables of a view."""
