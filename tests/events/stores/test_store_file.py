@@ -250,6 +250,79 @@ def test_nothing_is_acknowledged_into_a_file_that_was_cut(path: Path, left: int)
 
 
 @pytest.mark.clause("D12")
+@pytest.mark.parametrize("left", [0, 3_000])
+def test_nothing_is_acknowledged_behind_a_write_ahead_log_that_was_cut(path: Path, left: int) -> None:
+    """B2's kind: SQLite wrote on behind the hole, and what it had acknowledged was lost with what lay there."""
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        os.truncate(f"{path}-wal", left)
+
+        with pytest.raises(StoreUnavailable, match=f"log.db-wal is shorter than it was: .* to {left} bytes"):
+            log.append_now([to("s", 2, C)])
+
+    with SqliteLog(path) as log:
+        assert [event.id for event in log.all()][:1] == ["id-a"]
+
+
+def backup_of_before(path: Path) -> Path:
+    other = copied(path, path.with_name("before.db"))
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+    return other
+
+
+def backup_of_another(path: Path) -> Path:
+    with SqliteLog(path.with_name("another.db")) as log:
+        log.append_now([to("s", 0, said("a long text " * 3_000))])
+    return path.with_name("another.db")
+
+
+def no_database(path: Path) -> Path:
+    path.with_name("text").write_bytes(b"no database " * 20_000)
+    return path.with_name("text")
+
+
+@pytest.mark.clause("D12")
+@pytest.mark.parametrize("given", [backup_of_before, backup_of_another, no_database])
+def test_nothing_is_acknowledged_into_a_file_that_was_overwritten(
+    path: Path, given: Callable[[Path], Path]
+) -> None:
+    """B2's kind: `cp backup.db log.db` leaves the file the same, and what lies in it is another log."""
+    other = given(path)
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 2 if given is backup_of_before else 1, C)])
+        with path.open("r+b") as file, other.open("rb") as source:
+            shutil.copyfileobj(source, file)
+        os.utime(path, ns=(1, 1))  # a clock that ticks slowly would hide it from a test
+
+        with pytest.raises(
+            StoreUnavailable, match=r"log\.db was overwritten while it was open: what is in it now"
+        ):
+            log.append_now([to("s", 3 if given is backup_of_before else 2, B)])
+
+    # What was written over it is there as it was written: nothing of the log before is mixed with it.
+    assert path.read_bytes()[: other.stat().st_size] == other.read_bytes()
+    assert not Path(f"{path}-wal").exists()
+    assert len(list(path.parent.glob("log.db-wal.of-*"))) == 1
+
+
+@pytest.mark.clause("D12", "E2")
+def test_what_is_folded_back_and_emptied_by_the_writer_itself_is_no_harm(path: Path) -> None:
+    with SqliteLog(path) as log:
+        for version in range(1, 4):
+            log.append_now([to("s", version, said(f"text {version}"))])
+            log._the_writer()._opened.erased()
+            Path(f"{path}-wal").stat()
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        for version in range(4, 9):
+            log.append_now([to("s", version, said(f"text {version}"))])
+            log._the_writer()._opened.erased()
+
+        assert log.head() == 9
+        assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+
+
+@pytest.mark.clause("D12")
 def test_what_waited_when_the_file_went_is_not_acknowledged_either(path: Path) -> None:
     told: list[Outcome] = []
     with SqliteLog(path, threads=False) as log:

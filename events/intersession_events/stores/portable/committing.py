@@ -109,7 +109,7 @@ class Committing(ReadsLog):
         """
 
     def check_present(self) -> None:
-        """Make sure, after a commit, that it went to where the next start will find it.
+        """Make sure, before a commit and after it, that it goes to where the next start will find it.
 
         Raises:
             StoreUnavailable: it did not; nothing may be written any more.
@@ -167,6 +167,7 @@ class Committing(ReadsLog):
         failed: dict[Work, Exception] = {}
         try:
             self._check_whole()  # what waited when it broke must not be written either
+            self._check_present()  # a write-ahead log that was cut would be as long as before after it
             try:
                 self._transact(batch, failed, isolated=batch[0].alone)
             except _OneFailed:

@@ -3,7 +3,7 @@
 import sqlite3
 import stat
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from intersession_events.errors import NotALog, StoreUnavailable, WriterSuperseded
@@ -18,7 +18,7 @@ from intersession_events.log import (
 )
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable import Identity, identity_of
-from intersession_events.stores.sqlite.connections import connect_to_read
+from intersession_events.stores.sqlite.connections import connect_to_read, database_uri
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.readers import text_or_bytes
 
@@ -76,6 +76,55 @@ def check_epoch(cursor: Cursor, mine: int) -> bool:
     if now != mine:
         raise WriterSuperseded(mine, now)
     return bool(touched)
+
+
+class Folded:
+    """What the database file says by itself, without its write-ahead log. Folding moves it on, and nothing moves it back.
+
+    A backup that is copied over a log while that is open leaves the same file, with something else in it.
+    """
+
+    def __init__(self, path: str, log_id: str) -> None:
+        self._path = path
+        self._log_id = log_id
+        self._position = 0
+        self._overwritten = False
+
+    def check(self) -> None:
+        """Make sure that it is still this log, as far as it had come.
+
+        Raises:
+            StoreUnavailable: somebody has written something else over it.
+        """
+        try:
+            with closing(
+                sqlite3.connect(database_uri(self._path, mode="ro&immutable=1"), uri=True)
+            ) as connection:
+                (log_id,) = connection.execute("SELECT log_id FROM log_identity").fetchone()
+                (position,) = connection.execute(
+                    "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
+                ).fetchone()
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error):
+                raise self._refused("no database") from error
+            return  # folded only in part, by a full disk for example: its next reader hears of it
+        if log_id != self._log_id:
+            raise self._refused(f"the log {log_id}")
+        if position < self._position:
+            raise self._refused(f"this log up to position {position}, and it had come to {self._position}")
+        self._position = position
+
+    def leave(self) -> None:
+        """Put the write-ahead log, once SQLite has closed it, where it is not taken for one of what was written over its database."""
+        if self._overwritten:
+            with suppress(OSError):
+                Path(f"{self._path}-wal").replace(f"{self._path}-wal.of-{self._log_id}")
+
+    def _refused(self, found: str) -> StoreUnavailable:
+        self._overwritten = True
+        return StoreUnavailable(
+            f"{self._path} was overwritten while it was open: what is in it now is {found}"
+        )
 
 
 def _read(connection: sqlite3.Connection, path: str) -> Identity | None:

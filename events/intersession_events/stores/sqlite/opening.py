@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from intersession_events.log import SHORT_FROM, Lineage
@@ -22,6 +23,7 @@ class OpenedFile(Opened):
     app: WriterApplication
     lock: WriterLock | None
     held: HeldFile | None
+    folded: identity.Folded
 
     def check(self, cursor: Cursor) -> bool:
         """Check that no other writer has taken over."""
@@ -29,7 +31,9 @@ class OpenedFile(Opened):
 
     def erased(self) -> None:
         """Leave nothing of what was just erased in the write-ahead log."""
-        self.app.datastore.fold()
+        presence = self.app.commits.presence
+        with nullcontext() if presence is None else presence.emptied():
+            self.app.datastore.fold()
 
     def announce(self, gateway: str | None) -> None:
         """Write into the lock where this writer's gateway is, for commands in other processes."""
@@ -41,9 +45,12 @@ class OpenedFile(Opened):
         self.recorder.close()
         presence = self.app.commits.presence
         if self.held is not None and presence is not None and not presence.is_whole():
-            self.app.datastore.fold()
+            if not presence.are_there():
+                self.app.datastore.fold()
+            # What was cut or overwritten stays as it is: folding would mix what is left of both.
             self.held.keep_names()
         self.app.close()
+        self.folded.leave()
         if self.held is not None:
             self.held.release()
         if self.lock is not None:
@@ -81,8 +88,10 @@ def open_for_writing(
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
                 latest_time = latest_time_in(cursor)
+            folded = identity.Folded(path, log_id)
             if not memory:
-                app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm")
+                folded.check()
+                app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm", folded=folded.check)
         except BaseException:
             app.close()
             raise
@@ -97,7 +106,14 @@ def open_for_writing(
             lock.release()
         raise
     return OpenedFile(
-        log_id=log_id, epoch=epoch, head=head, latest_time=latest_time, app=app, lock=lock, held=held
+        log_id=log_id,
+        epoch=epoch,
+        head=head,
+        latest_time=latest_time,
+        app=app,
+        lock=lock,
+        held=held,
+        folded=folded,
     )
 
 
