@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from intersession import (
     As,
+    Channel,
     DeliveryRefused,
     Failure,
     Inbound,
@@ -27,6 +28,7 @@ from intersession import (
     Turn,
     echo,
 )
+from intersession_actors.channels import ThreadWanted
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,
@@ -381,7 +383,12 @@ def test_what_an_agent_does_by_a_door_of_the_system_goes_on_with_its_chain(
 
 
 @pytest.mark.clause("LOOP-5", "INB-1")
-def test_what_a_task_of_an_ended_run_takes_in_is_a_persons_again(booth: Booth) -> None:
+@pytest.mark.parametrize(("later_ms", "goes_on"), [(59_000, True), (61_000, False)])
+def test_what_a_task_takes_in_is_a_persons_again_a_minute_after_its_run(
+    booth: Booth, later_ms: int, *, goes_on: bool
+) -> None:
+    """Finding A1, the kind: an agent that leaves a task behind, which speaks to an agent when the run is over, went on for ever."""
+    clock = ManualClock()
     gate = asyncio.Event()
     begun: list[asyncio.Task[dict[str, Any]]] = []
 
@@ -394,20 +401,48 @@ def test_what_a_task_of_an_ended_run_takes_in_is_a_persons_again(booth: Booth) -
             begun.append(asyncio.create_task(poll()))
         return turn.message
 
-    async def host() -> str:
+    async def host() -> dict[str, Any]:
         async with system:
             first = await system.ainbound(channel="x", chat_id="1", text="hi", sender="p", wait=WAIT)
             assert first["reply"] == "hi"
+            clock.advance(later_ms)
             gate.set()
-            return str((await begun[0])["runId"])
+            return await begun[0]
 
-    system = booth.start({"main": agent}, {}, limited(runs=1))
-    run_id = asyncio.run(host())
+    system = booth.start({"main": agent}, {}, limited(runs=1), clock=clock)
+    answer = asyncio.run(host())
 
-    again = booth.start({"main": agent}, {}, limited(runs=1))
-    asked = next(run for run in recorded(again, RunQueued) if run.run_id == run_id)
-    assert asked.budget is not None
-    assert asked.budget.root == run_id
+    again = booth.start({"main": agent}, {}, limited(runs=1), clock=clock)
+    assert answer.get("code") == ("limit" if goes_on else None)
+    roots = {run.run_id: run.budget.root for run in recorded(again, RunQueued) if run.budget is not None}
+    assert len(roots) == (1 if goes_on else 2)
+    assert all(run_id == root for run_id, root in roots.items())
+
+
+@pytest.mark.clause("LOOP-5", "SPAWN-12")
+def test_what_a_channel_does_when_it_opens_a_thread_goes_on_with_the_chain(booth: Booth) -> None:
+    """Finding A1, the kind: a channel that says something where it opens a thread began a chain with each."""
+    answers: list[Any] = []
+    opened = itertools.count(1)
+
+    def opener(_wanted: ThreadWanted) -> str:
+        answers.append(
+            system.inbound(channel="bridge", chat_id="9", text="a thread", sender="bot", agent_id="main")
+        )
+        return str(next(opened))
+
+    def agent(turn: Turn) -> str:
+        if ":subagent:" not in turn.session_key:
+            turn.tools.call("sessions_spawn", {"task": "go on", "thread": True})
+        return "NO_REPLY"
+
+    channel = Channel(deliver=lambda _: None, threads=opener)
+    system = booth.start({"main": agent}, {"telegram": channel, "bridge": channel}, limited(runs=5))
+    root = say(system)
+    until_calm(system)
+
+    assert answers[-1].get("code") == "limit"
+    assert {run.budget.root for run in recorded(system, RunQueued) if run.budget is not None} == {root}
 
 
 @pytest.mark.clause("LOOP-5")

@@ -2,25 +2,33 @@
 
 A host's agent may speak to the system by its doors (`inbound`, `tools`, `gateway.call`, `ref`), a host's channel may be another
 session, and `on_failure` may tell an agent of what failed. That goes on with the causal chain and does not begin one. It is known where the call goes on in the same thread or task,
-or in what these begin while they are called. Over a network it is known of a credential that is an agent's
+or in what these begin while they are called: a task that goes on when the call has come back does so for a minute more.
+Over a network it is known of a credential that is an agent's
 own: while a run of one of its sessions is under way, what is called with it is taken for what that run does.
 """
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Final
 
+from intersession_actors.runtime import Clock
 from intersession_events.facts import Budget
+
+LEFT_BEHIND_S: Final = 60.0
+"""How long a task that a call began, and left behind, goes on with its chain. It may go on for ever, for others."""
 
 
 class Cause:
     """A run, or a delivery, of a session. `event` is the id of the event that began it."""
 
-    def __init__(self, *, session_key: str, budget: Budget, event: str | None) -> None:
+    def __init__(self, *, session_key: str, budget: Budget, event: str | None, clock: Clock) -> None:
         self.session_key = session_key
         self.budget = budget
         self.event = event
+        self._clock = clock
         self._calls = 0
+        self._left_at = 0.0
 
     @contextmanager
     def inside(self) -> Generator[None]:
@@ -31,12 +39,13 @@ class Cause:
             yield
         finally:
             self._calls -= 1
+            self._left_at = self._clock.monotonic()
             _CAUSE.reset(token)
 
     @property
-    def is_under_way(self) -> bool:
-        """Whether the call has not come back. A task that it began may go on for ever, for others."""
-        return self._calls > 0
+    def goes_on(self) -> bool:
+        """Whether the call has not come back, or only just has."""
+        return self._calls > 0 or self._clock.monotonic() - self._left_at < LEFT_BEHIND_S
 
 
 class UnderWay:
@@ -66,4 +75,4 @@ _CAUSE: ContextVar[Cause | None] = ContextVar("intersession_cause", default=None
 def current_cause() -> Cause | None:
     """Return what the calling code is called for; None for what comes from outside: a person, the operator."""
     cause = _CAUSE.get()
-    return cause if cause is not None and cause.is_under_way else None
+    return cause if cause is not None and cause.goes_on else None

@@ -164,9 +164,14 @@ class ChannelCaller:
         )
 
     def open_thread(
-        self, name: str, wanted: ThreadWanted, done: Callable[[ThreadOpened | NotDelivered], None]
+        self,
+        name: str,
+        wanted: ThreadWanted,
+        done: Callable[[ThreadOpened | NotDelivered], None],
+        *,
+        inside: host.Inside = nullcontext,
     ) -> None:
-        """Have a channel open a thread; `done` gets its id, or why there is none. Never blocks, never raises."""
+        """Have a channel open a thread, its code `inside` what is given; `done` gets its id, or why there is none. Never blocks, never raises."""
         with self._changed:
             channel = self._channels.get(name)
         self.threads.begin(wanted.key, 1)
@@ -185,6 +190,7 @@ class ChannelCaller:
             lambda outcome: came(thread_of(outcome, channel)),
             came,
             idempotent=channel.idempotent,
+            inside=inside,
         )
 
     def stop(self, grace: float) -> tuple[str, ...]:

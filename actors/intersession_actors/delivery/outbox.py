@@ -299,7 +299,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         decided = state.decided
         self.world.reports.tell(
             kind,
-            inside=_inside(decided, self._flow(stream).cause),
+            inside=self._inside(decided, self._flow(stream).cause),
             session_key=decided.session_key,
             run_id=decided.run_id,
             stream=stream,
@@ -352,7 +352,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             ),
             returned,
             attempt=attempt,
-            inside=_inside(decided, started),
+            inside=self._inside(decided, started),
             seat=stream,
         )
 
@@ -366,14 +366,15 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 lambda: self.tell_self(RetryDue(stream=stream, attempt=attempt)),
             )
 
+    def _inside(self, decided: facts.DeliveryDecided, event: str | None) -> Inside:
+        """Return what code of the host's is called for because of a delivery: it goes on with the delivery's chain (LOOP-5)."""
+        if decided.budget is None:
+            return nullcontext
+        return Cause(
+            session_key=decided.session_key, budget=decided.budget, event=event, clock=self.world.clock
+        ).inside
+
     def _tell_owner(self, state: Delivery, cause: str | None) -> None:
         ended = rules.ended_of(state, cause)
         if ended is not None:
             self.world.tell_flow(ended.stream, ended)
-
-
-def _inside(decided: facts.DeliveryDecided, event: str | None) -> Inside:
-    """Return what code of the host's is called for because of a delivery: it goes on with the delivery's chain (LOOP-5)."""
-    if decided.budget is None:
-        return nullcontext
-    return Cause(session_key=decided.session_key, budget=decided.budget, event=event).inside

@@ -258,7 +258,12 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             stream,
             going,
             lambda ruling: tell(stream, HoldRuled(stream=stream, hold_id=hold_id, ruling=ruling)),
-            inside=Cause(session_key=held.speaker, budget=state.budget, event=outcome.cause).inside,
+            inside=Cause(
+                session_key=held.speaker,
+                budget=state.budget,
+                event=outcome.cause,
+                clock=self.world.clock,
+            ).inside,
         )
         return True
 

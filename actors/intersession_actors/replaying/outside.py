@@ -148,9 +148,9 @@ class RecordedChannels:
         del name, done, rest
         self.deliveries.begin(outbound.key, attempt)
 
-    def open_thread(self, name: str, wanted: ThreadWanted, done: object) -> None:
+    def open_thread(self, name: str, wanted: ThreadWanted, done: object, **rest: object) -> None:
         """Take note that a channel is asked for a thread."""
-        del name, done
+        del name, done, rest
         self.threads.begin(wanted.key, 1)
 
 

@@ -158,7 +158,7 @@ class RunStarter:
             world.tell_session(key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result))
 
         # A late answer comes back the same way: it is put on record, and nobody uses it.
-        cause = Cause(session_key=key, budget=running.waiting.budget, event=running.cause)
+        cause = Cause(session_key=key, budget=running.waiting.budget, event=running.cause, clock=world.clock)
         world.under_way.begin(cause)
         world.agents.start(turn, returned, returned, inside=cause.inside)
         crash_point(after)

@@ -78,4 +78,6 @@ class Telling:
         return nullcontext if waiting is None else self._caused_by(waiting, cause or waiting.cause)
 
     def _caused_by(self, waiting: Waiting, cause: str | None) -> Inside:
-        return Cause(session_key=self._key, budget=waiting.budget, event=cause).inside
+        return Cause(
+            session_key=self._key, budget=waiting.budget, event=cause, clock=self._world.clock
+        ).inside

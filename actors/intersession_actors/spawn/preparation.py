@@ -12,15 +12,19 @@ from intersession_actors.attachments import Place, claim_files, remove_claimed
 from intersession_actors.channels import Asked, NotDelivered, ThreadOpened, ThreadWanted
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import described
+from intersession_actors.host import Inside
 from intersession_actors.spawn.commands import FilesRemoved, Prepared
 from intersession_actors.streams import Refused, World
 from intersession_events import ids
 from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked
 
 
-def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], None], *, again: bool) -> None:
+def prepare(
+    world: World, accepted: SpawnAccepted, done: Callable[[Prepared], None], *, inside: Inside, again: bool
+) -> None:
     """Put the files in their place, then have the thread opened. `again`: this may have been begun before a crash.
 
+    What the channel's code does when it is asked for a thread goes on with the spawn's chain, which it is called `inside`.
     A thread that this process is asking for right now is not asked for again: its answer comes by the first call.
     """
     stream = ids.spawn_stream(accepted.spawn_id)
@@ -40,7 +44,9 @@ def prepare(world: World, accepted: SpawnAccepted, done: Callable[[Prepared], No
             )
             done(Prepared(stream=stream, refused=Refused(code="no_threads", error=error)))
         else:
-            _open_thread(world, accepted.thread, lambda opened: done(_prepared(stream, result, opened)))
+            _open_thread(
+                world, accepted.thread, lambda opened: done(_prepared(stream, result, opened)), inside
+            )
 
     attachments = accepted.attachments
     if attachments is None:
@@ -68,9 +74,13 @@ def place_of(log_id: str, spawn_id: str, attachments: Attachments) -> Place:
     return Place(root=attachments.root, log_id=log_id, spawn_id=spawn_id)
 
 
-def _open_thread(world: World, asked: ThreadAsked, opened: Callable[[Route | Refused], None]) -> None:
+def _open_thread(
+    world: World, asked: ThreadAsked, opened: Callable[[Route | Refused], None], inside: Inside
+) -> None:
     wanted = msgspec.convert(asked, ThreadWanted, from_attributes=True)
-    world.channels.open_thread(asked.channel, wanted, lambda result: opened(_opened(asked, result)))
+    world.channels.open_thread(
+        asked.channel, wanted, lambda result: opened(_opened(asked, result)), inside=inside
+    )
 
 
 def _opened(asked: ThreadAsked, result: ThreadOpened | NotDelivered) -> Route | Refused:

@@ -9,6 +9,7 @@ from typing import TypeGuard, assert_never
 
 import msgspec
 
+from intersession_actors.chains import Cause
 from intersession_actors.policy import budget_of
 from intersession_actors.spawn import rules
 from intersession_actors.spawn.cleanup import Cleanup, SpawnFlow
@@ -154,8 +155,21 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         return Causes(cause=cause, budget=budget, time=self.world.clock.now_ms())
 
     def _prepare(self, stream: str, state: rules.Spawn, *, again: bool) -> None:
+        flow, accepted = self._flow(stream), state.accepted
+        asking = Cause(
+            session_key=accepted.requester or accepted.child,
+            budget=_budget(flow, state),
+            event=flow.cause,
+            clock=self.world.clock,
+        )
         # Not told to ourselves: the spawner may have been started anew while the channel was at work.
-        prepare(self.world, state.accepted, lambda ready: self.world.tell_flow(stream, ready), again=again)
+        prepare(
+            self.world,
+            accepted,
+            lambda ready: self.world.tell_flow(stream, ready),
+            inside=asking.inside,
+            again=again,
+        )
 
     def _start(self, flow: SpawnFlow, command: Prepared) -> Plan | None:
         state = flow.state
