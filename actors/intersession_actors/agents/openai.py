@@ -11,7 +11,6 @@ from typing import Any, Final, cast
 import msgspec
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, NotGiven, Omit
 from openai.types.chat import ChatCompletion
-from openai.types.completion_usage import CompletionUsage
 
 from intersession_actors.agents.turn import Reply, Turn, json_text
 from intersession_actors.disclosure import redact_text
@@ -28,6 +27,8 @@ _OF_THE_REQUEST: Final[Mapping[str, str]] = {
     "timeout": "timeout",
 }
 """What `create` of the library takes beside the body, and what `post` calls it."""
+_SHOWN: Final = 300
+"""Characters of what an endpoint said instead of an answer."""
 
 
 class TooManyToolCalls(RuntimeError):
@@ -127,9 +128,12 @@ class OpenAiAgent:
 
 
 def _completion(answer: object) -> ChatCompletion:
-    if not isinstance(answer, ChatCompletion) or not answer.choices:
-        raise TypeError("no completion was given; a stream is not supported")
-    return answer
+    # What is missing is None in spite of its type.
+    if isinstance(answer, ChatCompletion) and answer.choices and getattr(answer.choices[0], "message", None):
+        return answer
+    said = getattr(answer, "error", answer)
+    shown = repr(said.get("message", said) if isinstance(said, dict) else said)
+    raise TypeError(f"the endpoint gave no completion, but {shown[:_SHOWN]}; a stream is not supported")
 
 
 class _Clients:
@@ -196,13 +200,17 @@ async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:
     return json_text(await turn.tools.acall(name, arguments))
 
 
-def _added(usage: Usage, more: CompletionUsage | None) -> Usage:
-    if more is None:
-        return usage
-    cached = more.prompt_tokens_details.cached_tokens if more.prompt_tokens_details else None
+def _added(usage: Usage, more: object) -> Usage:
+    # What an endpoint says is not held against its type, and its answer is not lost for a number that is none.
+    details = getattr(more, "prompt_tokens_details", None)
     return Usage(
-        input=usage.input + more.prompt_tokens,
-        output=usage.output + more.completion_tokens,
-        cache_read=usage.cache_read + (cached or 0),
-        total_tokens=usage.total_tokens + more.total_tokens,
+        input=usage.input + _count(more, "prompt_tokens"),
+        output=usage.output + _count(more, "completion_tokens"),
+        cache_read=usage.cache_read + _count(details, "cached_tokens"),
+        total_tokens=usage.total_tokens + _count(more, "total_tokens"),
     )
+
+
+def _count(given: object, name: str) -> int:
+    number = getattr(given, name, 0)
+    return number if isinstance(number, int) and number > 0 else 0

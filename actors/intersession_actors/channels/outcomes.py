@@ -71,7 +71,11 @@ def _receipt(value: object) -> str | None:
     if value is None:
         return None
     try:
-        if not isinstance(value, str | dict):
+        if value is False:
+            logger.warning(
+                "a channel returned False, and its text is taken for delivered: raise where it is not"
+            )
+        if not isinstance(value, str | dict | list | int | float):
             raise TypeError(type(value).__name__)  # noqa: TRY301 - one way for all that is no receipt
         flaw = flaw_of({"receipt": value}, most=RECEIPT.most)
         if flaw is not None:

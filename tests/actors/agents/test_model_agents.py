@@ -445,3 +445,48 @@ def test_an_endpoint_that_refuses_is_a_backend_error(executor: AgentExecutor, se
     assert isinstance(result, Broke)
     assert result.code == "backend"
     assert "out of order" in result.error
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": "3", "total_tokens": None}, Usage(input=10)),
+        ({"prompt_tokens": -10, "completion_tokens": 3.5}, Usage()),
+        ({"prompt_tokens_details": {"cached_tokens": [4]}}, Usage()),
+        ("many", Usage()),
+        (None, Usage()),
+    ],
+)
+def test_an_answer_is_not_lost_for_a_usage_that_is_no_number(
+    executor: AgentExecutor, server: Server, usage: Any, counted: Usage
+) -> None:
+    """Finding A20, the kind: `completion_tokens: "3"` of an endpoint was a `backend` error, and its answer was gone."""
+    server.will_say({"content": "fine"})
+    server.answers[0][1]["usage"] = usage
+
+    result = answer_of(executor, agent_on(server), a_turn(Diary()))
+
+    assert isinstance(result, Answered)
+    assert (result.text, result.usage) == ("fine", counted)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"error": {"message": "overloaded, come back later", "code": 529}},
+        {"error": "overloaded, come back later"},
+        {"choices": None, "error": {"message": "overloaded, come back later"}},
+        {"choices": [{"index": 0, "message": None}], "error": {"message": "overloaded, come back later"}},
+    ],
+)
+def test_an_endpoint_that_says_what_is_wrong_instead_of_answering_is_quoted(
+    executor: AgentExecutor, server: Server, said: dict[str, Any]
+) -> None:
+    """Finding D1, the kind: some endpoints say with 200 that they can't, and the console told nothing of it."""
+    server.answers.append((200, said))
+
+    result = answer_of(executor, agent_on(server), a_turn(Diary()))
+
+    assert isinstance(result, Broke)
+    assert result.code == "backend"
+    assert "overloaded, come back later" in result.error

@@ -116,19 +116,37 @@ def test_something_that_is_no_channel_is_refused_when_it_is_registered(caller: C
 
 @pytest.mark.parametrize(
     ("given", "receipt"),
-    [(None, None), ("id 1", '"id 1"'), ({"id": 1, "ok": True}, '{"id":1,"ok":true}'), ({}, "{}")],
+    [
+        (None, None),
+        ("id 1", '"id 1"'),
+        ({"id": 1, "ok": True}, '{"id":1,"ok":true}'),
+        ({}, "{}"),
+        (4711, "4711"),  # as many chat services number messages
+        ([1, 2], "[1,2]"),
+        (True, "true"),
+    ],
 )
 def test_a_receipt_is_kept_as_json(caller: ChannelCaller, given: Any, receipt: str | None) -> None:
     assert result_of(caller, lambda _: given) == Delivered(receipt=receipt)
 
 
-@pytest.mark.parametrize("given", [True, 3, b"bytes", {"x": object()}, {1: [float]}, "x" * 100_000, "\ud800"])
+@pytest.mark.parametrize(
+    "given", [float("nan"), 10**400, b"bytes", {"x": object()}, {1: [float]}, "x" * 100_000, "\ud800"]
+)
 def test_a_receipt_that_is_none_does_not_undo_the_delivery(caller: ChannelCaller, given: Any) -> None:
     result = result_of(caller, lambda _: given)
 
     assert isinstance(result, Delivered)
     assert result.receipt is not None
     assert result.receipt.startswith('{"unreadable":')
+
+
+def test_a_channel_that_returns_false_is_told_how_to_say_that_it_failed(
+    caller: ChannelCaller, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Finding D2, the kind: many libraries return False for a text that was not sent, and nothing was said."""
+    assert result_of(caller, lambda _: False) == Delivered(receipt="false")
+    assert "returned False, and its text is taken for delivered: raise where it is not" in caplog.text
 
 
 @pytest.mark.clause("ANN-3")
