@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import MessageRecorded
-from intersession_events.log import Log, Row
+from intersession_events.log import Log
 from intersession_projections.positions import Span
 from intersession_projections.sessions import Sessions
-from intersession_projections.sieve import sieved
+from intersession_projections.sieve import may_be_a_persons, sieved
 
 _MOST: Final = 3
 _MESSAGES: Final = 2_000
@@ -50,7 +50,7 @@ class KnownNames:
     def people(self) -> set[str]:
         """Return the ids and the names of those who spoke in the last of their messages, as their channels gave them."""
         found: set[str | None] = set()
-        for recorded in islice(sieved(self._log, Span(), _may_be_a_persons), _MESSAGES):
+        for recorded in islice(sieved(self._log, Span(), may_be_a_persons), _MESSAGES):
             if isinstance(recorded.event, MessageRecorded):
                 origin = recorded.event.message.provenance
                 found |= {None} if origin is None else {origin.sender, origin.sender_name}
@@ -64,11 +64,6 @@ class KnownNames:
     def sessions(self, most: int) -> list[str]:
         """Return the keys of so many sessions, those that were updated last."""
         return [place.key for place in islice(self._sessions.order().places(), most)]
-
-
-def _may_be_a_persons(row: Row) -> bool:
-    stored: bytes = row[4]
-    return row[3].startswith("message_recorded.") and b"external_user" in stored
 
 
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:

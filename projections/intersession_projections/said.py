@@ -9,7 +9,7 @@ from intersession_events.log import Log, Recorded, Row
 from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.sieve import Holding, sieved
+from intersession_projections.sieve import Holding, chain_of, sieved
 
 _STREAM: Final = "session:"
 
@@ -62,8 +62,14 @@ class Messages:
 
     def said(self, wanted: SaidWanted) -> Iterator[Said]:
         """Yield the messages that are wanted, newest first, reading as far as somebody asks for more."""
-        began_by = None if wanted.person is None else BegunBy(self._log, self, wanted.person)
-        for recorded in self._recorded(wanted):
+        began_by: BegunBy | None = None
+        if wanted.person is not None:
+            began_by = BegunBy(
+                self._log, self, wanted.person, everywhere=wanted.target is None and not wanted.span.after
+            )
+            if not began_by.has_any():
+                return
+        for recorded in self._recorded(wanted, began_by):
             event = recorded.event
             if not isinstance(event, MessageRecorded) or not _may_be(event.message, wanted):
                 continue
@@ -110,7 +116,7 @@ class Messages:
             last = first
         return None
 
-    def _recorded(self, wanted: SaidWanted) -> Iterator[Recorded]:
+    def _recorded(self, wanted: SaidWanted, began_by: "BegunBy | None") -> Iterator[Recorded]:
         if wanted.target is not None:
             # Where in the stream the part ends, the next run behind it tells.
             later = self._runs.next_of_session(wanted.target, wanted.span.last(self._log.head()))
@@ -121,26 +127,36 @@ class Messages:
         yield from sieved(
             self._log,
             wanted.span,
-            lambda row: _is_message(row) and all(part in row[4] for part in needed),
+            lambda row: (
+                _is_message(row)
+                and all(part in row[4] for part in needed)
+                and (began_by is None or began_by.may_be(row))
+            ),
         )
 
 
 class BegunBy:
     """Tells the causal chains that began with words of a person, by the id or the name that the channel gave.
 
-    For one question: it remembers what it has found. Asked about the end of the log first.
+    For one question: it remembers what it has found. Asked about the end of the log first. `everywhere` says that all of the log is
+    asked about: then it looks first whether the person ever spoke.
     """
 
-    def __init__(self, log: Log, messages: Messages, name: str) -> None:
+    def __init__(self, log: Log, messages: Messages, name: str, *, everywhere: bool) -> None:
         self._runs = Runs(log)
         self._messages = messages
         self._name = name
-        self._holding = Holding.of_value(log, name)
+        self._holding = Holding.of_person(log, name)
+        self._everywhere = everywhere
         self._known: dict[str, bool] = {}
+
+    def has_any(self) -> bool:
+        """Whether there may be one; always where not all of the log is asked about."""
+        return not self._everywhere or self._holding.is_anywhere()
 
     def is_of(self, root: str | None) -> bool:
         """Whether a chain, by its root, is one of them."""
-        if root is None:
+        if root is None or not self.has_any():
             return False
         if root not in self._known:
             self._known[root] = self._may_be(root) and self._is(self._messages.began(root))
@@ -152,8 +168,12 @@ class BegunBy:
             self.is_of(recorded.correlation) if _is_led_to(message) else _is(message.provenance, self._name)
         )
 
+    def may_be(self, row: Row) -> bool:
+        """Whether a row may be a message that is one of the person's, or was said for them."""
+        return self._holding.is_in(row) or self.is_of(chain_of(row))
+
     def _may_be(self, root: str) -> bool:
-        run = self._runs.get(root)
+        run = self._runs.without_words(root)
         if run is None:
             return False
         # A run that tries another one again has the message of that one, wherever it stands.

@@ -29,12 +29,21 @@ def sieved(log: Log, span: Span, may: Callable[[Row], bool]) -> Iterator[Recorde
         last, window = first, min(2 * window, _WINDOW)
 
 
-class Holding:
-    """Where rows may hold some texts, all of them at once and in any case. Asked about the end of the log first."""
+def may_be_a_persons(row: Row) -> bool:
+    """Whether a row may be a message of a person."""
+    return row[3].startswith("message_recorded.") and b"external_user" in row[4]
 
-    def __init__(self, log: Log, parts: Iterable[str]) -> None:
+
+class Holding:
+    """Where rows may hold some texts, all of them at once and in any case. Asked about the end of the log first.
+
+    `among` says which rows are looked at.
+    """
+
+    def __init__(self, log: Log, parts: Iterable[str], among: Callable[[Row], bool] | None = None) -> None:
         self._log = log
         self._parts = tuple(parts)
+        self._among = among
         self._low = log.head() + 1
         self._falling: list[int] = []
         """Positions from `low` on, the last one first."""
@@ -43,26 +52,30 @@ class Holding:
     @classmethod
     def of_words(cls, log: Log, words: Iterable[str]) -> "Holding":
         """Return where all of some words may stand, in whatever they are parts of."""
-        found = (_PLAIN.findall(word.casefold()) for word in words)
-        return cls(log, (max(plain, key=len) for plain in found if plain))
+        return cls(log, _plain_parts(words))
 
     @classmethod
-    def of_value(cls, log: Log, text: str) -> "Holding":
-        """Return where a text may be all of a value."""
-        return cls(log, [f'"{text.casefold()}"']) if _PLAIN.fullmatch(text) else cls.of_words(log, [text])
+    def of_person(cls, log: Log, name: str) -> "Holding":
+        """Return where a person may speak who is called that, by their id or their name."""
+        parts = [f'"{name.casefold()}"'] if _PLAIN.fullmatch(name) else _plain_parts([name])
+        return cls(log, parts, among=may_be_a_persons)
 
     def may_be_in(self, first: int, last: int, root: str | None) -> bool:
         """Whether there may be one between two positions, both of them in it, or behind them in a causal chain."""
-        while self._low > max(first, 1):
-            low = max(0, min(first, self._low - _WINDOW) - 1)  # a window at least
-            found = [row for row in _rows(self._log, low, self._low - 1) if self._may(row)]
-            self._falling.extend(row[0] for row in reversed(found))
-            self._chains.update(_chain_of(row) for row in found)
-            self._low = low + 1
+        self._look_down_to(first)
         at = bisect_left(self._falling, -last, key=lambda position: -position)
         return root in self._chains or (at < len(self._falling) and self._falling[at] >= first)
 
-    def _may(self, row: Row) -> bool:
+    def is_anywhere(self) -> bool:
+        """Whether there may be one at all: looks on from the end of the log until there is."""
+        while not self._falling and self._low > 1:
+            self._look_down_to(self._low - 1)
+        return bool(self._falling)
+
+    def is_in(self, row: Row) -> bool:
+        """Whether there may be one in a row."""
+        if self._among is not None and not self._among(row):
+            return False
         stored = payload_in(row[4])
         if stored is None:
             return True
@@ -72,8 +85,23 @@ class Holding:
         text = stored.decode("utf-8", "replace").casefold()
         return all(part in text for part in self._parts)
 
+    def _look_down_to(self, first: int) -> None:
+        while self._low > max(first, 1):
+            low = max(0, min(first, self._low - _WINDOW) - 1)  # a window at least
+            found = [row for row in _rows(self._log, low, self._low - 1) if self.is_in(row)]
+            self._falling.extend(row[0] for row in reversed(found))
+            self._chains.update(chain_of(row) for row in found)
+            self._low = low + 1
 
-def _chain_of(row: Row) -> str | None:
+
+def _plain_parts(words: Iterable[str]) -> Iterator[str]:
+    """Yield of each word the longest part that is stored as it is."""
+    found = (_PLAIN.findall(word.casefold()) for word in words)
+    return (max(plain, key=len) for plain in found if plain)
+
+
+def chain_of(row: Row) -> str | None:
+    """Return the root of the causal chain that a row is of; None where it is of none."""
     named = named_in(row[4])
     return None if named is None else named.correlation
 

@@ -112,7 +112,10 @@ class WorkFound:
     def newest(self, wanted: WorkWanted) -> Iterator[Work]:
         """Yield what is wanted, newest first."""
         person = wanted.person
-        self._began_by = None if person is None else BegunBy(self._log, self._messages, person)
+        everywhere = not (wanted.span.after or wanted.session_key or wanted.other_key)
+        self._began_by = (
+            None if person is None else BegunBy(self._log, self._messages, person, everywhere=everywhere)
+        )
         self._holding = None if wanted.words is None else Holding.of_words(self._log, wanted.words.split())
         kinds = wanted.kinds or (("exchange",) if wanted.held else ("exchange", "spawn", "run"))
         sources: list[Iterator[Work]] = []

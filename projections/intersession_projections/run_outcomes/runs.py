@@ -41,6 +41,11 @@ class Runs:
         found = self._select("WHERE run_id = ?", (packed(run_id),))
         return found[0] if found else None
 
+    def without_words(self, run_id: str) -> RunOutcome | None:
+        """Return what became of a run, but for what it said, which lies elsewhere; None for an unknown one."""
+        rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id = ?", (packed(run_id),))  # noqa: S608 - our own words
+        return restored(rows[0]) if rows else None
+
     def retry_of(self, run_id: str) -> RunOutcome | None:
         """Return the run that tries a failed one again (GATE-6); None where nobody has asked for that."""
         return next(filter(None, map(self.get, self._retries(run_id))), None)
