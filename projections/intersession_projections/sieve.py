@@ -34,25 +34,42 @@ def may_be_a_persons(row: Row) -> bool:
     return row[3].startswith("message_recorded.") and b"external_user" in row[4]
 
 
+def _every(_: Row) -> bool:
+    return True
+
+
 class Holding:
     """Where rows may hold some texts, all of them at once and in any case. Asked about the end of the log first.
 
-    `among` says which rows are looked at.
+    `among` says which rows are looked at, `and_also` which of those that hold the texts are meant.
     """
 
-    def __init__(self, log: Log, parts: Iterable[str], among: Callable[[Row], bool] | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        parts: Iterable[str],
+        among: Callable[[Row], bool] = _every,
+        and_also: Callable[[Row], bool] = _every,
+    ) -> None:
         self._log = log
         self._parts = tuple(parts)
         self._among = among
+        self._and_also = and_also
         self._low = log.head() + 1
         self._falling: list[int] = []
         """Positions from `low` on, the last one first."""
         self._chains: set[str | None] = set()
 
     @classmethod
-    def of_words(cls, log: Log, words: Iterable[str]) -> "Holding":
+    def of_words(
+        cls,
+        log: Log,
+        words: Iterable[str],
+        among: Callable[[Row], bool] = _every,
+        and_also: Callable[[Row], bool] = _every,
+    ) -> "Holding":
         """Return where all of some words may stand, in whatever they are parts of."""
-        return cls(log, _plain_parts(words))
+        return cls(log, _plain_parts(words), among, and_also)
 
     @classmethod
     def of_person(cls, log: Log, name: str) -> "Holding":
@@ -74,8 +91,9 @@ class Holding:
 
     def is_in(self, row: Row) -> bool:
         """Whether there may be one in a row."""
-        if self._among is not None and not self._among(row):
-            return False
+        return self._among(row) and self._holds(row) and self._and_also(row)
+
+    def _holds(self, row: Row) -> bool:
         stored = payload_in(row[4])
         if stored is None:
             return True

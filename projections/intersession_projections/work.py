@@ -4,14 +4,16 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
-from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose
-from intersession_events.log import Log
+from intersession_events.errors import LogError
+from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose, decode
+from intersession_events.log import Log, Row, payload_in
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.positions import Span
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.said import BegunBy, Messages
 from intersession_projections.sieve import Holding
 from intersession_projections.timeline import Step, Timeline
+from intersession_projections.wording import words_of
 
 Work = ExchangeSummary | SpawnSummary | RunOutcome
 WorkKind = Literal["exchange", "spawn", "run"]
@@ -116,7 +118,7 @@ class WorkFound:
         self._began_by = (
             None if person is None else BegunBy(self._log, self._messages, person, everywhere=everywhere)
         )
-        self._holding = None if wanted.words is None else Holding.of_words(self._log, wanted.words.split())
+        self._holding = None if wanted.words is None else _holding(self._log, wanted.words)
         kinds = wanted.kinds or (("exchange",) if wanted.held else ("exchange", "spawn", "run"))
         sources: list[Iterator[Work]] = []
         if "exchange" in kinds:
@@ -225,6 +227,27 @@ class WorkFound:
         if provenance is not None and provenance.source_channel is not None:
             channels.add(provenance.source_channel)
         return channels
+
+
+def _holding(log: Log, words: str) -> Holding:
+    """Return where somebody says some words, all of them at once: what else stands in an event is nobody's words."""
+    wanted = words.casefold().split()
+
+    def is_spoken(row: Row) -> bool:
+        return row[3].partition(".")[0] in _SPOKEN
+
+    def says(row: Row) -> bool:
+        stored, (kind, _, name) = payload_in(row[4]), row[1].partition(":")
+        try:
+            event = None if stored is None else decode(row[3], stored)
+        except LogError:
+            event = None  # whoever reads it as an event says what is wrong with it
+        if event is None:
+            return True
+        said = words_of(event, name if kind == "session" else None).brief.casefold()
+        return all(word in said for word in wanted)
+
+    return Holding.of_words(log, wanted, is_spoken, says)
 
 
 def deliveries_of(flows: Flows, work: Work) -> list[DeliverySummary]:

@@ -121,7 +121,7 @@ def test_who_never_spoke_is_looked_for_once_and_no_event_is_read_for_it(log: Sql
 def test_runs_with_words_are_those_whose_events_say_them(log: SqliteLog) -> None:
     """Each run was read from its first event to its last, to find that nobody said the word in any: ten seconds."""
     everything = list(WorkFound(log).newest(WorkWanted()))
-    for words in ("alice", "LLM:rr", "final ANSWER", "zebra"):
+    for words in ("alice", "LLM:rr", "final ANSWER", "zebra", "toolResult", "!?", "message_id"):
         wanted = words.casefold().split()
         expected = [
             work.accepted
@@ -133,7 +133,7 @@ def test_runs_with_words_are_those_whose_events_say_them(log: SqliteLog) -> None
             )
         ]
         assert [work.accepted for work in WorkFound(log).newest(WorkWanted(words=words))] == expected
-        assert (expected == []) == (words == "zebra")
+        assert (expected == []) == (words in {"zebra", "toolResult", "!?", "message_id"}), words
 
 
 _SPOKEN = {
