@@ -71,6 +71,17 @@ class _Part(NamedTuple):
     keys: frozenset[str] | None = None
 
 
+def _stream_of(one: RunOutcome | Summary) -> str | None:
+    """Return the stream of the exchange or spawn that something is, or is sent for."""
+    match one:
+        case ExchangeSummary() | SpawnSummary():
+            return one.stream
+        case DeliverySummary():
+            return one.owner
+        case RunOutcome():
+            return None
+
+
 class Standing:
     """What stands at a place, as a view shows it: at most `limit` of a kind, and `messages` of each transcript."""
 
@@ -164,10 +175,8 @@ class Standing:
         if not any(map(self._view.is_seen, sessions)):
             return False
         if part.run_ids is not None:
-            of_stream = (
-                isinstance(one, DeliverySummary) and one.owner is not None and one.owner == part.stream
-            )
-            return of_stream or one.run_id in part.run_ids
+            # What was imported has no runs.
+            return one.run_id in part.run_ids or (part.stream is not None and part.stream == _stream_of(one))
         return part.keys is None or not part.keys.isdisjoint(sessions)
 
     def _rows(self, keys: Iterable[str] | None) -> Iterator[SessionRow]:

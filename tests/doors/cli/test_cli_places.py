@@ -96,6 +96,9 @@ def test_an_imported_run_is_shown_at_each_place_and_says_what_was_not_recorded(t
     name = run["id"][:8]
 
     assert ran("show", f"{name}@turn:1", "--store", store).out.startswith("after turn 1: main has answered")
+    for at, is_open in (("start", True), ("turn:1", True), ("end", False)):
+        stood = ran("state", run["id"], "--at", f"{name}@{at}", "--store", store, "--json").json
+        assert stood["open"]["exchanges"] == ([run["id"]] if is_open else []), at
     told = ran("replay", f"{name}@turn:1", "--store", store).out
     assert ("not over yet" in told, "the next start goes on" in told) == (True, False)
     for typed in (name, f"{name}@turn:1", f"{name}@start", run["runId"]):
