@@ -10,6 +10,7 @@ from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sieve import Holding, chain_of, sieved
+from intersession_projections.wording import as_read
 
 _STREAM: Final = "session:"
 
@@ -74,7 +75,7 @@ class Messages:
             if not isinstance(event, MessageRecorded) or not _may_be(event.message, wanted):
                 continue
             if began_by is None or began_by.said(recorded, event.message):
-                yield self._said(recorded, event.message)._replace(imported=event.source is not None)
+                yield self._said(recorded, as_read(event))._replace(imported=event.source is not None)
 
     def deliveries(self, said: Said) -> list[DeliverySummary]:
         """Return the texts that went outside for a message: of its run, and of the exchange or spawn that this is of."""
@@ -112,7 +113,7 @@ class Messages:
                     isinstance(recorded.event, MessageRecorded)
                     and recorded.event.message.id == run.message_id
                 ):
-                    return (recorded.position, run.session_key, recorded.event.message)
+                    return (recorded.position, run.session_key, as_read(recorded.event))
             last = first
         return None
 

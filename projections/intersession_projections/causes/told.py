@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
+from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.wording import Kind, Words, asker_of, route_text, speaker, words_of
 
 _SESSION: Final = "session"
@@ -87,7 +88,8 @@ def _of_session(words: Words, event: facts.Event) -> Words:
     """Name whoever speaks: a message says that itself. Its text is told by the event that it came with, if one does."""
     match event:
         case facts.MessageRecorded(message=message):
-            said = words._replace(kind="said", text=words.brief)
+            is_imported = event.source is not None and message.role == "user"
+            said = words._replace(kind="said", text=strip_stamp(words.brief) if is_imported else words.brief)
             is_asked = message.role in {"user", "system"}
             return said._replace(who=speaker(message), how="says") if is_asked else said
         case facts.RunCompleted():

@@ -10,7 +10,7 @@ from intersession_events import facts
 from intersession_events.errors import LogError
 from intersession_events.log import Recorded, Row, payload_in
 from intersession_events.plain_json import JsonValue, is_list, is_object
-from intersession_projections.wording import route_text, speaker
+from intersession_projections.wording import as_read, route_text, speaker
 
 Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
@@ -50,8 +50,8 @@ def said_in(row: Row) -> str:
     except LogError:
         return ""
     match event:
-        case facts.MessageRecorded(message=message):
-            return _text_of(message)
+        case facts.MessageRecorded():
+            return _text_of(as_read(event))
         case facts.DeliveryDecided(text=text):
             return text
         case _:
@@ -62,8 +62,8 @@ def hop_of(recorded: Recorded) -> Hop | None:
     """Return what an event says as a hop; None for one in which nobody says anything."""
     event = recorded.event
     match event:
-        case facts.MessageRecorded(message=message):
-            return _of_message(recorded, message)
+        case facts.MessageRecorded():
+            return _of_message(recorded, as_read(event))
         case facts.DeliveryDecided():
             return _hop(
                 recorded,

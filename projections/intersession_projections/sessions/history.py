@@ -6,15 +6,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events.errors import IntersessionError
-from intersession_events.facts import Message, MessageRecorded, RunQueued, TextBlock, raw_message
+from intersession_events.facts import Message, MessageRecorded, RunQueued, raw_message
 from intersession_events.ids import session_stream
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
-from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.columns import packed
 from intersession_projections.sessions.list import Sessions, Span
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.taken_order import events_backwards, taken_backwards, with_run
+from intersession_projections.wording import without_stamp
 
 RawMessage = JsonObject
 
@@ -197,18 +197,5 @@ class History:
 def _view(said: _Said) -> RawMessage:
     message = said.message
     if said.imported and message.role == "user":
-        message = _without_stamp(message)
+        message = without_stamp(message)
     return raw_message(message)
-
-
-def _without_stamp(message: Message) -> Message:
-    """Take the stamp `[Sat 2026-11-21 04:05 UTC] ` off an imported user message; the log keeps it (IMP-3)."""
-    if isinstance(message.content, str):
-        return msgspec.structs.replace(message, content=strip_stamp(message.content))
-    for index, block in enumerate(message.content):
-        if isinstance(block, TextBlock):
-            cut = msgspec.structs.replace(block, text=strip_stamp(block.text))
-            return msgspec.structs.replace(
-                message, content=(*message.content[:index], cut, *message.content[index + 1 :])
-            )
-    return message

@@ -2,7 +2,13 @@
 
 from intersession_projections.wording.events import run_of, words_in, words_of
 from intersession_projections.wording.of_flows import asker_of
-from intersession_projections.wording.of_sessions import person, speaker, words_of_message
+from intersession_projections.wording.of_sessions import (
+    as_read,
+    person,
+    speaker,
+    without_stamp,
+    words_of_message,
+)
 from intersession_projections.wording.reasons import (
     CLOSES,
     FAILURES,
@@ -26,6 +32,7 @@ __all__ = [
     "Kind",
     "Sides",
     "Words",
+    "as_read",
     "asker_of",
     "counted",
     "person",
@@ -34,6 +41,7 @@ __all__ = [
     "short_name",
     "speaker",
     "told_more",
+    "without_stamp",
     "words_in",
     "words_of",
     "words_of_message",

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from intersession_events import facts
+from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.wording.reasons import ARCHIVALS, FAILURES, OPENINGS
 from intersession_projections.wording.short_names import short_name
 from intersession_projections.wording.words import NO_TEXT, Words, route_text
@@ -106,6 +109,25 @@ def of_run(event: facts.RunEvent, key: str | None, task: str) -> Words:
                 key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply,
                 step=f"{who} answers too late at {task}",
             )  # fmt: skip
+
+
+def as_read(event: facts.MessageRecorded) -> facts.Message:
+    """Return a message as it is read: that of an import without its stamp."""
+    is_stamped = event.source is not None and event.message.role == "user"
+    return without_stamp(event.message) if is_stamped else event.message
+
+
+def without_stamp(message: facts.Message) -> facts.Message:
+    """Take the stamp `[Sat 2026-11-21 04:05 UTC] ` off an imported user message; the log keeps it (IMP-3)."""
+    if isinstance(message.content, str):
+        return msgspec.structs.replace(message, content=strip_stamp(message.content))
+    for index, block in enumerate(message.content):
+        if isinstance(block, facts.TextBlock):
+            cut = msgspec.structs.replace(block, text=strip_stamp(block.text))
+            return msgspec.structs.replace(
+                message, content=(*message.content[:index], cut, *message.content[index + 1 :])
+            )
+    return message
 
 
 def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]:

@@ -194,6 +194,9 @@ def test_an_imported_state_is_explained_too(tmp_path: Path) -> None:
         begun = ran("why", row["id"], "--forward", "--store", store, "--json").json
         assert (begun["event"]["topic"], begun["open"]) == ("spawn_accepted.1", [])
         assert begun["effects"]
+    texts = [one["text"] for one in (*why["causes"], why["root"])]
+    texts += [row["text"] for row in ran("messages", "--store", store, "--json").json["messages"]]
+    assert [text for text in texts if text.startswith("[Sat ")] == []  # what OpenClaw put before them (IMP-3)
     assert any(
         row["smells"]
         for row in ran("runs", "--smell", "--limit", 200, "--store", store, "--json").json["runs"]
