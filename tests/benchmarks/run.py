@@ -28,6 +28,7 @@ from benchmarks import (
     listing,
     oracle,
     pingpong,
+    postgres,
     reading,
     recovery,
     replaying,
@@ -56,6 +57,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "doors": doors.measure,
     "forks": forks.measure,
     "browser": browser.measure,
+    postgres.NAME: postgres.measure,
     beside_openclaw.NAME: beside_openclaw.measure,
 }
 
@@ -75,6 +77,7 @@ LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
 
 TINY: Mapping[str, Mapping[str, int]] = {
     "appends": {"appends": 600},
+    "postgres": {"seconds": 1, "rounds": 1},
     "send": {"sends": 10},
     "pingpong": {"exchanges": 2},
     "contest": {"exchanges": 1, "rounds": 1, "most": 1},

@@ -11,12 +11,12 @@ from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
 from support.openclaw.client import npm
 
-SLOW = {"contest", "browser", *ON_DEMAND}
+SLOW = {"contest", "browser", "postgres", *ON_DEMAND}
 
 
 @pytest.mark.parametrize(
     "name",
-    # The contest starts a process for each contender, the others a browser and the original.
+    # The contest starts a process for each contender, the others a browser, a server and the original.
     [
         pytest.param(name, marks=[pytest.mark.nightly, pytest.mark.timeout(1_500)] if name in SLOW else [])
         for name in BENCHMARKS

@@ -149,12 +149,10 @@ class Server:
 
 
 @contextmanager
-def postgres_server(*, standby_of: Server | None = None, folder: str | None = None) -> Generator[Server]:
-    """Start a server, with nothing in it or as the standby of another, which can be promoted; its files lie in a folder."""
+def postgres_server(*, standby_of: Server | None = None) -> Generator[Server]:
+    """Start a server, with nothing in it or as the standby of another."""
     # Not in pytest's own folder: nobody but its owner may go into that.
-    directory = Path(
-        tempfile.mkdtemp(prefix="intersession-pg-", dir=folder or os.environ.get("PYTEST_DEBUG_TEMPROOT"))
-    )
+    directory = Path(tempfile.mkdtemp(prefix="intersession-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     try:
         with _binaries() as binaries:
             server = Server(directory, binaries, standby_of=standby_of)

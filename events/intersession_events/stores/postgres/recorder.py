@@ -12,7 +12,6 @@ from typing import Final, cast
 import psycopg
 from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
-from psycopg import sql
 from psycopg_pool import PoolTimeout
 
 from intersession_events.errors import NotStorable
@@ -24,6 +23,7 @@ from intersession_events.stores.postgres.connections import LogDatastore, PgCurs
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.follower import Follower
 from intersession_events.stores.postgres.tables import create
+from intersession_events.stores.postgres.values import byte_strings, number, numbers, texts, truth
 
 EVENTS: Final = "stored_events"
 
@@ -86,9 +86,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """The last position, as long as it is known: nobody else writes in this epoch."""
         self._last_before: int | None = None
         """The same, as the transaction that goes on began."""
-        self._call = sql.SQL("SELECT append_events(%b, %b, %b, %b, %b, %b, {wakes})").format(
-            wakes=sql.Literal(self.store.address.notifies)
-        )
+        self._wakes = truth(self.store.address.notifies)
 
     @contextmanager
     def transaction(self) -> Generator[Cursor]:
@@ -164,15 +162,15 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """Have rows appended from a position on, and return their positions."""
         own = cast("PgCursor", cursor)
         own.append(
-            self._call,
             (
-                self.epoch,
-                first,
-                [cast("str", event.originator_id) for event in stored_events],
-                [event.originator_version for event in stored_events],
-                [event.topic for event in stored_events],
-                [event.state for event in stored_events],
-            ),
+                number(self.epoch),
+                number(first),
+                texts(cast("str", event.originator_id) for event in stored_events),
+                numbers(event.originator_version for event in stored_events),
+                texts(event.topic for event in stored_events),
+                byte_strings([event.state for event in stored_events]),
+                self._wakes,
+            )
         )
         return range(first, first + len(stored_events))
 

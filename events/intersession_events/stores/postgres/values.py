@@ -1,6 +1,8 @@
-"""What psycopg makes of values where it would make something else than SQLite: texts among bytes, and sums of whole numbers."""
+"""How values go to PostgreSQL and come from there: texts among bytes and sums as SQLite has them, arrays in their binary form."""
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import Any, Final
 
 from psycopg import Connection
 from psycopg.abc import Buffer
@@ -33,3 +35,48 @@ def adapt(connection: Connection[Any]) -> None:  # whatever its rows are
     """Have a connection take and give values as SQLite does."""
     connection.adapters.register_dumper(IdText, _IdTextDumper)
     connection.adapters.register_loader("numeric", _WholeLoader)
+
+
+NUMBER: Final = 20
+TEXTS: Final = 1009
+NUMBERS: Final = 1016
+BYTES: Final = 1001
+TRUTH: Final = 16
+"""What PostgreSQL calls these types and arrays of them."""
+
+_NUMBER: Final = Struct("!q").pack
+_ARRAY: Final = Struct("!iiIii").pack
+_SIZE: Final = Struct("!i").pack
+
+
+def number(value: int) -> bytes:
+    """Return a whole number as a parameter in binary."""
+    return _NUMBER(value)
+
+
+def truth(value: bool) -> bytes:
+    """Return a truth as a parameter in binary."""
+    return b"\1" if value else b"\0"
+
+
+def numbers(values: Iterable[int]) -> bytes:
+    """Return whole numbers as an array in binary."""
+    return _array(NUMBER, [_NUMBER(value) for value in values])
+
+
+def texts(values: Iterable[str]) -> bytes:
+    """Return texts as an array in binary."""
+    return _array(25, [value.encode() for value in values])
+
+
+def byte_strings(values: Sequence[bytes]) -> bytes:
+    """Return byte strings as an array in binary."""
+    return _array(17, values)
+
+
+def _array(of: int, values: Sequence[bytes]) -> bytes:
+    """Return an array of one dimension, without nulls: psycopg's own way takes ten times as long."""
+    parts = [_ARRAY(1, 0, of, len(values), 1)]
+    for value in values:
+        parts += (_SIZE(len(value)), value)
+    return b"".join(parts)
