@@ -125,7 +125,7 @@ class PlaceWords:
             case None if kind == "session":
                 run_id = run_of(event)
                 run = None if run_id is None else self._runs.get(run_id)
-                if run is None:
+                if run is None or run.accepted > recorded.position:
                     return words_of(event, name)._replace(after="")
                 words = words_of(event, name, task=_task_of(run))
                 return words if run.is_alone else words._replace(after="")
