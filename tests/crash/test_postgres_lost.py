@@ -14,8 +14,9 @@ from support.postgres.load import load_on
 from support.postgres.network import network
 from support.postgres.server import Server, postgres_server
 
-KILLS = pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.nightly)])
-CUTS = pytest.mark.parametrize("cuts", [12, pytest.param(500, marks=pytest.mark.nightly)])
+AT_NIGHT = (pytest.mark.nightly, pytest.mark.timeout(3_600))
+KILLS = pytest.mark.parametrize("kills", [4, pytest.param(200, marks=AT_NIGHT)])
+CUTS = pytest.mark.parametrize("cuts", [12, pytest.param(500, marks=AT_NIGHT)])
 
 
 @pytest.mark.postgres
@@ -82,7 +83,7 @@ def promoted(standby: Server) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.clause("PG3")
-@pytest.mark.parametrize("moves", [1, pytest.param(25, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("moves", [1, pytest.param(50, marks=AT_NIGHT)])
 def test_a_standby_takes_over_with_all_that_was_acknowledged(moves: int) -> None:
     """A commit waits for the standby (`synchronous_standby_names`); the old primary acknowledges nothing any more."""
     for _ in range(moves):

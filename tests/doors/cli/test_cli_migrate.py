@@ -1,11 +1,22 @@
 """`intersession migrate` moves a host's log, and what it did can be read there as before."""
 
+import random
+import shutil
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from intersession import SessionSystem, echo
-from support.doors.command_line import DemoLog, ran
+from intersession_events.errors import LogError
+from intersession_events.log import Row
+from intersession_events.stores import SqliteLog
+from intersession_events.stores.postgres import PostgresLog
+from support.doors.command_line import DemoLog, environment, ran, ran_as_process
+from support.log_drafts import anywhere, said
+from support.processes.forked import ForkedCommand
 from support.running import WAIT
 
 
@@ -58,3 +69,75 @@ def test_what_can_not_be_moved_is_refused(
 
     assert (refused.exit_code, refused.json["code"]) == refusal
     assert "s3cr3t" not in refused.out + refused.err
+
+
+@pytest.fixture(scope="module")
+def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of more than two pages."""
+    path = tmp_path_factory.mktemp("long") / "log.db"
+    with SqliteLog(path) as log:
+        for number in range(25):
+            log.append_now([anywhere(f"s{number}", *(said(f"{number}-{n}") for n in range(100)))])
+    return path
+
+
+def rows_in(url: str) -> list[Row]:
+    with PostgresLog(url, read_only=True) if ":" in url else SqliteLog(url, read_only=True) as log:
+        return list(log.rows(limit=100_000))
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("file", marks=pytest.mark.nightly),  # five processes, each an interpreter's start
+        pytest.param("postgres", marks=pytest.mark.postgres),
+    ]
+)
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "moved.db") if request.param == "file" else request.getfixturevalue("postgres_url")
+
+
+@pytest.mark.clause("M1", "M2", "M3", "O6")
+def test_a_move_that_is_killed_goes_on_when_it_is_run_again(
+    long_log: Path, tmp_path: Path, target: str
+) -> None:
+    source = shutil.copy(long_log, tmp_path / "log.db")
+    for point in ("M1:2", "M1:1", "M2:1", "M3:1"):
+        killed = ran_as_process(
+            "migrate", source, target, "--json", variables={"INTERSESSION_CRASH_AT": point}
+        )
+        assert (killed.exit_code, killed.out) == (-signal.SIGKILL, "")
+        if point != "M3:1":
+            with pytest.raises(LogError):
+                rows_in(target)
+    done = ran_as_process("migrate", source, target, "--json").json
+
+    assert (done["ok"], done["events"], done["resumedAt"]) == (True, 2500, 2500)
+    assert rows_in(target) == rows_in(str(source))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1_800)
+def test_a_move_that_is_killed_at_any_moment_ends_with_the_same_log(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    source, chance = tmp_path / "log.db", random.Random(13)  # noqa: S311 - when to kill, not whom
+    with SqliteLog(source) as log:
+        for number in range(200):
+            log.append_now([anywhere(f"s{number}", *(said(f"{number}-{n}") for n in range(100)))])
+    before = rows_in(str(source))
+    place, kills = str(source), 0
+    for target in (postgres_url, str(tmp_path / "back.db")):
+        while True:
+            child = ForkedCommand(["migrate", place, target, "--json"], environment())
+            until = time.monotonic() + chance.uniform(0.05, 2 + kills / 20)
+            while child.poll() is None and time.monotonic() < until:
+                threading.Event().wait(0.01)
+            child.kill()
+            child.communicate(60)
+            kills += child.returncode == -signal.SIGKILL
+            if child.returncode == 0:
+                break
+            assert child.returncode == -signal.SIGKILL
+        assert rows_in(target) == before
+        place = target
+    assert kills > 10
