@@ -124,7 +124,7 @@ class PlaceWords:
                 return words_of(event, None, sides=Sides(short_name(text.session_key), text.channel))
             case None if kind == "session":
                 run_id = run_of(event)
-                run = None if run_id is None else self._runs.get(run_id)
+                run = None if run_id is None else self._runs.without_words(run_id)
                 if run is None or run.accepted > recorded.position:
                     return words_of(event, name)._replace(after="")
                 words = words_of(event, name, task=_task_of(run))

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.config import load_config
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.service import Reader
-from intersession_events.facts import Event
+from intersession_events.facts import Event, RunCompleted, RunQueued
 from intersession_events.log import Recorded
 from intersession_projections.inline_views import inline_views
 from support.plain_log import PlainLog
@@ -58,6 +58,16 @@ def named_by(stream: str, event: Event) -> Event:
 @pytest.mark.clause("PLACE-4")
 @settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(logs(max_size=16))
+@example(  # what comes later of a run is not known of its earlier events
+    [
+        ("session:agent:main:main", RunCompleted(run_id="run-1", attempt=1), 0),
+        (
+            "session:agent:main:main",
+            RunQueued(run_id="run-1", session_id="s", step="reply", message_id="m"),
+            0,
+        ),
+    ]
+)
 def test_the_state_at_every_position_of_any_log_is_the_state_that_stood_there(
     entries: list[tuple[str, Event, int]],
 ) -> None:
