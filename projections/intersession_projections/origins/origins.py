@@ -1,7 +1,7 @@
 """Where words came from: the first message that holds them, and each hop by which they reached others (ORIGIN-1).
 
 The log is looked through from its beginning, row by row, and only what may hold the words is read as events. How far that
-goes is bounded, and the answer says where it stopped.
+goes is bounded, and the answer says where it stopped; of a run it is what lies nearest before it that is looked through.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from intersession_events.log import Log, Recorded, Row
 from intersession_projections.origins.hops import Hop, hop_of, leading_to, linked, said_in
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
+from intersession_projections.positions import Span
 from intersession_projections.timeline import recorded_at
 
 MOST_ROWS: Final = 500_000
 """How many rows are looked through: a hundred thousand take a good third of a second."""
 
 MOST_HOPS: Final = 500
-"""How many hops are shown, the first ones."""
+"""How many hops are shown: the first ones, of those that led to a run the last ones."""
 
 Shows = Callable[[Hop], str | None]
 """Returns what of a text who asks may read; None where they may not know of it. Only what they may read is found."""
@@ -33,7 +34,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     `match` says how they were found, `words` which of them: all that was asked for, of a shared run only that. `hops` are all
     others that hold the same words, in log order. `cut` is the position up to which the log was looked through, where that
-    is not all that was asked for, or where there are more hops than are shown.
+    is not all that was asked for, or where there are more hops than are shown. Within a run it is the position from which on:
+    what is left out lies between the first and that one, or all of it before the first.
     """
 
     first: Hop | None
@@ -58,25 +60,26 @@ class Origins:
         """
         phrase = Phrase.of(given)
         last = self._log.head() if to is None else min(to, self._log.head())
-        stops = min(last, self._most_rows)
-        cut = stops if stops < last else None
-        whole = self._whole(phrase, stops, within) if phrase.words else None
+        begins = 0 if within is None else max(0, last - self._most_rows)
+        part = Span(begins, min(last, begins + self._most_rows))
+        cut = part.to if part.to != last else begins or None
+        whole = self._whole(phrase, part, within) if phrase.words else None
         if whole is not None:
-            match, found, more = whole
-            return _origin(found, match, phrase.given, found[-1].position if more else cut)
-        words = self._most_shared(phrase, stops, within)
+            match, found, left = whole
+            return _origin(found, match, phrase.given, left or cut)
+        words = self._most_shared(phrase, part, within)
         if words is None:
             return Origin(first=None, cut=cut)
-        found, more = self._shared(Phrase.of(" ".join(words)), stops, within)
-        return _origin(found, "shared", " ".join(words), found[-1].position if more else cut)
+        found, left = self._shared(Phrase.of(" ".join(words)), part, within)
+        return _origin(found, "shared", " ".join(words), left or cut)
 
     def _whole(
-        self, phrase: Phrase, to: int, within: frozenset[int] | None
-    ) -> tuple[Match, list[Hop], bool] | None:
+        self, phrase: Phrase, part: Span, within: frozenset[int] | None
+    ) -> tuple[Match, list[Hop], int | None] | None:
         """Return what holds the whole phrase exactly, else what holds it in any case."""
         plain, everything = phrase.plainest(), len(phrase.words) - 1
         found: dict[Match, list[int]] = {"exact": [], "folded": []}
-        for row in self._rows(to):
+        for row in self._rows(part):
             state: bytes = row[4]
             if plain in state or (not found["exact"] and phrase.may_share(state, everything)):
                 match = holds(self._said(row), phrase)
@@ -86,26 +89,30 @@ class Origins:
                 break
         exact, any_case = found["exact"], sorted((*found["exact"], *found["folded"]))
         for match, positions in (("exact", exact), ("folded", any_case)):
-            hops, more = self._hops(positions, within)
+            hops, left = self._hops(positions, within)
             if hops:
-                return "exact" if match == "exact" else "folded", hops, more
+                return "exact" if match == "exact" else "folded", hops, left
         return None
 
-    def _most_shared(self, phrase: Phrase, to: int, within: frozenset[int] | None) -> tuple[str, ...] | None:
+    def _most_shared(
+        self, phrase: Phrase, part: Span, within: frozenset[int] | None
+    ) -> tuple[str, ...] | None:
         """Return the longest run of the words that anybody said in a row; of several the one that was said first."""
         best: tuple[int, int] | None = None
         most = phrase.fewest - 1
-        for row in self._rows(to) if len(phrase.words) > most else ():
+        for row in self._rows(part) if len(phrase.words) > most else ():
             if (within is None or row[0] in within) and phrase.may_share(row[4], most):
                 found = longest_shared(self._said(row), phrase.words, more_than=most)
                 if found is not None:
                     best, most = found, found[1] - found[0]
         return None if best is None else phrase.words[best[0] : best[1]]
 
-    def _shared(self, words: Phrase, to: int, within: frozenset[int] | None) -> tuple[list[Hop], bool]:
+    def _shared(
+        self, words: Phrase, part: Span, within: frozenset[int] | None
+    ) -> tuple[list[Hop], int | None]:
         everything = len(words.words) - 1
         positions: list[int] = []
-        for row in self._rows(to):
+        for row in self._rows(part):
             if words.may_share(row[4], everything):
                 if longest_shared(self._said(row), words.words, more_than=everything) is not None:
                     positions.append(row[0])
@@ -113,12 +120,15 @@ class Origins:
                     break
         return self._hops(positions, within)
 
-    def _hops(self, positions: Sequence[int], within: frozenset[int] | None) -> tuple[list[Hop], bool]:
-        """Return the first hops at positions, of those that lead to `within`, and whether there are more."""
-        wanted = positions if within is not None else positions[: MOST_HOPS + 1]
-        found = list(linked(self._shown(recorded_at(self._log, wanted))))
-        found = found if within is None else leading_to(found, within)
-        return found[: MOST_HOPS + 1], len(positions) > len(wanted) or len(found) > MOST_HOPS + 1
+    def _hops(self, positions: Sequence[int], within: frozenset[int] | None) -> tuple[list[Hop], int | None]:
+        """Return the first hops at positions, else the first of those that lead to `within` and the last ones, and where more are left out."""
+        if within is None:
+            found = list(linked(self._shown(recorded_at(self._log, positions[: MOST_HOPS + 1]))))
+            return found, found[-1].position if len(positions) > MOST_HOPS + 1 and found else None
+        found = leading_to(linked(self._shown(recorded_at(self._log, positions))), within)
+        if len(found) <= MOST_HOPS + 1:
+            return found, None
+        return [found[0], *found[-MOST_HOPS:]], found[-MOST_HOPS].position
 
     def _said(self, row: Row) -> str:
         """Return what a row says to who asks, unproven; nothing, if that is not to be seen."""
@@ -136,8 +146,8 @@ class Origins:
             if text is not None:
                 yield replace(hop, text=text)
 
-    def _rows(self, to: int) -> Iterator[Row]:
-        after = 0
+    def _rows(self, part: Span) -> Iterator[Row]:
+        after, to = part.after, part.to or 0
         while after < to and (page := self._log.rows(after=after, limit=min(_PAGE, to - after))):
             yield from (row for row in page if row[0] <= to and row[3].startswith(_TOPICS))
             after = page[-1][0]

@@ -160,6 +160,24 @@ def test_more_hops_than_are_shown_are_cut_and_said(story: Story) -> None:
 
 
 @pytest.mark.clause("ORIGIN-1")
+def test_of_a_run_what_lies_nearest_is_shown_however_often_it_was_said_before(story: Story) -> None:
+    """The first 500 hops were shown, and the run's own were not among them."""
+    for _ in range(520):
+        story.say(MAIN, CLAIM, role="assistant")
+    last = story.log.head()
+
+    found = Origins(story.log).of(CLAIM, within=frozenset({last}))
+
+    assert found.first is not None
+    assert [hop.position for hop in found.hops][-2:] == [last - 1, last]
+    assert (len(found.hops), found.cut) == (500, found.hops[0].position)
+    assert found.hops[0].cause == found.hops[0].position - 1
+    near = Origins(story.log, most_rows=5).of(CLAIM, within=frozenset({last}), to=last)
+    assert near.first is not None
+    assert (near.cut, near.first.position, len(near.hops)) == (last - 5, last - 4, 4)
+
+
+@pytest.mark.clause("ORIGIN-1")
 def test_a_place_before_it_was_said_knows_nothing_of_it(story: Story) -> None:
     said, *_ = claimed(story)
 

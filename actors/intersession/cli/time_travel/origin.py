@@ -51,13 +51,13 @@ def origin(
         found = debugger.call("origin", present({"words": words, "run": named(run), "at": named(at)}))
     answer = cast("OriginAnswer", found)
     code = OK if answer["first"] is not None else REFUSED
-    return Answer(found, lambda screen: _show(screen, answer), code)
+    return Answer(found, lambda screen: _show(screen, answer, within=run is not None), code)
 
 
-def _show(screen: Screen, found: OriginAnswer) -> None:
+def _show(screen: Screen, found: OriginAnswer, *, within: bool) -> None:
     first, names = found["first"], Names()
     if first is None:
-        screen.line("Nobody said that." + _up_to(found))
+        screen.line("Nobody said that." + _up_to(found, within=within))
         return
     if found["match"] is not None and _FOUND[found["match"]]:
         screen.one_line(safe(f"{_FOUND[found['match']]} ", "yellow"), found["words"] or "")
@@ -67,11 +67,17 @@ def _show(screen: Screen, found: OriginAnswer) -> None:
         screen.line(safe("from there", "bold"))
     for hop in found["hops"]:
         _line(screen, names, hop)
-    screen.line(safe(f"{counted(len(found['hops']), 'hop')}.{_up_to(found)}", "dim"))
+    screen.line(safe(f"{counted(len(found['hops']), 'hop')}.{_up_to(found, within=within)}", "dim"))
 
 
-def _up_to(found: OriginAnswer) -> str:
-    return "" if found["cut"] is None else f" Only the log up to #{found['cut']} was looked through."
+def _up_to(found: OriginAnswer, *, within: bool) -> str:
+    cut, first = found["cut"], found["first"]
+    if cut is None:
+        return ""
+    if within and first is not None and first["position"] < cut:
+        return f" Others before #{cut} are left out."
+    part = f"from #{cut} on" if within else f"up to #{cut}"
+    return f" Only the log {part} was looked through."
 
 
 def _line(screen: Screen, names: Names, hop: HopAnswer) -> None:
