@@ -214,6 +214,29 @@ def test_a_long_text_is_indented_on_every_line_of_a_terminal(narrow: FakeTermina
     assert " ".join(lines).split() == ["word"] * 20 + ["next"]
 
 
+def test_a_narrow_terminal_is_told_as_much_as_a_usual_one(
+    narrow: FakeTerminal, demo_log: DemoLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 40 columns `why` cut what would have been otherwise, `origin` the words, and a place its position (issue 10)."""
+    Screen(narrow, io.StringIO()).one_line("word " * 30)
+    lines = narrow.getvalue().splitlines()
+    assert len(" ".join(lines).split()) == 16
+    assert [line[:4].strip() for line in lines] == ["word", ""]
+    assert lines[-1].endswith("…")
+
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("INTERSESSION_STORE", str(demo_log.path))
+    for command, said in (
+        (("why", demo_log.exchange), "otherwise: a higher limit; 5 is the most there is"),
+        (("show", demo_log.exchange), f"are done (announced) #{demo_log.closed}"),
+        (("origin", "3.5 tonnes"), "research says: Up to 3.5 tonnes."),
+    ):
+        terminal = FakeTerminal()
+        with contextlib.redirect_stdout(terminal):
+            assert main(command) == 0
+        assert said in " ".join(terminal.getvalue().split())
+
+
 def test_what_is_to_be_copied_is_never_broken(narrow: FakeTerminal) -> None:
     Screen(narrow, io.StringIO()).to_copy("more: --cursor ", "x" * 100)
 

@@ -93,6 +93,11 @@ class DemoLog:
         return str(self.value["replay"][1]["id"])
 
     @property
+    def closed(self) -> int:
+        """The position of its end."""
+        return int(self.value["replay"][1]["position"])
+
+    @property
     def spawn(self) -> str:
         """The id of the spawn."""
         return str(self.value["replay"][3]["id"])

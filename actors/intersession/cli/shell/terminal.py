@@ -24,6 +24,7 @@ _WIDE: Final = 10_000
 """The width of a pipe or a file: long lines are left to whoever reads it."""
 
 _NARROWEST: Final = 40
+_USUAL: Final = 80
 _READABLE: Final = 100
 _HANGING: Final = 4
 
@@ -81,15 +82,21 @@ class Screen:
         self._out.print(_joined(parts), soft_wrap=not self.is_terminal)
 
     def one_line(self, *parts: str | Text) -> None:
-        """Show something on one line, whatever is in it; a terminal gets as much as it has room for."""
+        """Show something on one line, whatever is in it; a terminal gets as much as it has room for.
+
+        A narrow one gets as much as a usual one has room for, on a second and third line.
+        """
         line = Text()
         for part in parts:
             text = safe(part) if isinstance(part, str) else part
             line.append(one_line(text.plain, strip=False), text.style)
-        if self.is_terminal:
-            self._out.print(line, no_wrap=True, overflow="ellipsis")
-        else:
+        if not self.is_terminal:
             self._out.print(line, soft_wrap=True)
+        elif self.width < _USUAL:
+            line.truncate(_USUAL, overflow="ellipsis")
+            self._hanging(line)
+        else:
+            self._out.print(line, no_wrap=True, overflow="ellipsis")
 
     def json_line(self, value: object) -> None:
         """Print a JSON document on one line."""

@@ -39,6 +39,6 @@ def show_smells(screen: Screen, smells: Sequence[SmellAnswer], indent: str = "")
 def show_place(screen: Screen, place: PlaceAnswer, following: PlaceAnswer | None = None) -> None:
     """Say where the place is, and what comes next."""
     time = "" if place["timeMs"] is None else f"  {clock(place['timeMs'])}"
-    screen.one_line(safe(place["text"], "bold"), safe(f"  #{place['position']}{time}", "dim"))
+    screen.line(safe(place["text"], "bold"), safe(f"  #{place['position']}{time}", "dim"))
     if following is not None:
-        screen.one_line(safe(f"next: #{following['position']}  {following['text']}", "dim"))
+        screen.line(safe(f"next: #{following['position']}  {following['text']}", "dim"))

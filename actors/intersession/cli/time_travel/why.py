@@ -76,21 +76,22 @@ def _show(screen: Screen, found: WhyAnswer, *, steps: bool) -> None:
         screen.line(safe("What it began with is beyond reach.", "dim"))
         return
     began = f"#{root['position']}  {moment(root['timeMs'])} UTC"
-    screen.one_line(safe(f"It began with {began}: {_ROOTS[root['kind']]}.", "dim"))
+    screen.line(safe(f"It began with {began}: {_ROOTS[root['kind']]}.", "dim"))
 
 
 def _show_explanation(screen: Screen, explanation: JsonObject) -> None:
     how = {True: "", False: "; the rules of today say otherwise", None: ""}[explanation["asDecided"]]
     head = f"  #{explanation['position']}  {explanation['rule']} {explanation['code']}{how}"
     screen.one_line(safe(f"why the {explanation['about']}", "bold"), safe(head, "dim"))
-    screen.line(f"  {explanation['text']}")
+    screen.indented(explanation["text"], 2)
     for given in explanation["inputs"]:
         set_at = "" if given.get("position") is None else f", #{given['position']}"
         value = "nothing" if given["value"] is None else one_line(str(given["value"]), _TEXT)
         screen.one_line(f"    {given['name']} = ", value, safe(f"  ({given['setBy']}{set_at})", "dim"))
     for other in explanation["instead"]:
         verdict = "" if "verdict" not in other else f" → {other['verdict']}"
-        screen.one_line(safe("    otherwise: ", "dim"), f"{other['change']}{verdict}")
+        change = safe(f"{other['change']}{verdict}")
+        screen.indented(safe("otherwise: ", "dim").append_text(change), 4)
 
 
 def _show_effects(screen: Screen, found: EffectsAnswer, *, steps: bool) -> None:
