@@ -74,6 +74,10 @@ def cap(
 
 def cap_message(message: JsonMapping, *, max_characters: int = MAX_CHARACTERS) -> tuple[JsonObject, bool]:
     """Return a raw message with its long strings cut, and signatures and picture bytes left out; and whether any were."""
+    lean, left_out = _lean(message)
+    length = _bytes(lean)
+    if length is not None and length <= max_characters:
+        return lean, left_out  # no string in it is longer than all of it
     found = False
 
     def change(_: str | None, text: str) -> str:
@@ -85,7 +89,6 @@ def cap_message(message: JsonMapping, *, max_characters: int = MAX_CHARACTERS) -
         found = True
         return f"{text[:max_characters]}\n… [{len(text) - max_characters} characters cut]"
 
-    lean, left_out = _lean(message)
     cut = map_strings({name: value for name, value in lean.items() if name not in STRUCTURE}, change)
     return ({**lean, **cut}, True) if found or left_out else (dict(message), False)
 
