@@ -1,6 +1,7 @@
 """A store that fails under a running agent: the answer is tried again, then the attempt is (reliability 3.1, rule 7)."""
 
 import asyncio
+import os
 import random
 import threading
 from collections.abc import Iterator
@@ -336,3 +337,17 @@ def test_an_end_that_is_recorded_twice_over_is_delivered_once(tmp_path: Path) ->
     assert FAULT.before is None, "the store was asked"
     assert [end.code for end in ended] == ["interrupted"]
     assert [outbound.text for outbound in channel.delivered] == ["Sorry."]
+
+
+@pytest.mark.clause("D4", "D12")
+def test_a_system_whose_log_can_not_be_read_any_more_stops_and_lets_the_file_go(tmp_path: Path) -> None:
+    """Finding A3, the kind: the stop failed half way, and the file had a writer for as long as the process lived."""
+    path = tmp_path / "log.db"
+    system = SessionSystem(path, agents={"main": lambda turn: turn.message})
+    system.inbound(channel="x", chat_id="1", sender="p", text="hi", wait=WAIT)
+    os.truncate(f"{path}-wal", 0)
+
+    system.close()
+
+    with SqliteLog(path) as log:
+        assert log.head() == 0

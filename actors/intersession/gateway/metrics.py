@@ -111,18 +111,29 @@ class Metrics(Collector):
         now = self._now(status)
         for name, (words, labels) in GAUGES.items():
             gauge = GaugeMetricFamily(name, words, labels=labels)
-            for label, number in now[name].items():
+            for label, number in now.get(name, {}).items():
                 gauge.add_metric([label] if labels else [], number)
             yield gauge
 
     def _now(self, status: JsonObject) -> dict[str, Mapping[str, float]]:
-        """Return the values of every gauge, by label."""
-        runs, deliveries = self._system.service.runs, status["deliveries"]
+        """Return the values of every gauge, by label; of a log that can't be read, of those that need not read it."""
         checkpoints = status["checkpoints"]
         return {
-            "intersession_log_position": {"": status["position"]},
             "intersession_store_available": {"": float(status["store"]["available"])},
             "intersession_live_sessions": {"": status["liveSessions"]},
+            "intersession_degraded": {"": len(status["degraded"])},
+            "intersession_checkpoint_position": {"": checkpoints["position"] or 0},
+            "intersession_checkpoint_age_seconds": {"": (checkpoints["ageMs"] or 0) / _MS},
+            "intersession_checkpoint_new_events": {"": checkpoints["newEvents"]},
+            "intersession_checkpoints_unpublished": checkpoints["unpublished"],
+            "intersession_zombies": {"agents": status["zombies"], "channels": status["channelZombies"]},
+            **({} if status["position"] is None else self._recorded(status)),
+        }
+
+    def _recorded(self, status: JsonObject) -> dict[str, Mapping[str, float]]:
+        runs, deliveries = self._system.service.runs, status["deliveries"]
+        return {
+            "intersession_log_position": {"": status["position"]},
             "intersession_open_runs": {"queued": 0, "running": 0} | runs.open_by_status(),
             "intersession_parked_runs": {"": sum(status["parkedRuns"].values())},
             "intersession_open_deliveries": {
@@ -131,12 +142,6 @@ class Metrics(Collector):
                 "under_way": sum(deliveries["underWay"].values()),
             },
             "intersession_held_exchanges": {"": len(status["held"])},
-            "intersession_degraded": {"": len(status["degraded"])},
-            "intersession_checkpoint_position": {"": checkpoints["position"] or 0},
-            "intersession_checkpoint_age_seconds": {"": (checkpoints["ageMs"] or 0) / _MS},
-            "intersession_checkpoint_new_events": {"": checkpoints["newEvents"]},
-            "intersession_checkpoints_unpublished": checkpoints["unpublished"],
-            "intersession_zombies": {"agents": status["zombies"], "channels": status["channelZombies"]},
         }
 
     def _time(self, recorded: Recorded) -> None:

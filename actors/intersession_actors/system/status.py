@@ -7,9 +7,11 @@ from typing import Final
 import msgspec
 
 from intersession_actors.agents import is_agent, runner_of
+from intersession_actors.failures import described
 from intersession_actors.service import Reader
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.settings import Settings
+from intersession_events.errors import LogError
 from intersession_events.facts import SessionPatched
 from intersession_events.plain_json import JsonObject
 from intersession_projections.flows import held_value
@@ -19,13 +21,26 @@ _NEWEST: Final = 20
 
 
 def status_of(parts: Assembly, settings: Settings) -> JsonObject:
-    """Return how a system is."""
+    """Return how a system is. Of a log that can't be read, what would be read from it is left out, and its position is null."""
     log, reports = parts.service.log, parts.reports
+    unread: str | None = None
+    try:
+        recorded = {
+            "position": log.head(),
+            "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
+            **_open_work(
+                parts.service.reader,
+                has_channel=parts.caller.has,
+                has_agent=lambda key: parts.executor.has(runner_of(key)),
+            ),
+        }
+    except LogError as error:  # whoever asks how the system is, is told just this
+        recorded, unread = {"position": None}, described(error)
+    store_error = reports.store_error or unread
     return {
         "logId": log.log_id,
         "epoch": log.epoch,
-        "position": log.head(),
-        "store": {"available": reports.store_error is None, "error": reports.store_error},
+        "store": {"available": store_error is None, "error": store_error},
         "agents": [runner for runner in parts.executor.registered if is_agent(runner)],
         "channels": list(parts.caller.registered),
         "liveSessions": parts.supervisor.live_sessions,
@@ -35,12 +50,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
         "channelCalls": msgspec.to_builtins(parts.caller.calls),
         "failures": reports.counts,
         "checkpoints": parts.checkpointer.status,
-        "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
-        **_open_work(
-            parts.service.reader,
-            has_channel=parts.caller.has,
-            has_agent=lambda key: parts.executor.has(runner_of(key)),
-        ),
+        **recorded,
         "notices": list(settings.notices),
         "configError": settings.error,
     }

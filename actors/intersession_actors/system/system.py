@@ -207,9 +207,11 @@ class SessionSystem(Operated):
         if door is not None:
             door.stop()
         self._forks.door.stop(max(seconds, _FORKS_END_S))
-        self._parts.stop(seconds)
-        if self._owns_log:
-            self.service.log.close()
+        try:
+            self._parts.stop(seconds)
+        finally:
+            if self._owns_log:
+                self.service.log.close()
 
     async def aclose(self, grace: float | None = None) -> None:
         """Stop in order, without blocking the event loop."""

@@ -1,5 +1,6 @@
 """`/metrics`: who may scrape it, that its numbers are those of the log, and that the page names every metric."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,3 +139,25 @@ def test_every_metric_is_on_the_page_with_its_labels() -> None:
     assert set(rows) == set(expected)
     for name, labels in expected.items():
         assert re.findall(r"^`(\w+)`", rows[name]) == list(labels), name
+
+
+@pytest.mark.clause("D7")
+def test_a_log_that_can_not_be_read_is_told_to_who_scrapes_and_to_who_asks_for_the_status(
+    tmp_path: Path,
+) -> None:
+    """Finding D2, the kind: what should raise the alarm failed with the store, and so did `status` and the stop."""
+    with (
+        SessionSystem(tmp_path / "log.db", agents={"main": parrot}, config=GATEWAY) as system,
+        LiveGateway(system) as live,
+    ):
+        system.inbound(channel="telegram", chat_id="1", sender="p", text="hi", wait=WAIT)
+        os.truncate(tmp_path / "log.db-wal", 0)
+
+        status = system.status()
+        scrape = scraped(live)
+
+    assert (status["position"], status["store"]["available"]) == (None, False)
+    assert "disk I/O error" in status["store"]["error"]
+    assert scrape.status_code == 200
+    assert values(scrape.text)["intersession_store_available", ""] == 0
+    assert ("intersession_log_position", "") not in values(scrape.text)
