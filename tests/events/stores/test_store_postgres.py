@@ -17,12 +17,12 @@ from intersession_events.errors import (
     StoreUnavailable,
     WriterSuperseded,
 )
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, Sql
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import PgCursor
 from intersession_events.stores.postgres.dialect import translated
-from support.log_drafts import said, to
+from support.log_drafts import anywhere, said, to
 from support.postgres.server import Server
 
 A, B, C = (said(name) for name in "abc")
@@ -288,3 +288,33 @@ class _Counting:
     def decode(self, data: bytes, version: int) -> int:
         assert version
         return int(data)
+
+
+class _OncePerStream:
+    """A view that takes one event of each stream: what comes second is refused by an index, and nobody waits to hear it."""
+
+    name = "once"
+    shape = 1
+
+    def create(self, sql: Sql) -> None:
+        sql.execute("CREATE TABLE IF NOT EXISTS once (stream TEXT PRIMARY KEY, position INTEGER NOT NULL)")
+
+    def drop(self, sql: Sql) -> None:
+        sql.execute("DROP TABLE IF EXISTS once")
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        for event in events:
+            sql.execute("INSERT INTO once VALUES (?, ?)", (event.stream, event.position))
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("J3")
+def test_what_a_view_can_not_write_is_set_aside_though_nobody_waits_for_its_statements(
+    postgres_url: str,
+) -> None:
+    with PostgresLog(postgres_url, inline=[_OncePerStream()]) as log:
+        for number in range(3):
+            log.append_now([to("s", number, said(f"{number}")), anywhere(f"t{number}", said(f"t{number}"))])
+        assert [event.position for event in log.all()] == [1, 2, 3, 4, 5, 6]
+        assert log.query("SELECT stream FROM once ORDER BY position") == [("s",), ("t0",), ("t1",), ("t2",)]
+        assert [(one.view, one.position) for one in log.set_aside()] == [("once", 3), ("once", 5)]

@@ -6,7 +6,7 @@ it ended is read back.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -100,6 +100,13 @@ class Committing(ReadsLog):
     def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[Row] | None:  # noqa: ARG002 - for others
         """Return the last rows of streams; None where each is read as fast when it is asked for."""
         return None
+
+    def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:  # noqa: ARG002 - for others
+        """Let statements of a block go out without waiting for what they come to, where the database is far away.
+
+        An error of any of them is raised at the next row that is asked for, or as the block ends.
+        """
+        return nullcontext()
 
     def check_name(self, stream: str) -> None:
         """Make sure that the database takes a name of a stream.
@@ -225,7 +232,8 @@ class Committing(ReadsLog):
             try:
                 self.flush(cursor)
                 written = [work for work in batch if work not in failed]
-                self.observer.finish(cursor, written, carefully=isolated)
+                with nullcontext() if isolated else self.without_answers(cursor):
+                    self.observer.finish(cursor, written, carefully=isolated)
             except Exception as error:
                 if isolated or self.failures.is_of_the_store(error):
                     raise

@@ -1,7 +1,7 @@
 """The library's datastore with connections of ours: some that only read, and transactions that are one call if they can be."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final, Self
 from weakref import WeakSet
 
@@ -9,7 +9,7 @@ import psycopg
 from eventsourcing.postgres import ConnectionPool, PostgresDatastore, PostgresFactory
 from eventsourcing.utils import Environment, EnvType
 from psycopg import Connection, sql
-from psycopg.pq import DiagnosticField, ExecStatus, Format
+from psycopg.pq import DiagnosticField, ExecStatus, Format, PipelineStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import DictRow, TupleRow, tuple_row
 
@@ -35,7 +35,7 @@ WRITERS: Final = 4
 READERS: Final = 16
 PATIENCE_S: Final = 5.0
 """Who waits longer for a connection is told that the store is busy."""
-_BEGIN: Final = "SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0) FROM log_identity FOR SHARE OF log_identity"
+_BEGIN: Final = "BEGIN; SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0) FROM log_identity FOR SHARE OF log_identity"
 IDLE_MS: Final = 10_000
 """The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
 
@@ -54,6 +54,8 @@ class PgCursor:
         # What the call of `append_events` takes:
         self._put_off: Sequence[bytes] | None = None
         self._begun = False
+        # Whether nobody waits for what a statement comes to; it holds the pipeline once there is one.
+        self._sending: ExitStack | None = None
         self.touched = False
         """Whether somebody else has written into a view, as the transaction began."""
         self.in_doubt = False
@@ -71,6 +73,7 @@ class PgCursor:
         """Run a portable statement with each of many parameters."""
         self.begin()
         ours = translated(statement)
+        self._send()
         self._cursor.executemany(ours.statement, [ours.arranged(one) for one in parameters])
         return self
 
@@ -110,13 +113,28 @@ class PgCursor:
         if self._begun:
             return
         self._begun = True
-        self._cursor.execute("BEGIN")
-        if self._epoch is not None:
-            found = self._cursor.execute(_BEGIN).fetchone()
+        if self._epoch is None:
+            self._cursor.execute("BEGIN")
+        else:
+            # As text, PostgreSQL takes several statements at once.
+            looking = self._cursor.connection.cursor(row_factory=tuple_row)
+            looking.execute(_BEGIN)
+            looking.nextset()
+            found = looking.fetchone()
             if found is None or found[0] != self._epoch:
                 raise WriterSuperseded(self._epoch, 0 if found is None else found[0])
             self.touched = found[1]
         self._call()
+
+    @contextmanager
+    def without_answers(self) -> Generator[None]:
+        """Send the statements of a block without waiting for the answer to each; an error is raised later, or at its end."""
+        with ExitStack() as sending:
+            self._sending = sending
+            try:
+                yield
+            finally:
+                self._sending = None
 
     def commit(self) -> None:
         """Make it durable."""
@@ -134,6 +152,14 @@ class PgCursor:
             with suppress(psycopg.Error):  # a lost connection has rolled back
                 self._cursor.execute("ROLLBACK")
 
+    def _send(self) -> None:
+        """Wait for no answer to the next statement, if that is wanted: each has a cursor of its own then."""
+        if self._sending is not None:
+            connection = self._cursor.connection
+            if connection.info.pipeline_status == PipelineStatus.OFF:
+                self._sending.enter_context(connection.pipeline())
+            self._cursor = connection.cursor(row_factory=tuple_row, binary=True)
+
     def _call(self) -> None:
         if self._put_off is not None:
             parameters, self._put_off = self._put_off, None
@@ -148,6 +174,7 @@ class PgCursor:
 
     # psycopg adapts what it knows; a statement's parameters are known where the statement is.
     def _execute(self, statement: Any, parameters: Sequence[Any] | None) -> Self:
+        self._send()
         try:
             self._cursor.execute(statement, parameters)
         except psycopg.Error as error:

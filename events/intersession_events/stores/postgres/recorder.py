@@ -6,7 +6,7 @@ Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of t
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final, cast
 
 import psycopg
@@ -146,6 +146,10 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         cast("PgCursor", cursor).execute(_ENDS, (list(streams),))
         found: list[EventRow] = cursor.fetchall()
         return found
+
+    def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:
+        """Send the statements of a block one after the other: views mostly write."""
+        return cast("PgCursor", cursor).without_answers()
 
     def check_name(self, stream: str) -> None:
         """Make sure that the database takes a name of a stream.
