@@ -16,6 +16,8 @@ from intersession_events.facts import (
     DeliveryUnknown,
     Event,
     ExchangeClosed,
+    ExchangeHeld,
+    ExchangeReleased,
     MessageRecorded,
     RunCompleted,
     RunFailed,
@@ -30,6 +32,7 @@ from support.processes.killed import Host, interrupted, of, story, streams
 RELIABILITY = DOCS / "reliability.md"
 
 TURN = " turn_requested turn_replied"
+HELD = "exchange_accepted primary_ended exchange_held hold_requested exchange_released"
 ANNOUNCED = " loop_ended announce_requested announce_decided exchange_closed"
 CHILD = "spawn_accepted child_ended announce_requested announce_decided"
 
@@ -42,6 +45,10 @@ FLOWS = {
         f"exchange_accepted primary_ended{TURN * 5}{ANNOUNCED}",
         f"exchange_accepted primary_ended{TURN * 2}{ANNOUNCED}",
     ],
+    "held": [
+        f"{HELD}{TURN} loop_ended announce_requested exchange_held exchange_released announce_decided exchange_closed",
+        "exchange_accepted hold_requested hold_withdrawn primary_ended exchange_held exchange_released exchange_closed",
+    ],
     "ask": [],
     "spawn": [f"{CHILD} spawn_closed child_archived"],
     "files": [f"{CHILD} spawn_closed child_archived"],
@@ -51,9 +58,39 @@ FLOWS = {
 }
 """What the flows of a scenario come to, whatever happens on the way."""
 
-RUNS = {"talk": 11, "counted": 11, "ask": 1, "spawn": 2, "files": 2, "hand": 4, "late": 1, "keep": 2}
-MESSAGES = {"talk": 28, "counted": 28, "ask": 4, "spawn": 7, "files": 7, "hand": 12, "late": 2, "keep": 7}
-DELIVERIES = {"talk": 1, "counted": 1, "ask": 1, "spawn": 1, "files": 1, "hand": 0, "late": 1, "keep": 1}
+RUNS = {
+    "talk": 11,
+    "counted": 11,
+    "held": 4,
+    "ask": 1,
+    "spawn": 2,
+    "files": 2,
+    "hand": 4,
+    "late": 1,
+    "keep": 2,
+}
+MESSAGES = {
+    "talk": 28,
+    "counted": 28,
+    "held": 14,
+    "ask": 4,
+    "spawn": 7,
+    "files": 7,
+    "hand": 12,
+    "late": 2,
+    "keep": 7,
+}
+DELIVERIES = {
+    "talk": 1,
+    "counted": 1,
+    "held": 1,
+    "ask": 1,
+    "spawn": 1,
+    "files": 1,
+    "hand": 0,
+    "late": 1,
+    "keep": 1,
+}
 
 
 ENDS: dict[tuple[str, type[Event]], list[str]] = {
@@ -61,6 +98,7 @@ ENDS: dict[tuple[str, type[Event]], list[str]] = {
     ("talk", DeliveryFailed): ["announce_failed", "silent"],
     ("talk", DeliveryUnknown): ["delivery_unknown", "silent"],
     ("counted", DeliveryDone): ["announced", "silent"],
+    ("held", DeliveryDone): ["announced", "dropped"],
     ("ask", DeliveryDone): [],
     ("ask", DeliveryUnknown): [],
     ("spawn", DeliveryDone): ["announced"],
@@ -132,6 +170,23 @@ CASES = [
     Case("K5", "counted", left="run_completed", asked=1),
     Case("K6", left="run_started", asked=None, again="announce"),
     Case("K6", "counted", left="run_queued", asked=6),
+    # Texts of it are held, let go on, dropped; a hold is withdrawn.
+    Case("H1", "held", left="exchange_held", asked=1),
+    Case("H1:2", "held", left="run_started", asked=None, called=1, again="message", nightly=True),
+    Case("H2", "held", left="hold_requested", asked=1),
+    Case("H2:2", "held", left="hold_requested", asked=None, called=1, again="message", nightly=True),
+    Case("H3", "held", left=UNSHARED.format("message_recorded"), asked=1, again="message"),
+    Case("H3:2", "held", left=UNSHARED.format("run_started"), asked=3, again="announce"),
+    Case("H4", "held", left="exchange_held", asked=1),
+    Case("H4:2", "held", left="exchange_held", asked=3),
+    Case("H5", "held", left="hold_requested", asked=1),
+    Case("H5:2", "held", left="exchange_held", asked=3),
+    Case("H5:3", "held", left="exchange_held", asked=4, called=1, nightly=True),
+    Case("H6", "held", left="run_started", asked=1, again="reply"),
+    Case("H6:2", "held", left="delivery_decided", asked=3),
+    Case("H6:3", "held", left="exchange_closed", asked=4, called=1),
+    Case("H7", "held", left="hold_requested", asked=None, called=1, again="message"),
+    Case("H8", "held", left="hold_withdrawn", asked=None, called=1, again="message"),
     # Its announce.
     Case("A1", left="run_started", asked=6, again="announce"),
     Case("A1:2", left="run_started", asked=None, again="announce"),
@@ -189,6 +244,7 @@ CASES = [
 
 @pytest.mark.clause("O3", "O6", "O7")
 @pytest.mark.clause("S0", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "K1", "K2", "K3", "K4", "K5", "K6")
+@pytest.mark.clause("H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "LIVE-1")
 @pytest.mark.clause(
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8"
 )
@@ -213,6 +269,8 @@ def test_a_host_that_dies_at_a_crash_point_goes_on_as_the_matrix_says(tmp_path: 
         expected += [["message"], []]
     assert interrupted(after) in expected
     check_scenario(after, case.scenario, case.end)
+    at_start = {line["holdId"] for line in host.lines("held")}
+    assert at_start & {*of(before, ExchangeHeld, "hold_id")} == holding(before)
     assert list(tmp_path.rglob("note.txt")) == []
     if case.left == "delivery_started":
         attempts = len(of(streams(after, "delivery:")[0], DeliveryStarted, "attempt"))
@@ -305,11 +363,22 @@ def check_scenario(events: Sequence[Recorded], scenario: str, end: type[Event]) 
             assert told.startswith("Status: success\nResult: found nothing\nNotes: (none)\nStats: ")
         case "files":
             assert of(events, RunCompleted, "reply")[0] == "it says ['forty-two']"
+        case "held":
+            assert len(set(of(events, ExchangeHeld, "hold_id"))) == 3
+            assert of(events, ExchangeReleased, "hold_id") == of(events, ExchangeHeld, "hold_id")
+            assert of(events, ExchangeReleased, "action") == ["edit", "go_on", "drop"]
+            messages = of(events, MessageRecorded, "message")
+            assert sum(text_of(item) == "what a person wrote" for item in messages) == 1
         case "late":
             (said,) = of(events, DeliveryDecided, "text")
             assert said == "Status: timeout\nResult: (no output)\nNotes: timeout: the run had 0.3 s"
         case _:
             pass
+
+
+def holding(events: Sequence[Recorded]) -> set[str]:
+    """Return what is held, by the ids of the holds."""
+    return {*of(events, ExchangeHeld, "hold_id")} - {*of(events, ExchangeReleased, "hold_id")}
 
 
 def _without(flow: str, events: Sequence[str]) -> str:

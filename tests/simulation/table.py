@@ -8,16 +8,21 @@ from simulation.faults import FAULTS, Tally
 POINTS: Final = (
     *(f"S{number}" for number in range(9)),
     *(f"K{number}" for number in range(1, 7)),
+    *(f"H{number}" for number in range(1, 9)),
     *(f"A{number}" for number in range(1, 9)),
-    *("P1", "P2", "P5", "P6", "P7", "P8", "P9", "B1", "B2", "E1", "E2"),
+    *(f"P{number}" for number in range(1, 10)),
+    *("B1", "B2", "E1", "E2"),
 )
-"""The crash points that a simulation passes; files of spawns are not simulated (P3, P4)."""
+"""The crash points that a simulation passes."""
+SELDOM: Final = frozenset({"A4", "A8", "H7", "H8", "K4", "P3", "P4", "P7", "P8", "P9", "S8"})
+"""Those that are seldom passed."""
 REFUSALS: Final = (
     "busy",
     "cycle",
     "invalid_request",
     "limit",
     "no_threads",
+    "not_started",
     "not_visible",
     "policy_denied",
     "subagent_spawn",

@@ -14,8 +14,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """Where an exchange stands. `pending` is the run or delivery it waits for.
 
     `previous` is what stood for `latest` before the last reply. `held` is where it has stopped, or did last, `released` the
-    last release; in phase `released` it has still to go on from there. `asked` wants it to stop, `served` are the orders
-    that have stopped it, `unheld`: nothing stops it any more. `held_ms` is how long it was held in all.
+    last release; in phase `released` it has still to go on from there. `asked` wants it to stop, `withdrawn`: the last word
+    on that was that it need not. `served` are the orders that have stopped it, `unheld`: nothing stops it any more. `held_ms` is how long it was held in all.
     """
 
     accepted: facts.ExchangeAccepted
@@ -26,6 +26,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     latest: str | None = None
     previous: str | None = None
     asked: facts.HoldRequested | None = None
+    withdrawn: bool = False
     held: facts.ExchangeHeld | None = None
     released: facts.ExchangeReleased | None = None
     served: frozenset[str] = frozenset()

@@ -48,6 +48,7 @@ def evolve_held(state: Exchange, event: facts.ExchangeHeld) -> Exchange:
         phase="held",
         pending="",
         held=event,
+        withdrawn=False,
         asked=None if once and event.source == "run" else state.asked,
         served=state.served | {event.order} if once and event.source != "run" else state.served,
     )
@@ -100,6 +101,8 @@ def decide_release(
         return _released(held, command, held_ms)
     if state.asked is not None and state.phase != "held" and named is None and command.action == "go_on":
         return [facts.HoldWithdrawn(by=command.by)]
+    if state.withdrawn and named is None and command.action == "go_on":
+        return []
     if last is not None and named in {None, last.hold_id}:
         if (last.action, last.text) == (command.action, command.text):
             return []

@@ -64,9 +64,9 @@ def evolve(  # noqa: C901, PLR0912 - one case an event
         case facts.AnnounceDecided():
             return replace(state, phase="delivery", pending=event.delivery_id or "")
         case facts.HoldRequested():
-            return replace(state, asked=event, unheld=False)
+            return replace(state, asked=event, withdrawn=False, unheld=False)
         case facts.HoldWithdrawn():
-            return replace(state, asked=None)
+            return replace(state, asked=None, withdrawn=True)
         case facts.ExchangeHeld():
             return evolve_held(state, event)
         case facts.ExchangeReleased():

@@ -125,16 +125,18 @@ class GatewayHolds:
     def _released(self, exchange: ExchangeSummary, command: ReleaseExchange) -> Result:
         asked = msgspec.structs.replace(command, stream=exchange.stream)
         recorded = ask_flow(self._service, asked).recorded
-        events = [item.event for item in recorded]
-        released = next((event for event in events if isinstance(event, ExchangeReleased)), None)
-        withdrawn = any(isinstance(event, HoldWithdrawn) for event in events)
+        # Asked again, it is what was said the last time.
+        said = recorded or self._service.log.stream(exchange.stream, backwards=True)
+        words = (item.event for item in said if isinstance(item.event, ExchangeReleased | HoldWithdrawn))
+        last = next(words, None)
+        released = last if isinstance(last, ExchangeReleased) else None
         return {
-            "status": "withdrawn" if withdrawn else "released",
+            "status": "withdrawn" if isinstance(last, HoldWithdrawn) else "released",
             "runId": exchange.run_id,
             "exchangeId": exchange.exchange_id,
             "action": command.action,
             "again": not recorded,
-        } | present({"holdId": command.hold_id if released is None else released.hold_id})
+        } | present({"holdId": command.hold_id or (released and released.hold_id)})
 
     def _value(self, exchange: ExchangeSummary) -> Result:
         held = held_in(self._service.log, exchange)

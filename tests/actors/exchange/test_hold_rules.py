@@ -244,6 +244,10 @@ def test_a_hold_is_asked_for_once_kept_until_it_stops_and_can_be_withdrawn() -> 
     assert decide_hold(waits, wanted) == []
     assert decide_release(waits, released(), 0) == [HoldWithdrawn(by="ann")]
     assert isinstance(decide_release(waits, released("drop"), 0), Refused)
+    withdrawn = evolve(waits, HoldWithdrawn(by="ann"))
+    assert decide_release(withdrawn, released(), 0) == [], "whoever had no answer asks again"
+    assert isinstance(decide_release(withdrawn, released("drop"), 0), Refused)
+    assert decide_hold(withdrawn, wanted) == [HoldRequested(before="next", by="bob")]
     stopped = answered(waits, "fine")
     assert (stopped.phase, stopped.asked) == ("held", None)
     assert decide_hold(stopped, wanted) == [], "it is held already"

@@ -18,7 +18,7 @@ from typing import Any
 
 from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
 from intersession_actors.runtime import SystemClock
-from intersession_events.facts import ToolCallBlock
+from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, ExchangeHeld, ToolCallBlock
 
 MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"
 HOUR_MS = 3_600_000
@@ -39,6 +39,12 @@ CONFIG: dict[str, Any] = {
 
 COUNTED: dict[str, Any] = {"session": {"agentToAgent": {"limits": {"tokens": 1_000_000}}}}
 """What a run has used is recorded before the next one is asked for: no step shares the commit of the one before it."""
+
+
+HELD: dict[str, Any] = {"session": {"agentToAgent": {"hold": "reply", "maxPingPongTurns": 1}}}
+"""Each first reply waits until somebody has looked at it."""
+
+CONFIGS = {"counted": COUNTED, "held": HELD}
 
 
 class Lines:
@@ -73,6 +79,8 @@ class Agents:
         self._turns = turns
         self._workspaces = workspaces
         self._stopped = threading.Event()
+        self.may_answer = threading.Event()
+        """Until then, who is asked to wait for it does not answer."""
 
     def __call__(self, turn: Turn) -> str | Reply | None:
         self._turns.add({"run": turn.run_id, "attempt": turn.attempt, "partial": len(turn.partial)})
@@ -92,10 +100,13 @@ class Agents:
 
     def stop(self) -> None:
         self._stopped.set()
+        self.may_answer.set()
 
     def _answer(self, turn: Turn) -> str | None:
         if "for ever" in turn.message:
             self._stopped.wait()
+        if "in your time" in turn.message:
+            self.may_answer.wait()
         # It may have been killed between the two.
         blocks = [block for message in turn.partial for block in message.content]
         called = (block.id for block in blocks if isinstance(block, ToolCallBlock))
@@ -145,16 +156,20 @@ class Host:
     def __init__(self, directory: Path, channel: str, hours: int, config: Mapping[str, Any]) -> None:
         self._acks = Lines(directory / "acks")
         self._waits = Lines(directory / "waits")
-        self._agents = Agents(Lines(directory / "turns"), directory / "workspaces")
+        self._orders = Lines(directory / "orders")
+        self._held = Lines(directory / "held")
+        self.agents = Agents(Lines(directory / "turns"), directory / "workspaces")
         self._channel = channel
         self._clock = AheadClock(hours)
         self.system = SessionSystem(
             directory / "log.db",
-            agents=dict.fromkeys(("main", "research", "helper"), self._agents),
+            agents=dict.fromkeys(("main", "research", "helper"), self.agents),
             channels=Channels(Lines(directory / "calls"), Lines(directory / "shown")).all,
             config={**CONFIG, **config},
             clock=self._clock,
         )
+        for held in self.system.status()["held"]:
+            self._held.add({"holdId": held["holdId"]})
 
     def keep(self, call: str, answer: Mapping[str, Any]) -> None:
         self._acks.add({"call": call, "answer": answer, "position": self.system.log.head()})
@@ -182,6 +197,36 @@ class Host:
         given = {"task": task, "idempotencyKey": task, **arguments}
         self.keep(task, self.system.tools(requester).call("sessions_spawn", given))
 
+    def run_of(self, message: str) -> str:
+        """Return the run of a message that was accepted."""
+        return next(str(ack["answer"]["runId"]) for ack in self._acks.all() if ack["call"] == message)
+
+    def order(self, name: str, method: str, **params: Any) -> None:
+        """Do what an operator does, again and again until he is told that it is done; then never again."""
+        if all(line["order"] != name for line in self._orders.all()):
+            answer = self.system.gateway.call(f"exchanges.{method}", params)
+            self._orders.add({"order": name, "answer": answer})
+
+    def until_held(self, message: str, step: str) -> str:
+        """Wait until a text of an exchange is held, and return the hold."""
+        found = self._until(message, lambda event: isinstance(event, ExchangeHeld) and event.step == step)
+        assert isinstance(found, ExchangeHeld)
+        return found.hold_id
+
+    def until_closed(self, message: str) -> None:
+        """Wait until an exchange is over."""
+        self._until(message, lambda event: isinstance(event, ExchangeClosed))
+
+    def _until(self, message: str, is_it: Callable[[Event], bool]) -> Event:
+        run_id, stream = self.run_of(message), ""
+        for recorded in self.system.follow(0, timeout=PATIENCE_S):
+            event = recorded.event
+            if isinstance(event, ExchangeAccepted) and event.run_id == run_id:
+                stream = recorded.stream
+            if recorded.stream == stream and is_it(event):
+                return event
+        raise TimeoutError(f"{message} has not come so far; {self.system.status()}")
+
     def operator(self, key: str, message: str) -> None:
         given = {"sessionKey": key, "message": message, "idempotencyKey": message}
         self.keep(message, self.system.gateway.call("agent", given))
@@ -200,7 +245,7 @@ class Host:
         for run_id in dict.fromkeys(ack["answer"]["runId"] for ack in self._acks.all()):
             answer = self.system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
             self._waits.add({"answer": answer, "position": self.system.log.head()})
-        self._agents.stop()
+        self.agents.stop()
         self.system.close()
 
     def _open(self) -> list[str]:
@@ -266,6 +311,27 @@ def late(host: Host) -> None:
     host.spawn(MAIN, "dig for ever", runTimeoutSeconds=0.3)
 
 
+def held(host: Host) -> None:
+    """A reply is held and edited, the announce that somebody wants held too is let go on; another hold is withdrawn in time."""
+    host.person("main", "this is main")
+    host.person("research", "this is research")
+    host.send("look it up", 0)
+    run_id = host.run_of("look it up")
+    reply = host.until_held("look it up", "reply")
+    host.order("hold", "hold", runId=run_id, before="announce")
+    host.order("release reply", "release", runId=run_id, holdId=reply, text="what a person wrote")
+    announce = host.until_held("look it up", "announce")
+    host.order("release announce", "release", runId=run_id, holdId=announce)
+    host.until_closed("look it up")
+    host.send("in your time", 0)
+    run_id = host.run_of("in your time")
+    host.order("hold again", "hold", runId=run_id, before="announce")
+    host.order("withdraw", "release", runId=run_id)
+    host.agents.may_answer.set()
+    reply = host.until_held("in your time", "reply")
+    host.order("release again", "release", runId=run_id, holdId=reply, action="drop")
+
+
 def keep(host: Host) -> None:
     """A sub-agent that is archived an hour later."""
     host.person("main", "this is main")
@@ -287,12 +353,13 @@ def busy(host: Host) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Host], None]] = {
-    scenario.__name__: scenario for scenario in (talk, counted, ask, spawn, files, hand, late, keep, busy)
+    scenario.__name__: scenario
+    for scenario in (talk, counted, held, ask, spawn, files, hand, late, keep, busy)
 }
 
 
 def main(directory: str, scenario: str, channel: str, hours: str) -> None:
-    host = Host(Path(directory), channel, int(hours), COUNTED if scenario == "counted" else {})
+    host = Host(Path(directory), channel, int(hours), CONFIGS.get(scenario, {}))
     SCENARIOS[scenario](host)
     host.end()
 

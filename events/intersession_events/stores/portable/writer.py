@@ -9,7 +9,15 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import AppendConflict, LogError, NotStorable, StoreUnavailable
-from intersession_events.facts import Event, ExchangeAccepted, TurnRequested
+from intersession_events.facts import (
+    Event,
+    ExchangeAccepted,
+    ExchangeHeld,
+    ExchangeReleased,
+    HoldRequested,
+    HoldWithdrawn,
+    TurnRequested,
+)
 from intersession_events.log import (
     Committed,
     InFlight,
@@ -286,8 +294,21 @@ def _recorded(written: Sequence[Work]) -> list[Recorded]:
     return [event for work in written if isinstance(work, Append) for event in work.recorded]
 
 
-_STORING: Final[Mapping[type[Event], str]] = {ExchangeAccepted: "S1", TurnRequested: "K1"}
-_STORED: Final[Mapping[type[Event], str]] = {ExchangeAccepted: "S2"}
+_STORING: Final[Mapping[type[Event], str]] = {
+    ExchangeAccepted: "S1",
+    TurnRequested: "K1",
+    HoldRequested: "H1",
+    ExchangeHeld: "H3",
+    ExchangeReleased: "H5",
+    HoldWithdrawn: "H7",
+}
+_STORED: Final[Mapping[type[Event], str]] = {
+    ExchangeAccepted: "S2",
+    HoldRequested: "H2",
+    ExchangeHeld: "H4",
+    ExchangeReleased: "H6",
+    HoldWithdrawn: "H8",
+}
 """Crash points before and after the commit of an event (docs/reliability.md)."""
 
 
