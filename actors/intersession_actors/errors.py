@@ -48,6 +48,7 @@ RefusalCode = Literal[
     "file_bytes_exceeded",
     "total_bytes_exceeded",
     "unsafe_path",
+    "not_started",
     "export_failed",
     "import_failed",
     "busy",

@@ -92,6 +92,9 @@ REFUSALS: Final[Mapping[RefusalCode, Rule]] = {
     "unsafe_path": Rule(
         "ATT-3", "files are put below the workspace, past no link", "a workspace without links"
     ),
+    "not_started": Rule(
+        "SPAWN-12", "a sub-agent does not start without what it needs", "another spawn, with a key of its own"
+    ),
     "export_failed": Rule("EXP-1", "an export writes over nothing that is there", "see the error"),
     "import_failed": Rule("IMP-1", "an import reads a state directory", "see the error"),
     "busy": Rule(

@@ -98,6 +98,11 @@ def _prepared(stream: str, manifest_sha256: str | None, opened: Route | Refused)
 
 
 def _refused(error: Exception) -> Refused:
-    if isinstance(error, ToolRefused):
+    """Return why there is no child. It is final: `unavailable` would have the caller try the same key for ever."""
+    if isinstance(error, ToolRefused) and error.code != "unavailable":
         return Refused(code=error.code, error=error.error)
-    return Refused(code="unavailable", error=f"attachments: {described(error)}, try again")
+    said = error.error if isinstance(error, ToolRefused) else f"attachments: {described(error)}"
+    why = said.removesuffix(" and try again")
+    return Refused(
+        code="not_started", error=f"{why}; this spawn is over, begin another with a key of its own"
+    )

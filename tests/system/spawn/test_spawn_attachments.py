@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import os
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -314,6 +315,29 @@ def test_files_that_are_not_as_they_were_when_the_child_should_start_end_it_befo
     assert [path.name for path in workspace.iterdir()] == [".staging"]
     assert [event.key for event in recorded(system, SessionOpened)] == [MAIN]
     assert system.service.flows.running_children(MAIN) == 0
+
+
+@pytest.mark.clause("ATT-3", "SPAWN-6")
+def test_a_spawn_whose_files_the_disk_did_not_take_is_over_and_does_not_say_try_again(
+    booth: Booth, tmp_path: Path
+) -> None:
+    system = started(booth)
+    staging = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments" / ".staging"
+
+    def loses(point: str) -> None:
+        if point == "P2":
+            shutil.rmtree(next(staging.iterdir()))
+
+    disarm = crash_points.arm(loses)
+    try:
+        answer = spawn(system, FILE, idempotencyKey="k")
+    finally:
+        disarm()
+
+    assert (answer["status"], answer["code"]) == ("error", "not_started")
+    assert answer["error"].endswith("this spawn is over, begin another with a key of its own")
+    assert spawn(system, FILE, idempotencyKey="k") == answer
+    assert spawn(system, FILE, idempotencyKey="another")["status"] == "accepted"
 
 
 @pytest.mark.clause("ATT-5")
