@@ -30,6 +30,7 @@ from intersession_actors.policy.chain import (
     one_hop_on,
 )
 from intersession_actors.policy.holding import HoldOrder
+from intersession_actors.policy.looping import why_no_loop
 from intersession_actors.policy.models import find_model, model_names
 from intersession_actors.policy.sending import Speaker, Verdict, judge_send, parse_send_command
 from intersession_actors.policy.spawning import (
@@ -82,4 +83,5 @@ __all__ = [
     "parse_send_command",
     "reach_of",
     "tools_for",
+    "why_no_loop",
 ]

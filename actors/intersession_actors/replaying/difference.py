@@ -27,7 +27,7 @@ class Difference(TypedDict):
     """The first event that is not as it was recorded.
 
     `kind`: it is another one, or has other fields (`changed`); nothing decided it (`missing`); it was never recorded
-    (`extra`); or its actor failed (`failed`). `command` is what led to it, `text` says all of that in words.
+    (`extra`); a door would not let it begin (`refused`); or its actor failed (`failed`). `command` is what led to it, `text` says all of that in words.
     """
 
     kind: str
@@ -161,6 +161,24 @@ def missing(recorded: Recorded) -> Difference:
         text=(
             f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
             "today's rules decide nothing there"
+        ),
+    )
+
+
+def refused(recorded: Recorded, code: str, error: str) -> Difference:
+    """Return that a door would refuse what it let in."""
+    return Difference(
+        kind="refused",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=code,
+        fields=[Field(path="code", recorded=None, now=code), Field(path="error", recorded=None, now=error)],
+        command=None,
+        text=(
+            f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
+            f"today's rules refuse it ({code}): {error}"
         ),
     )
 

@@ -13,7 +13,8 @@ from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator, OpenExchange, fixed_by
 from intersession_actors.holding import HeldSessions, Holds, RuleCaller
-from intersession_actors.replaying.difference import Difference, failed, missing
+from intersession_actors.replaying.difference import Difference, failed, missing, refused
+from intersession_actors.replaying.doors import Doors, Refusal
 from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for, goes_on
 from intersession_actors.replaying.outside import (
     NoReports,
@@ -32,7 +33,7 @@ from intersession_actors.replaying.settings import RecordedSettings
 from intersession_actors.runtime import Failure, Handler, Ref, handled_here
 from intersession_actors.session import Archive, Enqueue, ReadAgain, RunReturned, SessionActor
 from intersession_actors.simulation import SimulatedRuntime
-from intersession_actors.spawn import Spawner
+from intersession_actors.spawn import OpenSpawn, Spawner
 from intersession_actors.streams import Command, RulesInForce, Step, StepTaken, World
 from intersession_actors.tools import tools_offered
 from intersession_events import facts
@@ -106,6 +107,7 @@ class Replayer:
             store_retry_ms=0,
             delivery_max_age_ms=milliseconds(self._config().deliveries.max_age_seconds),
         )
+        self._doors = Doors(recording, self._world.rules)
         self._managers = {
             prefix: self._runtime.start(
                 manager, self._world, name=prefix, on_failure=partial(self._failed, prefix)
@@ -157,7 +159,7 @@ class Replayer:
             case ToFlow(stream, command, cut_off):
                 if cut_off and isinstance(recorded.event, facts.DeliveryUnknown | facts.DeliveryFailed):
                     self._forget_attempt(stream)
-                self._tell_flow(stream, self._with_todays_settings(command))
+                self._tell_flow(stream, self._judged_today(recorded, command))
             case None if isinstance(recorded.event, facts.DeliveryDecided):
                 self._give(recorded)  # somebody at a door said it
                 self._tell_flow(recorded.stream, StepTaken(stream=recorded.stream, recorded=(recorded,)))
@@ -170,16 +172,28 @@ class Replayer:
                     case None:
                         pass
 
-    def _with_todays_settings(self, command: Command) -> Command:
-        """Have an exchange begin with the settings that today's code reads out of the configuration in force then."""
-        if not isinstance(command, OpenExchange) or command.accepted.inferred:
-            return command
+    def _judged_today(self, recorded: Recorded, command: Command) -> Command:
+        """Have what a door let in judged again by today's code and the configuration in force then, where that was recorded."""
         settings = self._configs.recorded_at(self._position)
-        if settings is None or command.budget != command.accepted.budget:
+        if settings is None:
             return command
-        return msgspec.structs.replace(
-            command, accepted=msgspec.structs.replace(command.accepted, settings=settings.session.exchange)
-        )
+        judged: facts.ExchangeAccepted | Refusal | None
+        match command:
+            case OpenExchange(accepted=accepted) if not accepted.inferred:
+                judged = self._doors.sent(
+                    self._recording.ahead(command.stream) or recorded, accepted, settings
+                )
+            case OpenSpawn(accepted=accepted) if not accepted.inferred:
+                judged = self._doors.spawned(accepted, settings)
+            case _:
+                return command
+        if isinstance(judged, Refusal):
+            self._differs(refused(self._recording.ahead(command.stream) or recorded, *judged))
+        if not isinstance(command, OpenExchange) or not isinstance(judged, facts.ExchangeAccepted):
+            return command
+        if command.budget == judged.budget:
+            judged = msgspec.structs.replace(judged, settings=settings.session.exchange)
+        return msgspec.structs.replace(command, accepted=judged)
 
     def _forget_attempt(self, stream: str) -> None:
         past = self._recording.past(stream)

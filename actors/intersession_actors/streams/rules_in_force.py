@@ -46,13 +46,18 @@ class RulesInForce:
             return accepted.route
         return Route(channel="webchat", to=accepted.target)
 
-    def tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
-        """Return the tools that a session has, by how it was opened."""
+    def requester(self, opened: SessionOpened | None) -> Requester:
+        """Return a session as one who asks, by how it was opened; None is the operator."""
+        if opened is None:
+            return Requester(key=None, agent_id=self._config().default_agent)
         key = SessionKey.recorded(opened.key)
-        session = Requester(
+        return Requester(
             key=key, agent_id=key.agent_id, sandboxed=opened.sandboxed, spawn_depth=opened.spawn_depth
         )
-        return self._offered(self._config(), session)
+
+    def tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
+        """Return the tools that a session has, by how it was opened."""
+        return self._offered(self._config(), self.requester(opened))
 
     def failure_text(self) -> str:
         """Return what a person is told whose message found no answer."""

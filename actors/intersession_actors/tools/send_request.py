@@ -2,10 +2,10 @@
 
 import msgspec
 
-from intersession_actors.policy import Requester, Verdict, effective_visibility
+from intersession_actors.policy import Verdict, effective_visibility, why_no_loop
 from intersession_actors.service import Call, Service, calling_row, flow_begun_by, route_of
 from intersession_events import ids
-from intersession_events.facts import ExchangeAccepted, LoopEnd, SessionOpened
+from intersession_events.facts import ExchangeAccepted, SessionOpened
 from intersession_events.keys import SessionKey
 from intersession_projections.sessions import SessionRow
 
@@ -41,7 +41,7 @@ def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccep
     """
     service, caller, requester = send.service, send.call.caller, send.call.requester
     reader, log_id = service.reader, service.log.log_id
-    loop, loop_reason = _loop(service, requester, target)
+    no_loop = why_no_loop(service.config.session.agent_to_agent.one_way, requester.key, target.key)
     requester_row = calling_row(service, requester)
     return ExchangeAccepted(
         exchange_id=flow_begun_by(service, "exchange", send.run_id),
@@ -58,8 +58,8 @@ def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccep
         requester_run_id=caller.run.run_id if caller.run is not None else None,
         target_channel=reader.channel_of(target.row) if target.row is not None else None,
         route=route_of(target.row, target.key),
-        loop=loop,
-        loop_reason=loop_reason,
+        loop=no_loop is None,
+        loop_reason=no_loop,
         idempotency_key=send.idempotency_key,
         request_digest=send.digest,
         asked_digest=send.asked,
@@ -67,14 +67,3 @@ def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccep
         send_rule=verdict.rule,
         visibility=None if caller.key is None else effective_visibility(requester, reader.access(requester)),
     )
-
-
-def _loop(service: Service, requester: Requester, target: Target) -> tuple[bool, LoopEnd | None]:
-    """Say whether a reply-back loop follows, else why not (LOOP-4)."""
-    if requester.key is None:
-        return False, "no_requester"
-    one_way = service.config.session.agent_to_agent.one_way
-    for key in (requester.key, target.key):
-        if key.kind in one_way or (key.is_subagent and "subagent" in one_way):
-            return False, "one_way"
-    return True, None

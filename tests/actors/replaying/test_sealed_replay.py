@@ -7,17 +7,25 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import patch
 
 import pytest
 
-from intersession import CorruptEvent, Debugger, Sealed, ToolRefused, open_log, replay_file
+from intersession import CorruptEvent, Debugger, Sealed, SessionSystem, ToolRefused, open_log, replay_file
 from intersession_actors.exchange import rules as exchange_rules
-from intersession_actors.replaying import Recordings
+from intersession_actors.policy import SpawnRefused, Verdict, access, spawning
+from intersession_actors.replaying import Recordings, doors
+from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.streams import rules_in_force as in_force
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.machine import machine_entropy, random_id, sealed, wall_clock_ms
 from support.paths import TESTS
 from support.simulated_runs import run_of
+
+DENIED = Verdict(action="deny", rule="the moon is full")
+BY_ANOTHER_RULE = Verdict(action="allow", rule="the moon is new")
+NOT_STARTED = SpawnRefused(code="agent_not_allowed", error="not today")
 
 GOLDEN = sorted((TESTS / "golden" / "0.1.0").glob("*.db.xz"))
 
@@ -27,6 +35,20 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the log of a simulated run: sends, turns, spawns, announces, deliveries."""
     store = tmp_path_factory.mktemp("recorded") / "run.db"
     run_of(f"sqlite:///{store}", 5)
+    return store
+
+
+@pytest.fixture(scope="module")
+def spawned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the log of a session that starts a sub-agent."""
+    store = tmp_path_factory.mktemp("spawned") / "run.db"
+    runtime = SimulatedRuntime()
+    with SessionSystem(store, runtime=runtime, agents={"main": lambda _: "done"}) as system:
+        system.inbound(
+            channel="chat", chat_id="7", sender="ann", text="hello", agent_id="main", deliver=False
+        )
+        system.tools("agent:main:main").call("sessions_spawn", {"task": "dig"})
+        runtime.run_for(60)
     return store
 
 
@@ -111,6 +133,35 @@ def test_a_turn_limit_that_is_one_higher_is_caught_and_said_in_words(recorded: P
     assert "LoopEnded was recorded" in differs["text"]
     assert "today's rules decide TurnRequested" in differs["text"]
     assert (differs["command"] or "").startswith("RunEnded(")
+
+
+@pytest.mark.clause("SEAL-2")
+@pytest.mark.parametrize(
+    ("module", "rule", "says", "now"),
+    [
+        (access, "_matches", False, "forbidden"),
+        (in_force, "judge_send", DENIED, "policy_denied"),
+        (in_force, "judge_send", BY_ANOTHER_RULE, "ExchangeAccepted"),
+        (doors, "why_no_loop", "one_way", "ExchangeAccepted"),
+        (spawning, "_not_allowed", NOT_STARTED, "agent_not_allowed"),
+    ],
+)
+def test_a_rule_of_a_door_that_is_another_one_is_told(
+    request: pytest.FixtureRequest, module: ModuleType, rule: str, says: object, now: str
+) -> None:
+    store = request.getfixturevalue("spawned" if module is spawning else "recorded")
+    with open_log(store) as log:
+        assert log.debug.replay()["same"]
+    with open_log(store) as log, patch.object(module, rule, lambda *_: says):
+        differs = log.debug.replay()["firstDifference"]
+
+    assert differs is not None
+    began = "spawn_accepted.1" if module is spawning else "exchange_accepted.1"
+    assert (differs["recorded"], differs["now"]) == (began, now)
+    if now == "ExchangeAccepted":
+        assert differs["fields"][0]["path"] in {"loop", "sendRule", "send_rule"}
+    else:
+        assert f"today's rules refuse it ({now}): " in differs["text"]
 
 
 @pytest.mark.clause("SEAL-2")

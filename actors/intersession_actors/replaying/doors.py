@@ -1,0 +1,164 @@
+"""What doors decide before an actor hears of it, decided again: visibility, the send policy, loops, who may start whom.
+
+Each is asked as it was asked then: of the sessions as they stood, and of the settings in force. A door that was asked while a
+session was patched may have seen it before or after; whichever it saw is right. What a door looks up elsewhere is not asked
+again: names that were resolved, cycles of waiting, how many sub-agents were at work.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from intersession_actors.config import Config
+from intersession_actors.policy import (
+    Allowed,
+    SpawnRefused,
+    SpawnWish,
+    Target,
+    access_settings,
+    effective_visibility,
+    judge,
+    judge_spawn,
+    why_no_loop,
+)
+from intersession_actors.replaying.recording import Recording
+from intersession_actors.session import Session, evolve
+from intersession_actors.streams import RulesInForce
+from intersession_events.facts import ExchangeAccepted, SessionOpened, SpawnAccepted
+from intersession_events.ids import session_stream
+from intersession_events.keys import SessionKey
+from intersession_events.log import Recorded
+
+_CLOSE_MS = 1000
+"""A door looks at a session some time before what it lets in is recorded."""
+
+
+class Refusal(NamedTuple):
+    """What would not be let in today."""
+
+    code: str
+    error: str
+
+
+class _Stood(NamedTuple):
+    """What the send policy looks at in a session, until when it was so (None: it still is)."""
+
+    session: Session
+    until_ms: int | None
+
+
+class Doors:
+    """The doors of a replay, as far as it has come."""
+
+    def __init__(self, recording: Recording, rules: RulesInForce) -> None:
+        self._recording = recording
+        self._rules = rules
+        self._sessions: dict[str, Session] = {}
+        self._before: dict[str, list[_Stood]] = {}
+        self._versions: dict[str, int] = {}
+
+    def sent(
+        self, recorded: Recorded, accepted: ExchangeAccepted, config: Config
+    ) -> ExchangeAccepted | Refusal:
+        """Return what a send is accepted with today, or that it is not."""
+        if not self._knows(accepted.requester):
+            return accepted
+        asker = self._rules.requester(self._opened(accepted.requester))
+        main_key = config.session.main_key
+        target = SessionKey.recorded(accepted.target, main_key=main_key)
+        own = accepted.requester and SessionKey.recorded(accepted.requester, main_key=main_key)
+        access = access_settings(config, asker.agent_id if asker.key is not None else None)
+        in_tree = self._in_tree(accepted.requester, accepted.target)
+        asked = Target(given=accepted.target, key=target, exists=True, in_tree=in_tree)
+        verdict = judge(asker, asked, "send", access)
+        if not isinstance(verdict, Allowed):
+            return Refusal(verdict.code, verdict.error)
+        policy = [
+            self._rules.judge_send(
+                key=accepted.target,
+                channel=_channel(stood),
+                chat_type=stood.chat_type,
+                override=stood.send_override,
+            )
+            for stood in self._stood(accepted.target, recorded.time - _CLOSE_MS)
+        ]
+        said = next((one for one in policy if one.rule == accepted.send_rule), policy[-1])
+        if not said.allowed and accepted.send_rule is not None:
+            return Refusal("policy_denied", said.rule)
+        reason = why_no_loop(config.session.agent_to_agent.one_way, own or None, target)
+        sees = None if asker.key is None else effective_visibility(asker, access)
+        return msgspec.structs.replace(
+            accepted,
+            # What was not recorded then is not known to differ.
+            send_rule=accepted.send_rule and said.rule,
+            visibility=accepted.visibility and sees,
+            loop=reason is None,
+            loop_reason=reason,
+        )
+
+    def spawned(self, accepted: SpawnAccepted, config: Config) -> Refusal | None:
+        """Return why a spawn would not be accepted today."""
+        if not self._knows(accepted.requester):
+            return None
+        wish = SpawnWish(
+            agent_id=accepted.agent_id,
+            mode=accepted.mode,
+            thread=accepted.thread is not None,
+            cleanup=accepted.cleanup,
+        )
+        verdict = judge_spawn(config, self._rules.requester(self._opened(accepted.requester)), wish)
+        return Refusal(verdict.code, verdict.error) if isinstance(verdict, SpawnRefused) else None
+
+    # --- the sessions as they stood
+
+    def _knows(self, key: str | None) -> bool:
+        """Whether the recording has how a session was opened that asked; the operator is none."""
+        return key is None or self._session(key).opened is not None
+
+    def _opened(self, key: str | None) -> SessionOpened | None:
+        return None if key is None else self._session(key).opened
+
+    def _in_tree(self, above: str | None, target: str) -> bool:
+        """Whether one session started another one, directly or not."""
+        seen = set[str]()
+        at: str | None = target
+        while at is not None and at not in seen:
+            seen.add(at)
+            opened = self._opened(at)
+            at = None if opened is None else opened.spawned_by
+            if at is not None and at == above:
+                return True
+        return False
+
+    def _stood(self, key: str, since_ms: int) -> Iterator[Session]:
+        """Yield how a session stood since a time, the present last."""
+        now = self._session(key)
+        for stood in self._before.get(key, ()):
+            if stood.until_ms is not None and stood.until_ms >= since_ms:
+                yield stood.session
+        yield now
+
+    def _session(self, key: str) -> Session:
+        stream = session_stream(key)
+        state, version = self._sessions.get(key, Session()), self._versions.get(key, 0)
+        while version < self._recording.version(stream):
+            version += 1
+            recorded = self._recording.at(stream, version)
+            if recorded is None:
+                break
+            after = evolve(state, recorded)
+            if _looked_at(after) != _looked_at(state):
+                self._before.setdefault(key, []).append(_Stood(state, recorded.time))
+            state = after
+        self._sessions[key], self._versions[key] = state, version
+        return state
+
+
+def _channel(session: Session) -> str | None:
+    opened, route = session.opened, session.route
+    return (opened and opened.channel) or (route and route.channel) or session.channel
+
+
+def _looked_at(session: Session) -> tuple[object, ...]:
+    return _channel(session), session.chat_type, session.send_override
