@@ -117,6 +117,11 @@ class Client:
                 if world.drawn(f"thread {text}", 1) and "threads" in world.faults.enabled:
                     world.tally.add("fault", "threads")
                     asked["thread"] = True
+                if world.drawn(f"files {text}", 1) and "files" in world.faults.enabled:
+                    world.tally.add("fault", "files")
+                    asked["attachments"] = [
+                        {"name": f"{name}.txt", "content": f"{name} of {text}"} for name in ("one", "two")
+                    ]
                 return dict(world.system.tools(MAINS[mine]).call("sessions_spawn", asked))
             case _:
                 if busy == "interrupt":

@@ -48,6 +48,10 @@ FAULTS: Final = (
     "hold",
     "backup",
     "erase",
+    "files",
+    "disk_fails",
+    "disk_dies",
+    "power",
 )
 """Everything that is not the plain course."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from intersession import Channel, DeliveryInDoubt, DeliveryRefused, Outbound, Reply, Turn
 from intersession_actors.channels import ThreadWanted
+from simulation.disk import missing_files
 from support.history import Asked, Shown
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class Agents:
     def _note(self, turn: Turn) -> None:
         world = self._world
         world.check_alive()
+        if "files" in world.faults.enabled and ":subagent:" in turn.session_key:
+            for words in missing_files(world.disk, world.log.all(), turn.session_key):
+                world.wrong("files", f"run {turn.run_id} is begun without {words}")
         self.asked.append(
             Asked(
                 run_id=turn.run_id,

@@ -9,8 +9,10 @@ from unittest.mock import patch
 from eventsourcing.sqlite import SQLiteConnection, SQLiteCursor, SQLiteDatastore
 from eventsourcing.utils import Environment, EnvType
 
+from intersession_actors.simulation.greenlets import BEGINNING_MS
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.sqlite import identity
+from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite import MEMORY, identity
 from intersession_events.stores.sqlite.connections import (
     LogDatastore,
     LogFactory,
@@ -18,6 +20,7 @@ from intersession_events.stores.sqlite.connections import (
     PinnedPool,
 )
 from intersession_events.stores.sqlite.readers import MemoryReaders
+from intersession_projections.inline_views import inline_views
 from support.faulty_store import sqlite_failure
 
 SIMULATED = {"PERSISTENCE_MODULE": "simulation.store:SimulatedFactory"}
@@ -35,10 +38,23 @@ class Store:
     def __init__(self) -> None:
         self.memory: sqlite3.Connection | None = None
         self.hook: Callable[[str], None] = _nothing
+        self._empty = b""
+        """A log in which nothing has happened: to make its tables takes longer than to copy them."""
+        self._log_id: str | None = None
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """Be in this memory from now on: empty, or with a log in which nothing has happened."""
+        self.memory = connection
+        if self._log_id is not None:
+            connection.deserialize(self._empty)
+            connection.execute("UPDATE log_identity SET log_id=?, epoch=0", (self._log_id,))
+            connection.commit()
 
     @contextmanager
-    def of(self, hook: Callable[[str], None]) -> Generator[None]:
-        """Be the store of one simulation."""
+    def of(self, hook: Callable[[str], None], log_id: str | None = None) -> Generator[None]:
+        """Be the store of one simulation. With `log_id` there is a log already, in which nothing has happened."""
+        if log_id is not None and not self._empty:
+            self._empty = self._made()
         create = identity.create
 
         def unless_there(cursor: SQLiteCursor, *, log_id: str, now_ms: int) -> None:
@@ -53,7 +69,7 @@ class Store:
             with readers._only() as connection:
                 yield connection
 
-        self.hook = hook
+        self.hook, self._log_id = hook, log_id
         try:
             with (
                 # A log in memory is always a new one, outside of a simulation.
@@ -67,6 +83,20 @@ class Store:
             if self.memory is not None:
                 self.memory.close()
                 self.memory = None
+
+    def _made(self) -> bytes:
+        with self.of(_nothing):
+            made = SqliteLog(
+                MEMORY,
+                inline=inline_views(),
+                threads=False,
+                clock=lambda: BEGINNING_MS,
+                environment=SIMULATED,
+            )
+            assert self.memory is not None
+            empty = self.memory.serialize()
+            made.crash()
+            return empty
 
 
 def _nothing(_: str) -> None:
@@ -98,7 +128,7 @@ class SimulatedPool(PinnedPool):
         good = super()._create_connection()
         assert isinstance(good, PinnedConnection)
         if self.is_sqlite_memory_mode:
-            STORE.memory = good.raw
+            STORE.begin(good.raw)
         return SimulatedConnection(sqlite_conn=good.raw, max_age=None)
 
 

@@ -1,5 +1,6 @@
 """One simulated system: begun, used, hurt, crashed and begun again; then left in peace until all is done, and checked."""
 
+import errno
 import gc
 import hashlib
 import logging
@@ -23,20 +24,21 @@ from intersession_events.stores.sqlite import MEMORY
 from intersession_projections.inline_views import inline_views
 from simulation.chance import Chance, Schedule
 from simulation.clients import Answer, Client
+from simulation.disk import Disk, wrong_with_files
 from simulation.faults import Faults, Tally
 from simulation.people import AGENTS, MAINS, Agents, Channels
 from simulation.store import SIMULATED, STORE, cut_off
+from simulation.table import POINTS, SELDOM
 from support.faulty_store import disk_full
 from support.history import Evidence, Finding, Op, broken, check_views, check_whole
 
 MOST_STEPS: Final = 20_000
-SELDOM: Final = frozenset({"A4", "A8", "K4", "P7", "P8", "P9", "S8"})
-"""Crash points that are seldom passed."""
 SOON_S: Final = 2.0
 MOST_AT_ONCE: Final = 3_000
 """More steps than these while no time passes are a storm: somebody asks without a pause."""
 MOST_STARTS: Final = 40
 DAY_S: Final = 86_400.0
+WORKSPACE: Final = "/simulated"
 SECRET: Final = "what nobody may ever read again"
 MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
 VIEWS: Final = [view.name for view in inline_views()]
@@ -79,12 +81,15 @@ class World:
         self.ops: list[Op] = []
         self._once: dict[str, int] = {}
         self._copies = TemporaryDirectory(dir=MEMORY_DISK)
+        self.disk = Disk(self._disk_called)
         self.findings: list[Finding] = []
         self.agents = Agents(self)
         self.channels = Channels(self)
         self.clients = [Client(self, number) for number in range(1 + self.chance.pick("clients", 3))]
         self.steps = 0
-        self._log_id = str(UUID(int=seed))
+        self.log_id = str(UUID(int=seed))
+        self.is_new = not self.chance.fixed("new", 7)
+        """Whether the log is made in the simulation; else it was there, and nothing had happened in it."""
         self._starts = self._at_once = 0
         self._now = 0.0
         self._opened: SqliteLog | None = None
@@ -95,19 +100,31 @@ class World:
         self._down_until = 0.0
         self._in_peace = False
         self._dies_at: str | None = None
+        self._passes = 0
+        """So often the point at which it dies is passed before."""
+        if "crash_point" in self.faults.enabled and self.chance.departs("aims", 0.5):
+            self._dies_at = POINTS[self.chance.fixed("aimed at", len(POINTS) - 1)]
+            self._passes = self.chance.fixed("passes", 2)
         self._config = self._settings()
 
     def _settings(self) -> Mapping[str, Any]:
         pick = self.chance.pick
         self.attempts = 2 - (pick("retries", 2) == 1)
         return {
-            "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
+            "tools": {
+                "sessions": {"visibility": "all"},
+                "agentToAgent": {"enabled": True},
+                "sessions_spawn": {"attachments": {"enabled": "files" in self.faults.enabled}},
+            },
             "agents": {
                 "list": [
                     {"id": name, "default": name == "main", "subagents": {"allowAgents": ["*"]}}
                     for name in AGENTS
                 ],
-                "defaults": {"subagents": {"archiveAfterMinutes": (60, 0, 1)[pick("archive", 2)]}},
+                "defaults": {
+                    "subagents": {"archiveAfterMinutes": (60, 0, 1)[pick("archive", 2)]},
+                    "workspace": WORKSPACE,
+                },
             },
             "session": {
                 "agentToAgent": {
@@ -197,7 +214,7 @@ class World:
             threads=False,
             clock=self.clock.now_ms,
             entropy=self.runtime.entropy,
-            new_log_id=lambda: self._log_id,
+            new_log_id=lambda: self.log_id,
             environment=SIMULATED,
         )
         late_agent = not self._in_peace and self.faults.strikes("late_agent", 0.5)
@@ -221,6 +238,9 @@ class World:
             raise Crash
         self.tally.add("passed", point)
         often = 0.15 if point in SELDOM else 0.03
+        if point == self._dies_at and not self._in_peace and self._passes:
+            self._passes -= 1
+            return
         if point == self._dies_at:
             self._dies_at = None
         elif self._in_peace or not self.faults.strikes("crash_point", often, where=point):
@@ -245,6 +265,20 @@ class World:
         if self.faults.strikes(f"store_{moment}", 0.05):
             raise disk_full() if moment == "before" else cut_off()
 
+    def _disk_called(self, call: str) -> None:
+        """Pass a call of the disk."""
+        if self._crashed:
+            raise Crash
+        if self._in_peace:
+            return
+        if self.faults.strikes("disk_dies", 0.01, where=call):
+            self.tally.add("crash", "disk")
+            self._crash()
+            raise Crash
+        if self.faults.strikes("disk_fails", 0.004, where=call):
+            number = (errno.EIO, errno.ENOSPC, errno.EROFS)[self.chance.fixed("disk fails", 2)]
+            raise OSError(number, os.strerror(number), call)
+
     def _crash(self) -> None:
         """End the process here and now."""
         self._crashed = True
@@ -254,6 +288,8 @@ class World:
         for client in self.clients:
             client.cut_off()
         self.channels.doubt()
+        if self.faults.strikes("power", 0.3):
+            self.disk.lose_power(self.chance.fixed)
         log, self._opened = self._opened, None
         if log is not None and self._zombie is None and self.faults.strikes("zombie", 0.5):
             self._zombie = log  # it does not know yet that it is dead
@@ -280,6 +316,7 @@ class World:
         for _ in range(self.chance.pick("further", 200)):
             self._step()
         self.chance.is_over = self._in_peace = True
+        self._dies_at = None
         self._lay_zombie()
         if self.faults.enabled & {"crash_between"} and self.chance.fixed("last", 1):
             self._crash()
@@ -395,10 +432,10 @@ class World:
 
     # --- the verdict
 
-    def evidence(self) -> Evidence:
-        """Return all that is known."""
+    def evidence(self, events: Sequence[Recorded]) -> Evidence:
+        """Return all that is known, with what was recorded."""
         return Evidence(
-            events=list(self.log.all()),
+            events=list(events),
             ops=self.ops,
             asked=self.agents.asked,
             called=self.channels.called,
@@ -409,15 +446,16 @@ class World:
             ended=True,
         )
 
-    def judged(self) -> list[Finding]:
-        """Return what is wrong."""
-        found = broken(self.evidence())
+    def judged(self, events: Sequence[Recorded]) -> list[Finding]:
+        """Return what is wrong, by what was recorded and by what is left."""
+        found = broken(self.evidence(events))
+        found += [Finding("files", words) for words in wrong_with_files(self.disk, events)]
         found += [Finding("unanswered", client.name) for client in self.clients if not client.is_done]
-        for item in self.log.all():
+        for item in events:
             reason = getattr(item.event, "reason", None)
             if reason is not None:
                 self.tally.add("end", reason)
-        if "erase" in self.faults.enabled:
+        if "erase" in self.faults.enabled and not self.chance.fixed("erased", 3):
             self._erase()
         degraded = self.system.status()["degraded"]
         if degraded:
@@ -437,6 +475,7 @@ class World:
             channel="keyed", chat_id="room", sender="late", text=SECRET, agent_id="main", wait=30.0
         )
         self.runtime.run_for(DAY_S)
+        self._passes = 0
         self._dies_at = ("E1", "E2", None)[self.chance.fixed("erase", 2)]
         self.tally.add("fault", "erase")
         answer: dict[str, Any] = {}
@@ -455,10 +494,10 @@ class World:
         elif SECRET.encode() in STORE.memory.serialize():
             self.wrong("erased", "the store still has words that were erased")
 
-    def trace(self) -> str:
+    def trace(self, events: Sequence[Recorded]) -> str:
         """Return a hash over what was recorded, asked, answered and shown."""
         digest = hashlib.sha256()
-        for item in self.log.all():
+        for item in events:
             digest.update(item.hash.encode())
         digest.update(repr((self.ops, self.agents.asked, self.channels.shown)).encode())
         return digest.hexdigest()
@@ -502,11 +541,16 @@ def simulate(seed: int, keep: Collection[str] | None = None) -> Outcome:
     logger.addHandler(heard)
     disarm = arm(world._pass)
     trace = ""
-    with STORE.of(world._commit), _uncollected():
+    with (
+        STORE.of(world._commit, None if world.is_new else world.log_id),
+        world.disk.mounted(),
+        _uncollected(),
+    ):
         try:
             world.happens()
-            trace = world.trace()
-            findings = world.judged()
+            events = list(world.log.all())
+            trace = world.trace(events)
+            findings = world.judged(events)
         except Exception as error:  # noqa: BLE001 - whatever it is, the seed has found it
             findings = [*world.findings, Finding("raised", f"{type(error).__name__}: {error}")]
         finally:

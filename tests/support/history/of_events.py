@@ -176,10 +176,11 @@ def flows_in_order(evidence: Evidence) -> Iterator[str]:
             for name, times in Counter(names).items():
                 if times > 1 and name not in AGAIN:
                     yield f"{stream} has {name} {times} times"
+            deleted = next((at for at, item in enumerate(items) if _is_deleted(item)), len(items))
             ranks = [
                 RANK[name]
-                for item, name in zip(items, names, strict=True)
-                if name in RANK and not _early(item)
+                for at, name in enumerate(names)
+                if name in RANK and not (at >= deleted and name in AFTER)
             ]
             if ranks != sorted(ranks):
                 yield f"{stream} is out of order: {' '.join(names)}"
@@ -189,8 +190,8 @@ def flows_in_order(evidence: Evidence) -> Iterator[str]:
                     yield f"{stream} goes on when it is closed: {' '.join(names)}"
 
 
-def _early(item: Recorded) -> bool:
-    """Say whether somebody deleted a child, which may be before its flow is over."""
+def _is_deleted(item: Recorded) -> bool:
+    """Say whether somebody deleted a child, which may be before its flow is over; its files go then, too."""
     return isinstance(item.event, ChildArchived) and item.event.reason == "deleted"
 
 
