@@ -33,11 +33,11 @@ def measure(directory: Path, *, events: int = 10_000, others: int = 20_000, time
                 taker.appended(taken.recorded[0])
         flow = Flows(log).exchange(_EXCHANGE)
         assert flow is not None
-        find = partial(closed_streams, log, roots_of(flow), log.head())
+        find = partial(closed_streams, log, roots_of(log, flow), log.head())
         streams = find()
 
         def fork() -> None:
-            log.fork(closed_streams(log, roots_of(flow), log.head()), at=log.head(), flow=_EXCHANGE)
+            log.fork(closed_streams(log, roots_of(log, flow), log.head()), at=log.head(), flow=_EXCHANGE)
 
         size = f"of {events:,} events in a log of {log.head():,}"
         return [

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.prompt import worded_today
 from intersession_events.facts import Message, OtherBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from intersession_events.plain_json import JsonList, JsonValue, is_list, is_object
 
@@ -54,7 +55,10 @@ def _timeless(value: JsonValue) -> JsonValue:
 
 
 def message_meaning(message: Message) -> bytes:
-    """Return the digest of what a message says: who speaks, what of, in which words."""
+    """Return the digest of what a message says: who speaks, what of, in which words.
+
+    How many hops it is from a person counts for limits alone, and older logs say it of few messages.
+    """
     said: JsonList = []
     content = (TextBlock(text=message.content),) if isinstance(message.content, str) else message.content
     for block in content:
@@ -80,7 +84,6 @@ def message_meaning(message: Message) -> bytes:
             origin.source_channel,
             origin.source_tool,
             origin.turn,
-            origin.hops,
             origin.sender,
             origin.sender_name,
         ]
@@ -104,7 +107,7 @@ class Meanings:
         digest.update(b"partial")
         for message in partial:
             digest.update(self._digest(message))
-        digest.update(text_meaning(context).encode())
+        digest.update(text_meaning(worded_today(context)).encode())
         return digest.hexdigest()
 
     def _digest(self, message: Message) -> bytes:

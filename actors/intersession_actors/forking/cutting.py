@@ -3,7 +3,8 @@
 An append is not marked as such. What belongs to one is found by its causes and its kinds, as they are drafted (`streams/drafting.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Final
 
 from intersession_events import facts
@@ -36,12 +37,23 @@ def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
             at = of[at]
         return at
 
-    for number, one in enumerate(window):
-        for other in window[number + 1 :]:
+    for near in _related(window):
+        for one, other in combinations(near, 2):
             if _are_together(one, other) or _are_together(other, one):
                 of[root(other.position)] = root(one.position)
     wanted = root(position) if position in of else None
     return tuple(recorded for recorded in window if root(recorded.position) == wanted)
+
+
+def _related(window: Sequence[Recorded]) -> Iterable[list[Recorded]]:
+    """Return the events that name the same event, run or delivery: no others can be together."""
+    by_name: dict[str, list[Recorded]] = {}
+    for one in window:
+        names = {one.id, one.causation}
+        names |= {getattr(one.event, field, None) for field in ("run_id", "delivery_id")}
+        for name in names - {None}:
+            by_name.setdefault(str(name), []).append(one)
+    return by_name.values()
 
 
 def _are_together(cause: Recorded, effect: Recorded) -> bool:

@@ -81,7 +81,7 @@ def make_fork(
         names = names_anew(fork_id, source.log_ids, replaced)
         goes_on = names.get(goes_on, goes_on)
     edits = tuple(edit if edit.place else _placed(edit, what) for edit in wanted.edits)
-    roots = [*roots_of(flow), *(ids.session_stream(edit.key) for edit in edits if edit.kind == "inject")]
+    roots = [*roots_of(log, flow), *(ids.session_stream(edit.key) for edit in edits if edit.kind == "inject")]
     streams = closed_streams(log, roots, cut)
     fork = fork_log(
         source,

@@ -13,6 +13,7 @@ from intersession_actors.prompt.instructions import (
     result_context,
     spawn_announce_context,
     turn_context,
+    worded_today,
 )
 from intersession_actors.prompt.rendering import render, senders_shown
 from intersession_actors.prompt.silence import (
@@ -58,4 +59,5 @@ __all__ = [
     "spoken",
     "turn_context",
     "visible_text",
+    "worded_today",
 ]

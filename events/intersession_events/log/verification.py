@@ -304,7 +304,7 @@ class _Walk:
 
     def _small_table_problems(self, log: RawLog) -> Iterator[str]:
         yield from place_problems(log.query)
-        yield from topic_problems(log.query, self._topics, self._true_topics)
+        yield from topic_problems(log.query, self._topics, self._true_topics, head=self.position)
         self._format = format_of(log.query)
         self._check_form()
         ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")

@@ -18,6 +18,7 @@ from intersession_events.log import Log, SqlValue, name_of, packed_names_in
 from intersession_projections.columns import hashed, marks, packed, unpacked
 from intersession_projections.forks.references import References
 from intersession_projections.places import Flow, flow_sessions, flow_stream
+from intersession_projections.run_outcomes import Runs
 
 _ROWS: Final = "SELECT rowid, topic, state FROM stored_events WHERE originator_id IN ({}) AND rowid<=?"
 _FLOWS: Final = "SELECT kind, id FROM flows WHERE {} IN ({}) AND accepted<=?"
@@ -31,10 +32,15 @@ _NEAR: Final = 64
 """An event may stand before its cause in one append, but no further than this."""
 
 
-def roots_of(flow: Flow) -> list[str]:
-    """Return the streams that a run, an exchange or a spawn begins with: its own, and those of the sessions that take part."""
+def roots_of(log: Log, flow: Flow) -> list[str]:
+    """Return the streams that a run, an exchange or a spawn begins with: its own, and those of the sessions that take part.
+
+    So do the sessions that it has come to later: where it is forked before that, it finds them as they stood.
+    """
     own = flow_stream(flow)
-    return [*map(session_stream, flow_sessions(flow)), *([] if own is None else [own])]
+    later = [] if flow.root is None else Runs(log).sessions_of_chain(flow.root, flow.accepted)
+    sessions = dict.fromkeys((*flow_sessions(flow), *later))
+    return [*map(session_stream, sessions), *([] if own is None else [own])]
 
 
 def closed_streams(log: Log, roots: Iterable[str], at: int) -> frozenset[str]:

@@ -46,5 +46,5 @@ def fork_flow(
         CorruptEvent: a row that is needed can't be read; `verify` says more.
         StoreUnavailable: the log can't be read.
     """
-    streams = closed_streams(log, roots_of(flow), at)
+    streams = closed_streams(log, roots_of(log, flow), at)
     return source.fork(streams, at=at, flow=flow_id(flow), edits=edits, by=by, directory=directory)

@@ -9,9 +9,10 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.ids import exchange_stream, spawn_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, Row, payload_in
 from intersession_projections.flows import ExchangeSummary, SpawnSummary, Summary, accept_flow, evolve_flow
 from intersession_projections.positions import Span, backwards
+from intersession_projections.sieve import sieved
 
 
 class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -90,7 +91,9 @@ def _place(log: Log, position: int) -> ForkPlace:
 def _outcome(log: Log, fork: facts.ForkedFrom, born: Recorded) -> ForkOutcome:
     events = log.query("SELECT COUNT(*) FROM stored_events WHERE rowid > ?", (born.position,))[0][0]
     flow = _flow(log, fork.flow)
-    if flow is None and not _is_run(log, fork.flow):
+    run_state = None if flow is not None else _state_of_run(log, fork.flow)
+    if flow is None and run_state is None:
+        # A flow whose message was replaced has another id, and is not here.
         flow = _first_behind(log, born.position)
     match flow:
         case ExchangeSummary():
@@ -110,12 +113,28 @@ def _outcome(log: Log, fork: facts.ForkedFrom, born: Recorded) -> ForkOutcome:
                 close=flow.close_reason,
             )
         case _:
-            return _run_outcome(log, fork.flow, events)
+            return ForkOutcome(state=run_state or "open", run=fork.flow, events=events)
 
 
-def _is_run(log: Log, run_id: str) -> bool:
-    """Whether a run of a session is called that; a flow whose message was replaced has another id, and is not here."""
-    return any(isinstance(one.event, facts.RunQueued) and one.event.run_id == run_id for one in log.all())
+def _state_of_run(log: Log, run_id: str) -> str | None:
+    """Return how a run of a session stands; None where none is called that."""
+    named = run_id.encode()
+
+    def may(row: Row) -> bool:
+        payload = payload_in(row[4]) if row[3].startswith("run_") else b""
+        return payload is None or named in payload
+
+    for recorded in sieved(log, Span(), may):
+        match recorded.event:
+            case facts.RunCompleted(run_id=found) if found == run_id:
+                return "ok"
+            case facts.RunFailed(run_id=found) | facts.RunAborted(run_id=found) if found == run_id:
+                return "failed"
+            case facts.RunQueued(run_id=found) if found == run_id:
+                return "open"
+            case _:
+                pass
+    return None
 
 
 def _flow(log: Log, name: str) -> Summary | None:
@@ -138,16 +157,3 @@ def _folded(events: Iterable[Recorded]) -> Summary | None:
     for recorded in events:
         flow = accept_flow(recorded) if flow is None else evolve_flow(flow, recorded)
     return flow
-
-
-def _run_outcome(log: Log, run_id: str, events: int) -> ForkOutcome:
-    state = "open"
-    for recorded in log.all():
-        match recorded.event:
-            case facts.RunCompleted(run_id=found) if found == run_id:
-                state = "ok"
-            case facts.RunFailed(run_id=found) | facts.RunAborted(run_id=found) if found == run_id:
-                state = "failed"
-            case _:
-                pass
-    return ForkOutcome(state=state, run=run_id, events=events)

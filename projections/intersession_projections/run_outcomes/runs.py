@@ -155,6 +155,14 @@ class Runs:
             RunOfChain(unpacked(run_id), bool(ended), tokens, cost) for run_id, ended, tokens, cost in rows
         ]
 
+    def sessions_of_chain(self, root: str, since: int) -> list[str]:
+        """Return the sessions, by key, that had runs of a causal chain from a position on."""
+        rows = self._log.query(
+            f"SELECT {COLUMNS} FROM run_outcomes WHERE root = ? AND accepted >= ? ORDER BY accepted",  # noqa: S608 - our own words
+            (packed(root), since),
+        )
+        return list(dict.fromkeys(restored(row).session_key for row in rows))
+
     def _is_tried_again(self, run_id: str) -> bool:
         return any(
             self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ?", (packed(again),))

@@ -1,18 +1,18 @@
 """Findings B3 and B6: what plain SQL does beside the hashes is found by `verify`, and a writer refuses to build upon it."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from intersession_events.errors import AlteredLog, CorruptEvent, UnknownWord
-from intersession_events.facts import decode, registry
-from intersession_events.log import FORMAT, FORMATS, head, schema_problems, verify_log
+from intersession_events.facts import LoopEnded, decode, registry
+from intersession_events.log import FORMAT, FORMATS, Row, head, schema_problems, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
-from support.log_drafts import said, to
+from support.log_drafts import draft, said, to
 from support.transacting import transact
 
 KEY = b"kept elsewhere"
@@ -172,6 +172,29 @@ def test_a_word_of_a_later_version_is_said_to_be_one() -> None:
         decode("loop_ended.1", b'{"reason":"bored","turns":1}')
     with pytest.raises(CorruptEvent):
         decode("loop_ended.1", b'{"reason":7,"turns":1}')
+
+
+class Written:
+    """A log to which somebody writes an event of a new kind, once the last row has been read."""
+
+    def __init__(self, log: SqliteLog) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def rows(self, *, after: int | None, limit: int) -> Sequence[Row]:
+        page = self._log.rows(after=after, limit=limit)
+        if not page:
+            event = LoopEnded(reason="turn_limit", turns=1)
+            self._log.append_now([to("exchange:e", 0, draft(event, "new"))])
+        return page
+
+
+def test_a_kind_of_event_that_is_new_while_a_log_is_verified_is_no_finding(path: Path) -> None:
+    with SqliteLog(path) as log:
+        assert verify_log(Written(log)).findings == ()
+        assert log.streams("exchange:") == ["exchange:e"]
 
 
 def clumsy(_payload: JsonObject) -> NoReturn:

@@ -1,0 +1,127 @@
+"""Forks the runs of a log wherever they can be cut, and holds each fork against the log that it was made of."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from intersession import SessionSystem, echo
+from intersession_actors.debugger import TurnAnswer
+from intersession_actors.forking import Cast, Forker, MadeFork, Playing, Wanted, carry_on
+from intersession_actors.forking.cutting import consistent
+from intersession_events.log import verify_log
+from intersession_events.machine import machine_entropy, random_id
+from intersession_events.stores import SqliteLog, remove_fork
+from intersession_projections.flows import Flows, Position
+from intersession_projections.forks import closed_streams, roots_of
+from intersession_projections.places import Flow, flow_id
+from intersession_projections.run_outcomes import RunOutcome, Runs
+from support.closed import Known, cut_short, not_in
+from support.running import WAIT
+
+_RECORDED = Playing({"*": "recorded"})
+_LIVE = Playing({"*": echo()})
+
+
+class Cut(NamedTuple):
+    """A run, and a position behind which it can be cut."""
+
+    flow: Flow
+    at: int
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether nobody goes on with it: an import has inferred it."""
+        return not isinstance(self.flow, RunOutcome) and self.flow.inferred
+
+
+def flows_of(log: SqliteLog) -> Iterator[Flow]:
+    """Yield all exchanges and spawns of a log, and the runs that are of none."""
+    whole = Position(0, log.head())
+    yield from Flows(log).exchanges_at(whole, 10_000)
+    yield from Flows(log).spawns_at(whole, 10_000)
+    yield from Runs(log).alone(whole, 10_000)
+
+
+class Everywhere:
+    """The forks of one log, which a system has open. With what was recorded, each has to come out as its source did."""
+
+    def __init__(self, system: SessionSystem) -> None:
+        log = system.log
+        assert isinstance(log, SqliteLog)
+        self._log = log
+        self._debug = system.debug
+        self._events = list(log.all())
+        self._forker = Forker(
+            log, system.service.reader, config=None, new_id=random_id, entropy=machine_entropy
+        )
+        self.flows = list(flows_of(log))
+
+    def cuts(self, flow: Flow) -> list[Cut]:
+        """Return every place at which a run can be cut: of the positions inside of one append only one."""
+        found: dict[int, Cut] = {}
+        for at in range(flow.accepted, flow.position + 1):
+            cut = Cut(flow, at)
+            there = at if cut.is_imported else consistent(self._log, at)
+            if there >= flow.accepted:
+                found.setdefault(there, cut)
+        return list(found.values())
+
+    def check_closed(self, flow: Flow, at: int) -> None:
+        """Nothing that goes along at a position, whatever it is the middle of, refers to what does not."""
+        source = Known([one for one in self._events if one.position <= at])
+        roots = roots_of(self._log, flow)
+        streams = closed_streams(self._log, roots, at)
+        known = Known([one for one in source.events if one.stream in streams])
+        assert list(not_in(known, source)) == [], (flow, at)
+        assert set(roots) & set(source.names.values()) <= set(known.names.values()), (flow, at)
+
+    def check(self, cut: Cut, *, live: bool = False) -> None:
+        """Fork there: what goes along is as it was, the fork carries on, ends as its source did, and verifies.
+
+        With `live` agents it ends, and nobody knows how.
+        """
+        playing = _LIVE if live else _RECORDED
+        made = self._forker.make(Wanted(flow_id(cut.flow), cut.at), playing.agents)
+        try:
+            opened = self._forker.open(made, playing, _opened)
+            with _closing_at_once(opened.system) as fork:
+                before = [one for one in self._events if one.position <= made.position]
+                assert list(cut_short(list(fork.log.all(to=made.position)), before)) == [], cut
+                carried = carry_on(fork.service, made.run, stopping=opened.stopping, timeout=WAIT)
+                is_open = cut.is_imported and carried.outcome.end is None
+                state = "imported" if is_open else "ended"
+                assert (carried.state, carried.divergence) == (state, None), (cut, carried)
+                assert fork.log.set_aside() == [], cut
+                report = verify_log(fork.log)
+                assert report.ok, (cut, report.findings[:3])
+                if not is_open and not live:
+                    self._check_same(cut, made)
+        finally:
+            remove_fork(Path(made.path))
+
+    def _check_same(self, cut: Cut, made: MadeFork) -> None:
+        diff = self._debug.diff(flow_id(cut.flow), made.id)
+        different = [row for row in diff["turns"] if row["kind"] != "same" and not _said_stats(row)]
+        assert different == [], (cut, made.position, different)
+
+
+@contextmanager
+def _closing_at_once(system: SessionSystem) -> Generator[SessionSystem]:
+    """Give an agent that answers nothing more no time to do so."""
+    try:
+        yield system
+    finally:
+        system.close(grace=0)
+
+
+def _said_stats(row: TurnAnswer) -> bool:
+    """Whether a text differs by what a child has used alone: 0.1.0 said it in the text of its announce."""
+    differs = row.get("differs", [])
+    return bool(differs) and all(
+        one["field"] == "text" and str(one["a"]).startswith(f"{one['b']}\nStats: ") for one in differs
+    )
+
+
+def _opened(made: MadeFork, cast: Cast) -> SessionSystem:
+    return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
