@@ -11,7 +11,14 @@ from typing import Final
 import msgspec
 
 from intersession_actors.prompt import worded_today
-from intersession_events.facts import Message, OtherBlock, TextBlock, ThinkingBlock, ToolCallBlock
+from intersession_events.facts import (
+    Message,
+    OtherBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    without_measures,
+)
 from intersession_events.plain_json import JsonList, JsonValue, is_list, is_object
 
 _DERIVED: Final = re.compile(
@@ -31,8 +38,8 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def text_meaning(text: str) -> str:
-    """Return a text without the ids that the log derived, and without the ids of fences."""
-    return _FENCED.sub(r"[[\1", _DERIVED.sub(_ID, text))
+    """Return a text without the ids that the log derived, those of fences, and what was measured of a sub-agent."""
+    return _FENCED.sub(r"[[\1", _DERIVED.sub(_ID, without_measures(text)))
 
 
 def tool_meaning(content: str) -> str:

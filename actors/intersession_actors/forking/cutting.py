@@ -29,6 +29,12 @@ def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
     """Return the event at a position with all that was appended together with it, in order; nothing for position 0."""
     if position <= 0:
         return ()
+    groups = _appended_near(log, position)
+    return next((group for group in groups if any(one.position == position for one in group)), ())
+
+
+def _appended_near(log: Log, position: int) -> list[tuple[Recorded, ...]]:
+    """Return the events around a position by what was appended together, each in order."""
     window = list(log.all(after=max(position - _NEAR, 0), to=position + _NEAR))
     of: dict[int, int] = {recorded.position: recorded.position for recorded in window}
 
@@ -41,8 +47,10 @@ def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
         for one, other in combinations(near, 2):
             if _are_together(one, other) or _are_together(other, one):
                 of[root(other.position)] = root(one.position)
-    wanted = root(position) if position in of else None
-    return tuple(recorded for recorded in window if root(recorded.position) == wanted)
+    groups: dict[int, list[Recorded]] = {}
+    for recorded in window:
+        groups.setdefault(root(recorded.position), []).append(recorded)
+    return [tuple(group) for group in groups.values()]
 
 
 def _related(window: Sequence[Recorded]) -> Iterable[list[Recorded]]:
@@ -72,7 +80,8 @@ def _are_together(cause: Recorded, effect: Recorded) -> bool:
             facts.ExchangeAccepted(run_id=asked)
             | facts.SpawnAccepted(run_id=asked)
             | facts.TurnRequested(run_id=asked)
-            | facts.AnnounceRequested(run_id=asked),
+            | facts.AnnounceRequested(run_id=asked)
+            | facts.ResultHanded(run_id=asked),
             facts.RunQueued(run_id=run_id),
         ):
             return asked == run_id
@@ -91,17 +100,20 @@ def consistent(log: Log, position: int) -> int:
     """Return where a cut at a position has to be, so that no step is in the fork by half.
 
     A step that is decided from what is in the log is decided anew: the cut is before it. What somebody asked for from
-    outside, and what an agent had answered, is not: the cut is behind it.
+    outside, and what an agent had answered, is not: the cut is behind it. A run may begin in the middle of an append.
     """
-    together = appended_with(log, position)
-    last = together[-1].position if together else position
-    if last <= position:
-        return position
-    if _is_given(together) or any(
+    cut, goes_back = position, False
+    groups = _appended_near(log, position) if position > 0 else []
+    while halved := next((one for one in groups if one[0].position <= cut < one[-1].position), None):
+        goes_back = goes_back or (cut == position and not _is_kept(halved, position))
+        cut = halved[0].position - 1 if goes_back else halved[-1].position
+    return cut
+
+
+def _is_kept(together: Sequence[Recorded], position: int) -> bool:
+    return _is_given(together) or any(
         isinstance(one.event, facts.RunEnd) and one.position <= position for one in together
-    ):
-        return last
-    return together[0].position - 1
+    )
 
 
 def _is_given(together: Sequence[Recorded]) -> bool:

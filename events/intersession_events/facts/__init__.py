@@ -133,6 +133,7 @@ from intersession_events.facts.spawn import (
     SpawnEvent,
     ThreadAsked,
     ThreadOpened,
+    without_measures,
 )
 from intersession_events.facts.without_words import ERASED, unsaid, words
 
@@ -261,5 +262,6 @@ __all__ = [
     "text_of",
     "topic_of",
     "unsaid",
+    "without_measures",
     "words",
 ]

@@ -1,6 +1,7 @@
 """What can have happened to a spawned sub-agent. Stream `spawn:<id>`, shared words from `exchange.py`."""
 
-from typing import Literal
+import re
+from typing import Final, Literal
 
 from intersession_events.facts.base import Fact
 from intersession_events.facts.chain import Budget
@@ -198,3 +199,11 @@ SpawnEvent = (
 
 RunAsked = ExchangeAccepted | TurnRequested | AnnounceRequested | SpawnAccepted | ResultHanded
 """What asks for a run in the stream of an exchange or a spawn: each has the run's id, and its message's."""
+
+_RUNTIME: Final = re.compile(r"^(Stats: runtime) [^•\n]*", re.MULTILINE)
+_TRANSCRIPT: Final = re.compile(r"^(Stats: .*) • transcript [^•\n]*", re.MULTILINE)
+
+
+def without_measures(text: str) -> str:
+    """Return the result of a sub-agent without how long it took and where its transcript lies: what no two logs have in common."""
+    return _TRANSCRIPT.sub(r"\1", _RUNTIME.sub(r"\1 <time> ", text))

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from intersession_events.facts import without_measures
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 from intersession_projections.differences.aligning import Pair, aligned
 from intersession_projections.differences.parts import Outline, Part
@@ -113,9 +114,9 @@ class _ByMeaning:
     def value(self, value: JsonValue, *, ours: bool) -> JsonValue:
         """Return a value; of an answer of our `ours` tools, without times, places, and ids of what is not in the run."""
         if isinstance(value, str):
-            named = (
-                value if self._known is None else self._known.sub(lambda found: self._names[found[0]], value)
-            )
+            named = without_measures(value)
+            if self._known is not None:
+                named = self._known.sub(lambda found: self._names[found[0]], named)
             return _UUID.sub("<id>", named) if ours else named
         if is_object(value):
             return {

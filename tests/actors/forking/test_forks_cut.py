@@ -8,6 +8,26 @@ from intersession_actors.forking.cutting import consistent
 from intersession_events import facts
 from intersession_events.stores import open_log
 from support.golden_logs import golden_logs
+from support.random_runs import random_runs
+
+
+@pytest.mark.clause("FORK-4")
+def test_an_append_in_which_a_run_began_is_on_one_side_of_every_cut(tmp_path: Path) -> None:
+    """The step that asks for a run stands behind its start: cut there, the fork asked for it a second time."""
+    path = random_runs(tmp_path / "log.db", 6_000, asked=3, at_once=False)
+    with open_log(str(path), read_only=True) as log:
+        begun = {
+            one.event.run_id: one.position for one in log.all() if isinstance(one.event, facts.RunStarted)
+        }
+        requested = {
+            one.event.run_id: one.position
+            for one in log.all()
+            if isinstance(one.event, facts.TurnRequested | facts.AnnounceRequested | facts.ResultHanded)
+        }
+        cuts = {consistent(log, at) for at in range(1, log.head() + 1)}
+        halves = [(run, cut) for run, at in requested.items() for cut in cuts if begun[run] <= cut < at]
+    assert any(begun[run] < at for run, at in requested.items())
+    assert halves == []
 
 
 @pytest.mark.clause("FORK-4")
