@@ -93,6 +93,7 @@ class Everywhere:
                 state = "imported" if is_open else "ended"
                 assert (carried.state, carried.divergence) == (state, None), (cut, carried)
                 assert fork.log.set_aside() == [], cut
+                assert isinstance(fork.log, SqliteLog)
                 report = verify_log(fork.log)
                 assert report.ok, (cut, report.findings[:3])
                 if not is_open and not live:

@@ -3,6 +3,7 @@
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
 from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
+from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
 from intersession_actors.debugger.named import (
     as_key,
@@ -32,6 +33,7 @@ __all__ = [
     "DiffAnswer",
     "EffectAnswer",
     "EffectsAnswer",
+    "ForkViews",
     "HopAnswer",
     "InSpan",
     "LensAnswer",

@@ -89,6 +89,13 @@ def test_a_fork_is_named_by_its_id_wherever_a_run_is(forked: Forked, command: tu
     assert asked.json == directly.json
 
 
+@pytest.mark.clause("FORK-9", "SEAL-3")
+def test_a_test_is_made_of_a_fork_by_its_id(forked: Forked, tmp_path: Path) -> None:
+    asked = ran("export-test", forked.fork, "-o", tmp_path / "test_it.py", "--store", forked.path, "--json")
+    assert (asked.exit_code, asked.json["run"]) == (0, forked.run), asked.err
+    assert forked.fork in (tmp_path / "test_it.jsonl").read_text(encoding="utf-8").partition("\n")[0]
+
+
 @pytest.mark.clause("FORK-9", "DIFF-1")
 def test_a_run_is_compared_with_its_fork_and_forks_with_each_other(forked: Forked) -> None:
     with_fork = ran("diff", forked.run, forked.fork, "--store", forked.path, "--json")

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
 from intersession.cli.time_travel.seeing import debugger_of
+from intersession_actors.debugger import ForkViews
 from intersession_actors.replaying import Recordings, name_of_test, text_of_test
 from intersession_events.plain_json import JsonObject
 from intersession_projections.places import flow_id
@@ -15,7 +16,8 @@ from intersession_projections.wording import counted
 
 def export_test(
     run: Annotated[
-        str, Parameter(name="RUN", help="An exchange, a spawn or a run, by any name that is shown.")
+        str,
+        Parameter(name="RUN", help="An exchange, a spawn or a run, by any name that is shown; or a fork."),
     ],
     /,
     *,
@@ -33,8 +35,9 @@ def export_test(
     It is a module for pytest, and beside it the recording: the events of all streams that the run touches, as lines of JSON, whole
     texts among them. Both run anywhere, offline, with no more than this package; they fail when today's rules decide differently.
     """
-    with debugger_of(reading) as debugger:
-        flow = debugger.view.flow(run)
+    with debugger_of(reading) as debugger, ForkViews(debugger.view) as forks:
+        view, name = forks.meant(run, field="run")
+        flow = view.flow(name)
         test = Path(name_of_test(flow_id(flow))) if output is None else output
         recording = test.with_suffix(".jsonl")
         if test.suffix != ".py":
@@ -43,7 +46,7 @@ def export_test(
             if file.exists():
                 raise UsageError(f"--output: {file} exists already, name a new file")
         try:
-            events = Recordings(debugger.view.log).write(flow, recording)
+            events = Recordings(view.log).write(flow, recording)
             test.write_text(text_of_test(flow_id(flow)), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"--output: {test} can't be written: {error.strerror}") from None
