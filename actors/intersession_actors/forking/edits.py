@@ -128,8 +128,7 @@ def _of_end(log: Log, edit: facts.ForkEdit, run_id: str, what: str) -> Replaced:
         if isinstance(recorded.event, facts.RunEnd) and recorded.event.run_id == run_id:
             return Replaced(appended_with(log, recorded.position), run_id, recorded.stream.partition(":")[2])
     raise _refused(
-        f"--{edit.kind}: the log does not have the run that answered at {what}; of an imported one, fork before it "
-        "and give --agent"
+        f"--{edit.kind}: the log does not have the run that answered at {what}; fork before it and give --agent"
     )
 
 

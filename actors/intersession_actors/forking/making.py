@@ -68,6 +68,7 @@ def make_fork(
     flow, position, what = _located(log, wanted, now_ms)
     replacing = next((edit for edit in wanted.edits if edit.kind in REPLACING), None)
     if replacing is not None:
+        _check_decided(flow, replacing)
         _check_part(log, flow, position, what)
     replaced = None if replacing is None else replaced_by(log, replacing, position, what)
     exact = wanted.exact or (
@@ -143,6 +144,16 @@ def _located(log: Log, wanted: Wanted, now_ms: int) -> tuple[Flow, int, str]:
     except UnknownPlace as error:
         raise ToolRefused("invalid_request", str(error)) from None
     return flow, found.position, str(what)
+
+
+def _check_decided(flow: Flow, replacing: facts.ForkEdit) -> None:
+    """Refuse to replace anything of an imported flow: nobody knows what would follow from it (IMP-4)."""
+    if not isinstance(flow, RunOutcome) and flow.inferred:
+        raise ToolRefused(
+            "invalid_request",
+            f"--{replacing.kind}: {flow_id(flow)} was imported, and an import has what was said, but not the runs and settings by which "
+            "another text would lead on; fork it there without that, and send something in the fork",
+        )
 
 
 def _check_part(log: Log, flow: Flow, position: int, what: str) -> None:
