@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, expect
 
-from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.gateway_live import TOKEN
 from support.doors.web_log import HOSTILE, played
-from support.paths import DATA
 
 expect.set_options(timeout=WAIT_MS)
-AXE = (DATA / "axe" / "axe.min.js").read_text(encoding="utf-8")
 
 
 class Debugger(NamedTuple):
@@ -33,16 +31,7 @@ class Debugger(NamedTuple):
 
     def axe(self) -> list[str]:
         """Return what axe finds on the page, in both colour schemes."""
-        found: list[str] = []
-        self.tab.page.evaluate(AXE)
-        for scheme in ("dark", "light"):
-            self.tab.page.emulate_media(color_scheme=scheme)
-            answer: Any = self.tab.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-            found += [
-                f"{scheme} {one['id']}: {one['help']} {[node['html'][:160] for node in one['nodes'][:3]]}"
-                for one in answer["violations"]
-            ]
-        return found
+        return found_by_axe(self.tab.page)
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,17 @@ import os
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, sync_playwright
 
+from support.paths import DATA
+
 WAIT_MS = 30_000
+_AXE = (DATA / "axe" / "axe.min.js").read_text(encoding="utf-8")
+_TELLS_VIOLATIONS = """addEventListener('securitypolicyviolation', event =>
+  console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`))"""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MISSING = (
     "needs a Chromium: `apt install chromium`, or `playwright install chromium` in this environment; "
@@ -35,12 +41,27 @@ def chromium() -> Generator[Browser]:
             browser.close()
 
 
+def found_by_axe(page: Page) -> list[str]:
+    """Return what axe finds on a page as it stands, in both colour schemes."""
+    found: list[str] = []
+    page.evaluate(_AXE)
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        answer: Any = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        found += [
+            f"{scheme} {one['id']}: {one['help']} {[node['html'][:160] for node in one['nodes'][:3]]}"
+            for one in answer["violations"]
+        ]
+    return found
+
+
 class Tab:
     """A page that takes down whatever it should not have done: faults, refused content, calls to elsewhere."""
 
     def __init__(self, context: BrowserContext, address: str) -> None:
         self.wrong: list[str] = []
         self.page: Page = context.new_page()
+        self.page.add_init_script(_TELLS_VIOLATIONS)
         self.page.set_default_timeout(WAIT_MS)
         self.page.on("pageerror", lambda error: self.wrong.append(f"fault: {error}"))
         self.page.on("dialog", self._dialog)

@@ -30,6 +30,8 @@ class View(NamedTuple):
 
 
 VIEWS: Final = (
+    View("readme", "run/RUN?at=turn:2", ".col .msg", (1280, 720)),
+    View("readme-dark", "run/RUN?at=turn:2", ".col .msg", (1280, 720), dark=True),
     View("runs", "runs", "tbody tr"),
     View("runs-dark", "runs", "tbody tr", dark=True),
     View("runs-narrow", "runs", "tbody tr", NARROW),
@@ -38,6 +40,7 @@ VIEWS: Final = (
     View("run-narrow", "run/RUN?at=turn:2", ".col .msg", NARROW),
     View("prompt", "run/RUN?at=turn:2&tab=lens", ".sec .msg"),
     View("event", "run/RUN?at=turn:2&tab=event", ".diff"),
+    View("marked", "run/RUN?at=turn:4&mark=36&tab=since", ".diff"),
     View("table", "run/RUN?at=turn:2&view=table&tab=raw", ".sec pre"),
     View("compare", "diff?a=RUN&b=RUN&other=FORK", ".dg .pair"),
     View("compare-narrow", "diff?a=RUN&b=RUN&other=FORK", ".dg .pair", NARROW),

@@ -9,17 +9,29 @@ import { clock, ofKind, short, utc } from './words.js';
 
 export const shown = value =>
   value === null || value === undefined ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const shortIds = text => String(text).replace(UUID, id => id.slice(0, 8));
 // Whose it is, and what: `sessions/agent:main:main/runState` is `main · run state`.
 const brief = path => {
   const [kind, id, ...field] = String(path).split('/');
-  if (!field.length) return path;
   const whose = kind === 'sessions' ? short(id) : kind.replace(/s$/, '');
+  if (!field.length) return shortIds(id && kind !== 'sessions' ? `${whose} ${id}` : path);
   return `${whose} · ${field.join(' · ').replace(/([a-z])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`)}`;
 };
 // Where a row was last touched goes without saying, where something of it changed.
 const TOUCHED = /\/(position|earlier|updatedAt)$/;
 const isTime = (path, value) => typeof value === 'number' && /(At|Ms|since)$/.test(path) && value > 1e12;
-const said = (path, value) => (isTime(path, value) ? utc(value) : shown(value));
+// Of a whole row, what it says to people; all of it is in the raw event.
+const TELLING = ['status', 'state', 'step', 'turn', 'reply', 'text', 'label'];
+const summed = row =>
+  TELLING.filter(name => isThere(row[name]))
+    .map(name => (name === 'turn' ? `turn ${row.turn}` : shown(row[name])))
+    .join(' · ') || shown(row);
+function said(path, value) {
+  if (isTime(path, value)) return utc(value);
+  if (value && typeof value === 'object' && !Array.isArray(value)) return summed(value);
+  return shortIds(shown(value));
+}
 const isThere = value => value !== null && value !== undefined;
 const Changes = ({ changes: all, none }) => {
   const changes = all.filter(change => !TOUCHED.test(change.path));

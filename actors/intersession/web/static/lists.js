@@ -414,6 +414,16 @@ export const Deliveries = view((_, self) => {
   `;
 });
 
+// Where words were said first, in its run. An import's transcripts name none: there it is the run that had them next.
+async function originOf(words) {
+  const found = await ask('origin', { words });
+  const { first } = found;
+  if (!first || first.runId) return found;
+  const { hits } = await ask('search', { words: found.words, limit: 100 });
+  const next = hits.findLast(hit => hit.runId && hit.position >= first.position);
+  return next ? { ...found, first: { ...first, runId: next.runId, inRun: next.position } } : found;
+}
+
 // Who said it first: the words as they stand, else the longest part of them that anybody said.
 const First = view((_, self) => {
   const state = self.once(() => {
@@ -426,7 +436,7 @@ const First = view((_, self) => {
         known = words;
         made.found.value = null;
         if (words.trim().length > 2)
-          ask('origin', { words }).then(
+          originOf(words).then(
             found => {
               if (known === words) made.found.value = found;
             },
@@ -440,7 +450,7 @@ const First = view((_, self) => {
   const first = found?.first;
   if (!first) return null;
   const address = first.runId
-    ? href('run', first.runId, { at: first.position })
+    ? href('run', first.runId, { at: first.inRun ?? first.position })
     : href('session', first.sessionKey, { at: first.position });
   return html`
     <p class="note first">

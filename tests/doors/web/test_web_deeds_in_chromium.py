@@ -1,0 +1,274 @@
+"""What can be done from the pages, in a real browser: hold and release, note, reveal, what-if, many forks, delete. Each dialog for everybody."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from intersession import SessionSystem
+from intersession_actors.agents import Turn
+from intersession_events.facts import AccessRecorded, ExchangeReleased, NotePinned
+from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
+from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
+from support.doors.web_log import HOSTILE
+from support.running import merged
+from support.soaking import until
+
+expect.set_options(timeout=WAIT_MS)
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(400)]
+MAIN, RESEARCH = "agent:main:main", "agent:research:main"
+SECRET = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
+CONFIG: dict[str, Any] = {
+    "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
+    "session": {"agentToAgent": {"maxPingPongTurns": 1}},
+    "agents": {"list": [{"id": "main", "default": True}, {"id": "research"}]},
+}
+
+
+class Deeds(NamedTuple):
+    """A browser that is in, and the system behind the page; research answers only while `open_door` is set."""
+
+    system: SessionSystem
+    gateway: LiveGateway
+    tab: Tab
+    open_door: threading.Event
+
+    @property
+    def page(self) -> Page:
+        return self.tab.page
+
+    def sent(self, text: str) -> str:
+        """Have main ask research; return the exchange. In a thread of its own: Playwright has a loop in this one."""
+        given = {"sessionKey": RESEARCH, "message": text, "timeoutSeconds": 0}
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(self.system.tools(MAIN).call, "sessions_send", given).result()
+        return str(self.asked("runs", kind="exchange")["runs"][0]["id"])
+
+    def asked(self, question: str, **given: Any) -> Any:
+        with self.gateway.http() as client:
+            return client.get(f"/debug/api/{question}", params=given).raise_for_status().json()
+
+    def do(self, method: str, **params: Any) -> None:
+        with self.gateway.http() as client:
+            client.post("/debug/api/do", json={"method": method, "params": params}).raise_for_status()
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.gateway.address}/debug/{path}")
+
+    def events(self, kind: type) -> list[Any]:
+        return [one.event for one in self.system.log.all() if isinstance(one.event, kind)]
+
+    def dialog(self, button: Locator, title: str) -> Locator:
+        """Open a dialog, and find it without a fault for whoever can't see it, or sees it in the dark."""
+        button.click()
+        dialog = self.page.get_by_role("dialog", name=title)
+        expect(dialog).to_be_visible()
+        assert found_by_axe(self.page) == []
+        return dialog
+
+
+@pytest.fixture(scope="module")
+def deeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deeds]:
+    open_door = threading.Event()
+    open_door.set()
+
+    def research(turn: Turn) -> str:
+        assert open_door.wait(60)
+        return f"research says {turn.message[:200]}"
+
+    agents: dict[str, Callable[[Turn], str]] = {
+        "main": lambda turn: f"main heard {turn.message}",
+        "research": research,
+    }
+    store = tmp_path_factory.mktemp("deeds") / "deeds.db"
+    with (
+        SessionSystem(f"sqlite:///{store}", agents=agents, config=merged(CONFIG, GATEWAY)) as system,
+        LiveGateway(system) as gateway,
+        chromium() as browser,
+    ):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+        tab = Tab(context, gateway.address)
+        tab.page.goto(gateway.address)
+        tab.page.get_by_label("Token").fill(TOKEN)
+        tab.page.get_by_role("button", name="Come in").click()
+        expect(tab.page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+        tab.wrong.clear()  # the browser says so itself where it is not let in yet
+        yield Deeds(system, gateway, tab, open_door)
+        open_door.set()
+
+
+def test_an_exchange_is_held_and_released_with_other_words_left_out_or_ended(deeds: Deeds) -> None:
+    page = deeds.page
+    for button, title, text, by in (
+        ("Edit", "Let another text go on", "Only up to 2.8 tonnes.", "Release with this text"),
+        ("Leave out", "Leave this text out", None, "Leave it out"),
+        ("End the exchange", "End the exchange", None, "End it"),
+    ):
+        deeds.open_door.clear()
+        run = deeds.sent(f"{button}?")
+        deeds.open(f"run/{run}")
+        hold = deeds.dialog(page.get_by_role("button", name="Hold"), "Hold this exchange")
+        hold.get_by_label("Before").select_option("reply")
+        hold.get_by_role("button", name="Hold it").click()
+        expect(page.get_by_text("It will be held")).to_be_attached()
+        deeds.open_door.set()
+        held = page.get_by_role("region", name="Held")
+        expect(held).to_contain_text(f"research says {button}?")
+        assert found_by_axe(page) == []
+        dialog = deeds.dialog(held.get_by_role("button", name=button), title)
+        if text is not None:
+            dialog.get_by_role("textbox").fill(text)
+        dialog.get_by_role("button", name=by).click()
+        expect(held).to_have_count(0)
+
+    released = deeds.events(ExchangeReleased)
+    assert [(one.action, one.by) for one in released] == [
+        ("edit", "operator"),
+        ("drop", "operator"),
+        ("end", "operator"),
+    ]
+    assert released[0].text == "Only up to 2.8 tonnes."
+    deeds.tab.check()
+
+
+def test_a_note_is_pinned_and_stands_beside_the_place_whatever_is_written_in_it(deeds: Deeds) -> None:
+    page = deeds.page
+    run = deeds.sent("Notes?")
+    deeds.open(f"run/{run}?at=start")
+    dialog = deeds.dialog(page.get_by_role("button", name="Note"), "Pin a note here")
+    dialog.get_by_role("textbox").fill(HOSTILE[0])
+    dialog.get_by_role("button", name="Pin it").click()
+    notes = page.locator(".notes p")
+    expect(notes).to_have_count(1)
+    for text in HOSTILE[1:]:
+        deeds.do("notes.pin", run=run, at=f"{run}@start", text=text)
+    deeds.open(f"run/{run}?at=start")
+    expect(notes).to_have_count(len(HOSTILE))
+
+    shown = notes.evaluate_all("all => all.map(one => one.textContent)")
+    assert [text for text in HOSTILE if not any(text in one for one in shown)] == []
+    assert page.locator("#app script, #app img, #app iframe, #app [onerror]").count() == 0
+    assert found_by_axe(page) == []
+    assert len(deeds.events(NotePinned)) == len(HOSTILE)
+    deeds.tab.check()
+
+
+def test_a_secret_is_revealed_once_somebody_says_so_and_that_is_recorded(deeds: Deeds) -> None:
+    page = deeds.page
+    run = deeds.sent(f"The key is {SECRET}.")
+    deeds.open(f"run/{run}?at=start&tab=event")
+    panel = page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("Secrets in it are hidden.")
+    expect(panel).not_to_contain_text(SECRET)
+    asking = deeds.dialog(panel.get_by_role("button", name="Reveal"), "Reveal the secrets of #")
+    asking.get_by_role("button", name="Reveal them").click()
+
+    expect(page.get_by_role("dialog")).to_contain_text(SECRET)
+    assert found_by_axe(page) == []
+    until(lambda: "debug.reveal" in [one.tool for one in deeds.events(AccessRecorded)])
+    deeds.tab.check()
+
+
+@pytest.mark.clause("FORK-8")
+def test_what_if_is_asked_many_times_each_is_compared_and_forks_are_deleted(deeds: Deeds) -> None:
+    page = deeds.page
+    hostile = next(text for text in HOSTILE if "<" in text)
+    run = deeds.sent(hostile)
+    deeds.open(f"run/{run}?at=reply")
+    expect(page.get_by_role("slider", name="Place in the run")).to_have_attribute(
+        "aria-valuetext", re.compile("^after")
+    )
+
+    dialog = deeds.dialog(page.get_by_role("button", name="What if"), "What if")
+    expect(dialog.get_by_label("What is said instead")).to_have_value(f"research says {hostile[:200]}")
+    dialog.get_by_label("What is said instead").fill(f"What if {hostile}")
+    dialog.get_by_label("Who answers from there").select_option("script")
+    dialog.get_by_label("Replies, one a line").fill("So be it.\nANNOUNCE_SKIP")
+    dialog.get_by_label("How often").fill("2")
+    dialog.get_by_role("button", name="Make the fork").click()
+    dialog = page.get_by_role("dialog", name="The same fork, 2 times")
+    expect(dialog).to_contain_text("2 forks made.")
+    row = dialog.get_by_role("row").nth(1)
+    expect(row.get_by_role("cell").first).to_have_text("2")
+    assert found_by_axe(page) == []
+    row.get_by_role("link").click()
+
+    expect(page.get_by_role("heading", name="Compare")).to_be_visible()
+    expect(page.get_by_label("What differs")).to_contain_text("What if")
+    expect(page.locator(".proof")).to_contain_text("Verified, both")
+    assert found_by_axe(page) == []
+    deeds.open("forks")
+    delete = page.get_by_role("button", name="Delete fork")
+    expect(delete).to_have_count(2)
+    asking = deeds.dialog(delete.first, "Delete this fork")
+    asking.get_by_role("button", name="Delete it").click()
+    expect(delete).to_have_count(1)
+    assert len(deeds.asked("forks")["forks"]) == 1
+    deeds.tab.check()
+
+
+def test_every_other_dialog_is_for_everybody(deeds: Deeds) -> None:
+    page = deeds.page
+    run = deeds.sent("Dialogs?")
+    deeds.open(f"run/{run}")
+    expect(page.get_by_role("slider", name="Place in the run")).to_be_visible()
+    found: dict[str, list[str]] = {}
+    for key in ("g", "b", "d", "s", "f", "F", "N", "?"):
+        page.keyboard.press(key)
+        expect(page.get_by_role("dialog")).to_be_visible()
+        found[key] = found_by_axe(page)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    page.set_viewport_size({"width": 375, "height": 812})
+    page.keyboard.press("f")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    found["f, narrow"] = found_by_axe(page)
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert {key: wrong for key, wrong in found.items() if wrong} == {}
+    deeds.tab.check()
+
+
+def test_a_place_is_marked_and_what_changed_since_is_said(deeds: Deeds) -> None:
+    page = deeds.page
+    run = deeds.sent("Marks?")
+    deeds.open(f"run/{run}?at=start")
+    expect(page.get_by_role("slider", name="Place in the run")).to_be_visible()
+    page.get_by_role("button", name="Mark", exact=True).click()
+    page.keyboard.press("End")
+    page.get_by_role("tab", name="Since mark").click()
+
+    panel = page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("What changed between the two places")
+    expect(panel.get_by_role("row").filter(has_text="exchange · loop end")).to_be_visible()
+    expect(page.locator("svg.dg .marked")).to_be_visible()
+    assert "mark=" in page.url
+    assert found_by_axe(page) == []
+    page.get_by_role("button", name="marked").click()
+    expect(page.get_by_role("tab", name="Since mark")).to_have_count(0)
+    deeds.tab.check()
+
+
+def test_what_the_policy_forbids_is_taken_down_and_fails_a_test(deeds: Deeds) -> None:
+    tab = Tab(deeds.page.context, deeds.gateway.address)
+    tab.page.goto(f"{deeds.gateway.address}/debug/runs")
+    expect(tab.page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+    for forbidden in (
+        "try { document.body.setAttribute('onclick', 'alert(1)') } catch {}",
+        "document.body.append(Object.assign(new Image(), {src: 'https://elsewhere.example/x.png'}))",
+        "fetch('https://elsewhere.example/').catch(() => {})",
+        "try { document.body.innerHTML = '<b>x</b>' } catch {}",
+    ):
+        tab.wrong.clear()
+        tab.page.evaluate(f"() => {{ {forbidden} }}")
+        tab.page.wait_for_timeout(100)
+        assert tab.wrong, forbidden
+        with pytest.raises(AssertionError):
+            tab.check()
+    tab.page.close()
+    assert json.dumps(deeds.tab.wrong) == "[]"

@@ -1,0 +1,94 @@
+"""The web debugger on an import of OpenClaw's state, as `intersession debug DIR` opens it: progress, and runs that others recorded."""
+
+import shutil
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from intersession.cli.host import forking_beside, reader_of
+from intersession.cli.shell import Reading
+from intersession.web import Deed
+from intersession.web.questions.of_runs import RunsAsked, runs
+from intersession_actors.debugger import open_log
+from intersession_actors.service import Reader
+from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.debugging import debugging
+from support.doors.imported_store import imported_store
+from support.openclaw.samples import HOUSEHOLD
+
+expect.set_options(timeout=WAIT_MS)
+
+
+def listed(store: Path) -> list[dict[str, Any]]:
+    with open_log(store) as log:
+        found: list[dict[str, Any]] = [*runs(log.debug.view, RunsAsked(limit=100))["runs"]]
+    return found
+
+
+@pytest.fixture(scope="module")
+def household(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return imported_store(HOUSEHOLD, tmp_path_factory.mktemp("imported") / "household.db")
+
+
+def test_runs_of_an_import_are_called_by_their_words_and_who_asked(household: Path) -> None:
+    found = {run["title"]: run for run in listed(household)}
+
+    plan, count = found["What is the plan?"], found["Count the files"]
+    assert [letter for letter, *_ in plan["outline"] if letter != "/"] == [*"udududuee"]
+    assert [lane["kind"] for lane in count["lanes"]] == ["session", "sub"]
+
+
+def test_who_is_called_by_no_key_in_an_import_does_not_hide_its_runs(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    shutil.copytree(HOUSEHOLD, state)
+    for file in state.rglob("*.jsonl"):
+        said = file.read_text("utf-8")
+        file.write_text(
+            said.replace('"sourceSessionKey":"agent:home:main"', '"sourceSessionKey":"main"'), "utf-8"
+        )
+
+    found = listed(imported_store(state, tmp_path / "imported.db"))
+
+    assert any(lane["id"] == "main" for run in found for lane in run["lanes"])
+
+
+@pytest.fixture
+def held_import(household: Path) -> Iterator[tuple[str, threading.Event]]:
+    """Yield the address of a debugger whose import waits in the middle, and what lets it go on."""
+    go_on = threading.Event()
+
+    @contextmanager
+    def opens(progress: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
+        progress(20, 400)
+        assert go_on.wait(60)
+        reading = Reading(store=str(household))
+        with reader_of(reading) as reader, forking_beside(reader, reading) as fork:
+            yield reader, fork
+
+    with debugging(opens, "state-of-last-night") as address:
+        yield address, go_on
+    go_on.set()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(240)
+def test_the_page_shows_how_far_an_import_is_and_then_its_runs(
+    held_import: tuple[str, threading.Event],
+) -> None:
+    address, go_on = held_import
+    with chromium() as browser:
+        tab = Tab(browser.new_context(reduced_motion="reduce"), address.partition("/debug")[0])
+        page = tab.page
+        page.goto(address)
+        expect(page.get_by_role("heading", name="Importing")).to_be_visible()
+        expect(page.get_by_role("main")).to_contain_text("state-of-last-night")
+        expect(page.get_by_role("status")).to_contain_text("20 of 400 events")
+        expect(page.get_by_role("progressbar")).to_have_attribute("value", "20")
+
+        go_on.set()
+        expect(page.get_by_role("row").filter(has_text="What is the plan?")).to_be_visible()
