@@ -279,3 +279,15 @@ def test_a_secret_is_hidden_whoever_looks_and_revealing_it_leaves_a_receipt_each
     assert secret not in str(shown) + str(state) + str(asked(served, "events", limit=500))
     assert secret in str(revealed)
     assert (again, refused) == (200, 403)
+
+
+@pytest.mark.clause("VIS-4")
+def test_an_event_of_an_exchange_leaves_a_receipt_though_its_stream_is_no_sessions(served: Served) -> None:
+    """What an exchange says is of its sessions: revealed, or asked for, it is recorded like a message of theirs."""
+    system, gateway = served
+    (event, *_) = [one for one in system.log.all() if one.kind == "exchange_accepted"]
+    with gateway.http() as client:
+        client.post("/debug/api/reveal", json={"at": event.position}).raise_for_status()
+    until(lambda: receipts_of(system, f'{{"at":{event.position}}}'))
+
+    assert receipts_of(system, f'{{"at":{event.position}}}') == ["debug.reveal"]

@@ -75,9 +75,8 @@ def head_of(view: View) -> int | None:
 def brief(view: View, recorded: Recorded) -> JsonObject:
     """Return an event as lists have it."""
     words = words_in(recorded)
-    kind, _, key = recorded.stream.partition(":")
-    if kind == "session":
-        view.is_seen(key)  # for the receipt
+    for key in sessions_of(view.log, recorded):
+        view.is_seen(key)  # for the receipt: what an exchange, a spawn or a delivery says is of its sessions
     return present(
         {
             "position": recorded.position,
