@@ -6,7 +6,7 @@ from collections import Counter
 import psycopg
 import pytest
 
-from intersession_events.errors import StoreBusy, StoreUnavailable, WriterSuperseded
+from intersession_events.errors import StoreBusy, StoreLocked, StoreUnavailable, WriterSuperseded
 from intersession_events.stores.postgres import PostgresLog, connections
 from intersession_events.stores.postgres.address import address_of
 from support.log_drafts import anywhere, said, to
@@ -76,9 +76,34 @@ def test_an_append_that_stalls_is_told_in_time_and_is_there_once(postgres: Serve
         assert [event.id for event in log.all()] == ["id-a", "id-b"]
 
 
+def wait_for_standby(old: Server) -> None:
+    """Have commits wait for the standby of a server, and wait until they do."""
+    with psycopg.connect(old.url, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        connection.execute("SELECT pg_reload_conf()")
+        waits = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
+        while connection.execute(waits).fetchone() is None:
+            pass
+    while True:  # until who connects from now on knows it
+        with psycopg.connect(old.url, autocommit=True) as connection:
+            if connection.execute("SHOW synchronous_standby_names").fetchone() == ("*",):
+                return
+
+
 def promoted(standby: Server) -> None:
     with psycopg.connect(standby.url, autocommit=True) as connection:
         connection.execute("SELECT pg_promote()")
+
+
+def taken_over(server: Server) -> PostgresLog:
+    """Open a log whose writer is taken for dead, though it says now and then that it is not."""
+    while True:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("UPDATE moved.log_writer SET alive_until = '-infinity'")
+        try:
+            return PostgresLog(f"{server.url}&schema=moved")
+        except StoreLocked:
+            continue
 
 
 @pytest.mark.postgres
@@ -88,9 +113,7 @@ def test_a_standby_takes_over_with_all_that_was_acknowledged(moves: int) -> None
     """A commit waits for the standby (`synchronous_standby_names`); the old primary acknowledges nothing any more."""
     for _ in range(moves):
         with postgres_server() as old, postgres_server(standby_of=old) as new:
-            with psycopg.connect(old.url, autocommit=True) as connection:
-                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-                connection.execute("SELECT pg_reload_conf()")
+            wait_for_standby(old)
             both = f"postgresql://postgres@/postgres?host={old.directory},{new.directory}"
             url = f"{both}&target_session_attrs=read-write&schema=moved"
             with PostgresLog(url) as log:
@@ -103,9 +126,7 @@ def test_a_standby_takes_over_with_all_that_was_acknowledged(moves: int) -> None
                 before = log.head()
 
                 # Whoever has it then is not held up by who had it before.
-                with psycopg.connect(new.url, autocommit=True) as connection:
-                    connection.execute("UPDATE moved.log_writer SET alive_until = '-infinity'")
-                with PostgresLog(f"{new.url}&schema=moved") as later:
+                with taken_over(new) as later:
                     with pytest.raises(WriterSuperseded):
                         log.append_now([anywhere("s", said("too late"))])
                     assert later.append_now([anywhere("s", said("on"))]).position == before + 1

@@ -51,7 +51,7 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         NoSuchStore: there is no source, or a URL is none of a store.
         LogError: the source or the target can't be reached, or read.
     """
-    told = progress or (lambda _what, _done, _of: None)
+    told = progress or _tell_nobody
     with ExitStack() as opened:
         place = _filling(target)
         opened.callback(place.close)
@@ -72,6 +72,10 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         place.finish()
         crash_point("M3")
         return Migrated(log.path, place.shown, events, resumed_at, head)
+
+
+def _tell_nobody(_what: Literal["verifying", "copying", "comparing"], _done: int, _of: int) -> None:
+    pass
 
 
 def _filling(url: str) -> Filling:
