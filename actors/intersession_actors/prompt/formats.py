@@ -27,7 +27,8 @@ class _Said(msgspec.Struct, frozen=True):
     """A message on its way. `told` is what is left for words when pictures and paired calls go as what they are."""
 
     told: rendering.Seen
-    identity: str
+    message: Message
+    run_id: str
     images: tuple[ImageBlock, ...]
     calls: tuple[rendering.Call, ...]
     answers: str | None
@@ -36,12 +37,12 @@ class _Said(msgspec.Struct, frozen=True):
     def words(self) -> str | None:
         """The message's text if its role says all the rest; nothing beside calls; else its fence."""
         text = self.told.text
-        if self.told in {_person(text), _agent(text)}:
+        if self.told == (_agent(text) if self.told.role == "assistant" else _person(text)):
             if text == "" and self.calls:
                 return None
             if text.strip() and not text.startswith(OPENING):
                 return text
-        return rendering.fenced(self.told, self.identity)
+        return rendering.fenced(self.told, rendering.message_fence(self.run_id, self.message))
 
 
 def openai_messages(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> list[JsonObject]:
@@ -64,10 +65,12 @@ def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool, sender
         takes_images = told.role != "assistant" and (tool_images or answers is None)
         images = _images(message) if takes_images else ()
         calls = told.calls if told.role == "assistant" and index in paired else ()
-        rest = msgspec.structs.replace(
-            told, pictures=() if images else told.pictures, calls=() if calls else told.calls
-        )
-        yield _Said(rest, rendering.message_fence(run_id, message), images, calls, answers)
+        rest = told
+        if images or calls:
+            rest = msgspec.structs.replace(
+                told, pictures=() if images else told.pictures, calls=() if calls else told.calls
+            )
+        yield _Said(rest, message, run_id, images, calls, answers)
 
 
 def _images(message: Message) -> tuple[ImageBlock, ...]:
