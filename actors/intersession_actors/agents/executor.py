@@ -18,6 +18,9 @@ logger = logging.getLogger("intersession.runs")
 MOST_LOST: Final = 16
 """How many calls of one agent may have been given up and not come back; each keeps a thread or an actor busy."""
 
+_MOST_THREADS: Final = 128
+"""Of all agents together."""
+
 OnResult = Callable[[AgentResult], None]
 
 
@@ -26,7 +29,7 @@ def _agent_of(turn: Turn) -> str:
 
 
 class AgentExecutor:
-    """Calls agents: sync ones on `pool_size` threads, async ones on the host's event loop or one of our own.
+    """Calls agents: each sync one on `pool_size` threads of its own, async ones on the host's event loop or one of our own.
 
     A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
     and must not block. Agents are called inside of `around`. `runner_of` says under which id a turn's agent is registered.
@@ -43,7 +46,14 @@ class AgentExecutor:
         threads: Threads | None = None,
     ) -> None:
         threads = threads or MachineThreads()
-        self._outside = Outside(pool_size=pool_size, name="agents", hosts_loop=hosts_loop, threads=threads)
+        self._outside = Outside(
+            pool_size=max(pool_size, _MOST_THREADS),
+            keep=pool_size,
+            per_lane=pool_size,
+            name="agents",
+            hosts_loop=hosts_loop,
+            threads=threads,
+        )
         self._reply_max_bytes = reply_max_bytes
         self._runner_of = runner_of
         self._around = around
@@ -120,7 +130,7 @@ class AgentExecutor:
             with inside(), self._around(turn):
                 yield
 
-        self._outside.call(call, agent, turn, inside=within)
+        self._outside.call(call, agent, turn, inside=within, lane=runner)
 
     def cancel(self, run_id: str) -> None:
         """Stop a run as far as that can be done: its task is cancelled, its thread given up and replaced.

@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
@@ -109,7 +109,7 @@ class Call:
 
 
 class Outside:
-    """Makes the calls."""
+    """Makes the calls, at most `per_lane` of one lane on threads at a time."""
 
     def __init__(
         self,
@@ -117,10 +117,11 @@ class Outside:
         pool_size: int,
         name: str,
         keep: int | None = None,
+        per_lane: int | None = None,
         hosts_loop: HostsLoop | None = None,
         threads: Threads | None = None,
     ) -> None:
-        self._workers = Workers(pool_size, keep=keep, name=name, threads=threads)
+        self._workers = Workers(pool_size, keep=keep, per_lane=per_lane, name=name, threads=threads)
         self._own_loop = OwnLoop(name=f"{name}-loop", threads=threads)
         self._hosts_loop = hosts_loop or HostsLoop()
         self._watch = Watch(threads=threads)
@@ -136,13 +137,17 @@ class Outside:
         argument: T,
         *,
         inside: Inside = nullcontext,
+        lane: Hashable = None,
     ) -> None:
-        """Call a function with an argument; never blocks, never raises. Its code runs `inside` what is given."""
+        """Call a function with an argument; never blocks, never raises. Its code runs `inside` what is given.
+
+        `lane` is whom it is called for: where that is a function that blocks, it waits for others of its lane alone.
+        """
         try:
             if _is_async(function):
                 self._on_loop(call, lambda: function(argument), inside)
             else:
-                self._on_thread(call, lambda: function(argument), inside)
+                self._on_thread(call, lambda: function(argument), inside, lane)
         except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
             call.settle(Raised(error))
 
@@ -151,7 +156,9 @@ class Outside:
         self._workers.stop()
         self._own_loop.stop(timeout)
 
-    def _on_thread(self, call: Call, run: Callable[[], object], inside: Inside) -> None:
+    def _on_thread(
+        self, call: Call, run: Callable[[], object], inside: Inside, lane: Hashable = None
+    ) -> None:
         def job() -> None:
             try:
                 with inside():
@@ -161,7 +168,7 @@ class Outside:
             else:
                 self._resolve(call, value, inside)
 
-        work = Job(job)
+        work = Job(job, lane)
         call.undo_with(lambda: self._workers.give_up(work))
         self._workers.submit(work)
 

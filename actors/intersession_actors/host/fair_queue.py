@@ -39,6 +39,10 @@ class FairQueue(Generic[T]):
                 return item
         return None
 
+    def takable(self, room: Callable[[Hashable], int]) -> int:
+        """Count the items that could be taken at once, if so many of each lane may be."""
+        return sum(min(len(items), room(lane)) for lane, items in self._lanes.items())
+
     def remove(self, lane: Hashable, item: T) -> None:
         """Take an item out that nobody wants any more; nothing happens if it is not there."""
         items = self._lanes.get(lane)

@@ -133,15 +133,18 @@ class Workers:
 
     def _staff(self) -> None:
         """See to it that whatever may start has a thread. Holds the lock."""
-        startable = min(len(self._queue), self._size - self._busy)
+        startable = min(self._queue.takable(self._room), self._size - self._busy)
         while self._idle < startable:
             self._threads.start(self._work, name=self._name)
             self._idle += 1
         if startable > 0:
             self._changed.notify(startable)
 
+    def _room(self, lane: Hashable) -> int:
+        return max(self._per_lane - self._at_work[lane], 0)
+
     def _has_seat(self, lane: Hashable) -> bool:
-        return self._at_work[lane] < self._per_lane
+        return self._room(lane) > 0
 
     def _work_on(self, job: Job) -> None:
         self._busy += 1

@@ -643,6 +643,35 @@ def test_a_stray_task_that_raises_system_exit_does_not_end_our_loop(
         assert outcome_of(executor, agent) == Answered(text="after SystemExit")
 
 
+@pytest.mark.clause("SEND-10")
+def test_an_agent_that_hangs_holds_up_itself_and_no_other() -> None:
+    """Finding A22, the kind: eight hung calls of one agent kept every other one from answering, until their runs timed out."""
+    executor = AgentExecutor(pool_size=2)
+    entered, opened = threading.Semaphore(0), threading.Event()
+    hung, answered = Results(), Results()
+
+    def hangs(_: Turn) -> str:
+        entered.release()
+        assert opened.wait(WAIT)
+        return "at last"
+
+    executor.register("hangs", hangs)
+    executor.register("answers", lambda _: "at once")
+    before = threading.active_count()
+    for number in range(20):
+        executor.start(a_turn(f"h{number}", agent_id="hangs"), hung)
+    for _ in range(2):
+        assert entered.acquire(timeout=WAIT)
+    executor.start(a_turn("a", agent_id="answers"), answered)
+
+    assert answered.next() == Answered(text="at once")
+    assert hung.empty
+    assert threading.active_count() - before <= 4
+    opened.set()
+    assert {type(hung.next()) for _ in range(20)} == {Answered}
+    executor.stop(WAIT)
+
+
 # --- stopping
 
 
