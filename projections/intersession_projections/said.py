@@ -98,7 +98,7 @@ class Messages:
 
     def began(self, root: str | None) -> tuple[int, str, Message] | None:
         """Return the message that a causal chain began with: its root is the run that answered it."""
-        run = None if root is None else self._runs.get(root)
+        run = None if root is None else self._runs.without_words(root)
         return None if run is None else self.of_run(run)
 
     def of_run(self, run: RunOutcome) -> tuple[int, str, Message] | None:

@@ -107,6 +107,8 @@ class WorkFound:
         self._messages = Messages(log)
         self._holding: Holding | None = None
         self._began_by: BegunBy | None = None
+        self._began_on: dict[str | None, str | None] = {}
+        """By the root of a chain, on which channel somebody spoke to begin it."""
         self._timeline = Timeline(log)
         self._stood = stood
         self._head = log.head() if stood is None else stood.position
@@ -161,7 +163,7 @@ class WorkFound:
             return False
         if wanted.failed and not self._failed(work):
             return False
-        if wanted.channel is not None and wanted.channel not in self._channels(work):
+        if wanted.channel is not None and not self._is_on(work, wanted.channel):
             return False
         if self._began_by is not None and not self._began_by.is_of(work.root):
             return False
@@ -220,13 +222,15 @@ class WorkFound:
         then = self._stood.flow(now)
         return then if isinstance(then, RunOutcome) else None
 
-    def _channels(self, work: Work) -> set[str]:
-        asked = self._messages.began(work.root)
-        provenance = None if asked is None else asked[2].provenance
-        channels = {row.channel for row in self._deliveries_of(work)}
-        if provenance is not None and provenance.source_channel is not None:
-            channels.add(provenance.source_channel)
-        return channels
+    def _is_on(self, work: Work, channel: str) -> bool:
+        if any(row.channel == channel for row in self._deliveries_of(work)):
+            return True
+        # What began a chain is asked once for all that came of it.
+        if work.root not in self._began_on:
+            asked = self._messages.began(work.root)
+            provenance = None if asked is None else asked[2].provenance
+            self._began_on[work.root] = None if provenance is None else provenance.source_channel
+        return self._began_on[work.root] == channel
 
 
 def _holding(log: Log, words: str) -> Holding:
