@@ -367,7 +367,7 @@ class _Walk:
 
     def _find_repeated(self, log: RawLog) -> None:
         first: dict[str, int] = {}
-        for row in _rows(log, lambda *_: None):
+        for row in _rows(log, _heard_before):
             envelope = _envelope(row)
             if isinstance(envelope, str) or hash(envelope.id) not in self._twice or row[0] > self.position:
                 continue
@@ -420,6 +420,10 @@ def _rows(log: RawLog, lose: Callable[[int, CorruptEvent], None] | None = None) 
             return
         yield from page
         after, limit, step = page[-1][0], _PAGE if step == 1 else 1, 1
+
+
+def _heard_before(_after: int, _error: CorruptEvent) -> None:
+    """Hear again what was told in the first pass."""
 
 
 _FAR: Final = 2**40
