@@ -28,6 +28,7 @@ class Client:
         self._left = [f"{number}.{call}" for call in range(1 + world.chance.pick(f"calls {number}", 3))]
         self._made: list[str] = []
         self._children: list[str] = []
+        self._sends: list[str] = []
         self._targets: dict[str, str] = {}
         self._at: tuple[str, int] | None = None
         """The text of the call under way, and the log's head when it was made."""
@@ -71,6 +72,7 @@ class Client:
             if "runId" in answer and code is None:
                 self._note("ok", text, began, answer)
                 self.runs.append(answer["runId"])
+                self._sends += [answer["runId"]] if kind == "send" else []
                 self._children += [answer["childSessionKey"]] if "childSessionKey" in answer else []
                 return
             if code not in AGAIN:
@@ -214,6 +216,7 @@ class Client:
         if strikes("hold", 0.4, where=self.name):
             before = ("reply", "every-turn", "announce", "next")[world.chance.fixed(f"holds {self.name}", 3)]
             world.saw("exchanges.hold", operate("exchanges.hold", {"sessionKey": key, "before": before}))
+        self._hold()
         if "hold" in world.faults.enabled and world.chance.departs(f"releases {self.name}", 0.5):
             world.release()
         if strikes("backup", 0.2, where=self.name):
@@ -222,6 +225,17 @@ class Client:
             rows = world.system.tools().call("sessions_list", {"kinds": ["other"]}).get("sessions", [])
             for row in rows[:1]:
                 world.saw("sessions.delete", operate("sessions.delete", {"key": row["key"]}))
+
+    def _hold(self) -> None:
+        """Have one exchange stop, and perhaps think better of it."""
+        world, operate = self._world, self._world.system.gateway.call
+        if not self._sends or not world.faults.strikes("hold", 0.5, where=f"{self.name} run"):
+            return
+        run_id = self._sends[-1]
+        before = ("announce", "next", "every-turn")[world.chance.fixed(f"holds run {self.name}", 2)]
+        world.saw("exchanges.hold", operate("exchanges.hold", {"runId": run_id, "before": before}))
+        if world.chance.departs(f"withdraws {self.name}", 0.5):
+            world.saw("exchanges.release", operate("exchanges.release", {"runId": run_id}))
 
 
 KINDS: Final = ("inbound", "send", "spawn", "agent", "inbound", "send", "agent")

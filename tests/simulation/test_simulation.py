@@ -27,7 +27,7 @@ EVERY_NIGHT = 20_000
 
 FOUND_BY = {
     "a1_spawns_are_outside_the_guard": 4,
-    "a3_an_answer_is_given_up_at_once": 13,
+    "a3_an_answer_is_given_up_at_once": 8,
     "a4_a_registration_cuts_off": 53,
     "a6_turns_come_to_whoever_has_the_key": 0,
     "a8_a_message_interrupts_before_it_is_accepted": 7,

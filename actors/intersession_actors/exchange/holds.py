@@ -97,9 +97,11 @@ def decide_release(
     """Return the word that an exchange goes on; nothing if that was said before."""
     held, last = state.held, state.released
     named = command.hold_id
+    is_over = state.phase in {"delivery", "closed"}
     if held is not None and state.phase == "held" and named in {None, held.hold_id}:
         return _released(held, command, held_ms)
-    if state.asked is not None and state.phase != "held" and named is None and command.action == "go_on":
+    waits = state.asked is not None and state.phase != "held" and not is_over
+    if waits and named is None and command.action == "go_on":
         return [facts.HoldWithdrawn(by=command.by)]
     if state.withdrawn and named is None and command.action == "go_on":
         return []
@@ -111,7 +113,7 @@ def decide_release(
         return _no(
             "it is not held by this holdId (any more), `intersession runs --held` shows what is", "holdId"
         )
-    if state.asked is not None:
+    if waits:
         return _no("it has not stopped yet, so there is no text; release it without one, or wait")
     return _no("it is not held, `intersession runs --held` shows what is")
 

@@ -248,6 +248,8 @@ def test_a_hold_is_asked_for_once_kept_until_it_stops_and_can_be_withdrawn() -> 
     assert decide_release(withdrawn, released(), 0) == [], "whoever had no answer asks again"
     assert isinstance(decide_release(withdrawn, released("drop"), 0), Refused)
     assert decide_hold(withdrawn, wanted) == [HoldRequested(before="next", by="bob")]
+    over = evolve(waits, ExchangeClosed(reason="silent"))
+    assert isinstance(decide_release(over, released(), 0), Refused), "nothing is written behind its end"
     stopped = answered(waits, "fine")
     assert (stopped.phase, stopped.asked) == ("held", None)
     assert decide_hold(stopped, wanted) == [], "it is held already"
