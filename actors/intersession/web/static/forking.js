@@ -38,6 +38,26 @@ export const placeOf = (kind, place) => {
     ? String(answer.position)
     : String(Math.max(place.position.peek(), 1));
 };
+// What was imported was decided elsewhere: no answer of it can be replaced, for the log has not the run that gave it.
+// There another answer is a message in a fork that begins just before the recorded one.
+const IMPORTED = [
+  'It was imported: the log has what was said, not how it was decided, and nothing in it can be replaced.',
+  'Another answer stands in the fork as a message; what comes then, ask for with intersession send.',
+];
+const REPLACING = ['reply', 'message', 'skip', 'drop'];
+const isImported = place => Boolean(place.run.peek().imported);
+const cutOf = (kind, place) => {
+  if (!isImported(place) || !place.answer) return placeOf(kind, place);
+  return String(Math.max(place.answer.position - 1, 1));
+};
+// Whom an answer was given to: who had asked before it.
+function askerOf(place) {
+  const { answer } = place;
+  const before = place.steps.filter(step => step && answer && step.position < answer.position);
+  const message = before.findLast(step => step.kind === 'message_recorded' && step.who && step.to);
+  return message?.who ?? place.run.peek().requester ?? place.run.peek().target;
+}
+
 const asked = (given, place) => {
   const edits = given.kind ? [{ kind: given.kind, key: given.key ?? '', value: given.value ?? '' }] : [];
   const script = (given.script ?? '')
@@ -47,7 +67,7 @@ const asked = (given, place) => {
   const agents = given.who === 'none' ? {} : { '*': given.who === 'script' ? { script } : 'recorded' };
   return {
     run: place.run.peek().id,
-    at: placeOf(given.kind, place),
+    at: cutOf(given.kind, place),
     edits,
     agents,
     onDivergence: given.who === 'live' ? 'live' : 'stop',
@@ -117,9 +137,13 @@ const Form = view(({ place, kind, who }, self) => {
       );
   }
   const replaced = ['reply', 'skip', 'drop'].includes(chosen);
+  const imported = isImported(place);
   return html`
     <p>
       All that this run touches is copied as it stood, to a log of its own. The recorded run is not touched,
+
+
+
 
       and <b>nothing of the fork reaches anybody</b>.
     </p>
@@ -136,17 +160,29 @@ const Form = view(({ place, kind, who }, self) => {
             <option
               value=${name}
               selected=${chosen === name}
-              disabled=${!answer && ['reply', 'skip', 'drop'].includes(name)}>
+              disabled=${(!answer && ['reply', 'skip', 'drop'].includes(name)) ||
+              (imported && REPLACING.includes(name))}>
               ${capital(said)}
             </option>
           `,
         )}
       </select>
     </label>
+    ${imported
+      ? html`
+          <p class="muted small">
+            ${IMPORTED.join(' ')}
+            ${answer ? ` The fork begins just before #${answer.position}.` : ''}
+          </p>
+        `
+      : null}
     ${replaced && answer
       ? html`
           <p class="muted small">
             In place of ${answer.turn ? `turn ${answer.turn}` : ofKind(answer.kind)},
+
+
+
 
             #${answer.position}${answer.who ? `, by ${short(answer.who)}` : ''}.
           </p>
@@ -157,7 +193,11 @@ const Form = view(({ place, kind, who }, self) => {
           <label>
             ${key[0]}
             <br/>
-            <input class="field" name="key" required value=${key[1] || place.run.peek().target} />
+            <input
+              class="field"
+              name="key"
+              required
+              value=${key[1] || (imported ? askerOf(place) : place.run.peek().target)} />
           </label>
         `
       : null}
@@ -166,7 +206,9 @@ const Form = view(({ place, kind, who }, self) => {
           <label>
             ${NEEDS[chosen]}
             <br/>
-            <textarea name="value" required autofocus>${state.text.value ?? ''}</textarea>
+            <textarea name="value" required autofocus>
+              ${state.text.value ?? (imported ? (answer?.text ?? '') : '')}
+            </textarea>
           </label>
         `
       : null}
@@ -206,9 +248,10 @@ const ask_ = (place, title, kind, who) => {
     body: html`<${Form} place=${place} kind=${kind} who=${who} />`,
   };
 };
-export const fork = place =>
-  ask_(place, 'Fork here', place.answer ? 'reply' : 'message', about.value.readOnly ? 'stop' : 'live');
-export const whatIf = place => ask_(place, 'What if', place.answer ? 'reply' : 'message', 'stop');
+const kindOf = place => (isImported(place) ? 'inject' : place.answer ? 'reply' : 'message');
+const whoOf = place => (isImported(place) ? 'none' : about.value.readOnly ? 'stop' : 'live');
+export const fork = place => ask_(place, 'Fork here', kindOf(place), whoOf(place));
+export const whatIf = place => ask_(place, 'What if', kindOf(place), isImported(place) ? 'none' : 'stop');
 
 const command = (place, store) => `intersession fork ${place.run.peek().id} --at ${place.position.peek()}${store}`;
 export const ForkButtons = ({ place, store }) => {
