@@ -73,10 +73,12 @@ class Disk:
     def mounted(self) -> Generator[None]:
         """Be the disk that attachments are kept on."""
 
+        make = self._make
+
         class Root(PurePosixPath):
-            def mkdir(path, mode: int = 0o777, *, parents: bool, exist_ok: bool) -> None:  # noqa: N805, ARG002
-                for end in range(2, len(path.parts) + 1):
-                    self._make(path.parts[1:end])
+            def mkdir(self, mode: int = 0o777, *, parents: bool, exist_ok: bool) -> None:  # noqa: ARG002
+                for end in range(2, len(self.parts) + 1):
+                    make(self.parts[1:end])
 
         with (
             patch.object(files, "os", self),

@@ -57,6 +57,7 @@ def after_death(disk: Disk, work: Callable[[], None], at: int, lost: int) -> boo
 @pytest.mark.clause("ATT-3", "P3")
 @pytest.mark.parametrize("lost", [0, 1, 2, 99])
 def test_files_that_are_staged_are_put_in_their_place_wherever_the_power_went(lost: int) -> None:
+    at = 0
     for at in count(1):
         disk = Disk()
         with disk.mounted():
@@ -72,6 +73,7 @@ def test_files_that_are_staged_are_put_in_their_place_wherever_the_power_went(lo
 @pytest.mark.clause("ATT-3", "P1")
 @pytest.mark.parametrize("lost", [0, 1, 2, 99])
 def test_staging_that_was_cut_off_is_done_again(lost: int) -> None:
+    at = 0
     for at in count(1):
         disk = Disk()
         with disk.mounted():
