@@ -131,9 +131,10 @@ def _completion(answer: object) -> ChatCompletion:
     # What is missing is None in spite of its type.
     if isinstance(answer, ChatCompletion) and answer.choices and getattr(answer.choices[0], "message", None):
         return answer
-    said = getattr(answer, "error", answer)
-    shown = repr(said.get("message", said) if isinstance(said, dict) else said)
-    raise TypeError(f"the endpoint gave no completion, but {shown[:_SHOWN]}; a stream is not supported")
+    said: object = getattr(answer, "error", answer)
+    if isinstance(said, dict):
+        said = cast("JsonObject", said).get("message", said)
+    raise TypeError(f"the endpoint gave no completion, but {repr(said)[:_SHOWN]}; a stream is not supported")
 
 
 class _Clients:
