@@ -78,8 +78,8 @@ def marked(log: SqliteLog) -> bool:
 
 
 @pytest.mark.parametrize("touch", TOUCHES.values(), ids=TOUCHES)
-def test_a_view_that_was_touched_is_built_anew_by_a_writer_and_read_from_the_log_by_a_reader(
-    tmp_path: Path, touch: str
+def test_a_view_that_was_touched_is_built_anew_by_a_writer_and_read_from_the_log_by_a_reader_who_says_so(
+    tmp_path: Path, touch: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "log.db"
     a_log(path)
@@ -90,6 +90,9 @@ def test_a_view_that_was_touched_is_built_anew_by_a_writer_and_read_from_the_log
     with SqliteLog(path, read_only=True, inline=[Texts()]) as log:
         assert held(log) == TRUE
         assert [one.position for one in log.set_aside()] == [2]
+        assert [record.levelname for record in caplog.records if "not believed" in record.message] == [
+            "WARNING"
+        ]
         findings, _ = views_proven(log, [Texts()])
         assert findings
     assert path.read_bytes() == touched

@@ -1,5 +1,6 @@
 """What every log does, whatever database it lies in: the parts are put together by whoever opens one."""
 
+import logging
 import os
 import threading
 from abc import abstractmethod
@@ -7,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkedFrom
@@ -39,6 +40,8 @@ from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.reading import Follows, ReadsLog
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.snapshots import StreamStates
+
+_LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class PortableLog:
@@ -386,14 +389,27 @@ class PortableLog:
         """Return whether views are as this version and this log have them, and nobody else has written into them."""
         with self._now() as query:
             head = query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0]
-            found = {
-                (name, shape)
+            rows = {
+                name: (shape, position)
                 for name, shape, position in query("SELECT name, shape, position FROM inline_views", ())
-                if isinstance(position, int) and position >= head
+                if isinstance(position, int)
             }
-            if {(view.name, view.shape) for view in views} - found:
-                return False
-            return all(tables.is_whole(query, layout_of(view)) for view in views)
+            known = [view for view in views if view.name in rows and rows[view.name][0] == view.shape]
+            if touched := sorted(
+                view.name
+                for view in known
+                if rows[view.name][1] < 0 or not tables.is_whole(query, layout_of(view))
+            ):
+                _LOGGER.warning(
+                    "%s changed by somebody else: not believed, answers come from the events. "
+                    "`intersession rebuild` makes anew what was changed",
+                    f"the view {touched[0]} was"
+                    if len(touched) == 1
+                    else f"the views {', '.join(touched)} were",
+                )
+            return (
+                not touched and len(known) == len(views) and all(rows[view.name][1] >= head for view in known)
+            )
 
     def _states_of(self, app: LogApplication) -> StreamStates:
         return app.states(
