@@ -164,5 +164,5 @@ def transcript_mirror(log: Log, directory: Path) -> Tail[Transcripts]:
 
 def mirror_directory(log: Log, *, wanted: bool) -> Path | None:
     """Return where transcripts are mirrored: `<store>.transcripts` beside a log that is a file, if `transcripts.mirror` is on."""
-    path = getattr(log, "path", MEMORY)
-    return Path(f"{path}.transcripts") if wanted and path != MEMORY else None
+    place = getattr(log, "place", MEMORY)
+    return Path(f"{place}.transcripts") if wanted and place != MEMORY else None

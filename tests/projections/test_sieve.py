@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from intersession_events.facts import Provenance
 from intersession_events.log import Recorded, Row
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import steps_of_flow
 from intersession_projections.positions import Span, backwards
@@ -22,7 +22,7 @@ from support.story import MAIN, Story
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteLog]:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PortableLog]:
     path: Path = GoldenLog("0.1.0", "base").unpack(tmp_path_factory.mktemp("sieve"))
     with open_log(f"sqlite:///{path}", read_only=True, inline=inline_views()) as opened:
         yield opened
@@ -32,7 +32,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteLog]:
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2500), st.integers(0, 2500), st.sampled_from(["message_", "exchange_", "run_", ""]))
 def test_what_passes_is_what_reading_all_and_choosing_gives(
-    log: SqliteLog, after: int, to: int, kind: str
+    log: PortableLog, after: int, to: int, kind: str
 ) -> None:
     def may(row: Row) -> bool:
         return bool(row[3].startswith(kind))
@@ -86,7 +86,7 @@ def test_who_is_asked_for_is_found_in_any_case(name: str) -> None:
 class Read:
     """A log that counts how many rows and events were read of it."""
 
-    def __init__(self, log: SqliteLog) -> None:
+    def __init__(self, log: PortableLog) -> None:
         self._log = log
         self.rows_read = self.events_read = 0
 
@@ -105,7 +105,7 @@ class Read:
 
 
 @pytest.mark.clause("FIND-2")
-def test_who_never_spoke_is_looked_for_once_and_no_event_is_read_for_it(log: SqliteLog) -> None:
+def test_who_never_spoke_is_looked_for_once_and_no_event_is_read_for_it(log: PortableLog) -> None:
     """All messages of the log were read as events, and the chain of each looked up: seconds (issue 10)."""
     for ask in (
         lambda read: Messages(read).said(SaidWanted(person="nobody")),
@@ -118,7 +118,7 @@ def test_who_never_spoke_is_looked_for_once_and_no_event_is_read_for_it(log: Sql
 
 
 @pytest.mark.clause("FIND-2")
-def test_runs_with_words_are_those_whose_events_say_them(log: SqliteLog) -> None:
+def test_runs_with_words_are_those_whose_events_say_them(log: PortableLog) -> None:
     """Each run was read from its first event to its last, to find that nobody said the word in any: ten seconds."""
     everything = list(WorkFound(log).newest(WorkWanted()))
     for words in ("alice", "LLM:rr", "final ANSWER", "zebra", "toolResult", "!?", "message_id"):

@@ -15,7 +15,7 @@ from intersession_actors.config import Config
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, MessageRecorded, TextBlock
 from intersession_events.log import Draft, Recorded, StreamAppend
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, SqliteLog, open_log
 from intersession_projections.transcript_files import file_name
 from intersession_projections.transcript_mirror import mirror_directory, transcript_mirror
 from support.busy_session import STEPS, Busy
@@ -25,7 +25,7 @@ from support.rows import edited
 STREAM = "session:agent:main:main"
 
 
-def said(log: SqliteLog, number: int, text: str) -> None:
+def said(log: PortableLog, number: int, text: str) -> None:
     message = Message(id=f"m{number}", role="user", content=(TextBlock(text=text),), timestamp=1_000 + number)
     draft = Draft(
         event=MessageRecorded(session_id="s1", message=message), id=f"e{number}", time=1_000 + number

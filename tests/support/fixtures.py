@@ -7,14 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from support.any_log import ON_POSTGRES
 from support.doors.scripted_endpoint import scripted_endpoint
 from support.postgres.server import Server, postgres_server
 from support.running import Booth, Gate
 
+ON_BOTH_STORES = frozenset({"test_send", "test_loop_and_announce", "test_spawn", "test_runs"})
+"""The modules of tests of whole systems that `-m postgres` runs on a server as well."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "booth" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in ON_BOTH_STORES:
+        metafunc.parametrize("booth", ["sqlite", ON_POSTGRES], indirect=True)
+
 
 @pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
+def booth(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Booth]:
+    """Systems on a file, or on a server."""
+    is_postgres = getattr(request, "param", "sqlite") == "postgres"
+    with Booth(tmp_path, request.getfixturevalue("postgres_url") if is_postgres else None) as opened:
         yield opened
 
 
@@ -41,9 +52,9 @@ def postgres() -> Iterator[Server]:
 
 
 @pytest.fixture
-def postgres_url(postgres: Server) -> str:
+def postgres_url(postgres: Server, tmp_path: Path) -> str:
     """The URL of a log that is not there yet, in a schema of its own."""
-    return f"{postgres.url}&schema=log_{next(_SCHEMAS)}"
+    return f"{postgres.url}&schema=log_{next(_SCHEMAS)}&files={tmp_path}"
 
 
 _SCHEMAS = count(1)

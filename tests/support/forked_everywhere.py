@@ -11,7 +11,7 @@ from intersession_actors.forking import Cast, Forker, MadeFork, Playing, Wanted,
 from intersession_actors.forking.cutting import consistent
 from intersession_events.log import verify_log
 from intersession_events.machine import machine_entropy, random_id
-from intersession_events.stores import SqliteLog, remove_fork
+from intersession_events.stores import PortableLog, remove_fork
 from intersession_projections.flows import Flows, Position
 from intersession_projections.forks import closed_streams, roots_of
 from intersession_projections.places import Flow, flow_id
@@ -35,7 +35,7 @@ class Cut(NamedTuple):
         return not isinstance(self.flow, RunOutcome) and self.flow.inferred
 
 
-def flows_of(log: SqliteLog) -> Iterator[Flow]:
+def flows_of(log: PortableLog) -> Iterator[Flow]:
     """Yield all exchanges and spawns of a log, and the runs that are of none."""
     whole = Position(0, log.head())
     yield from Flows(log).exchanges_at(whole, 10_000)
@@ -48,7 +48,7 @@ class Everywhere:
 
     def __init__(self, system: SessionSystem) -> None:
         log = system.log
-        assert isinstance(log, SqliteLog)
+        assert isinstance(log, PortableLog)
         self._log = log
         self._debug = system.debug
         self._events = list(log.all())
@@ -93,7 +93,7 @@ class Everywhere:
                 state = "imported" if is_open else "ended"
                 assert (carried.state, carried.divergence) == (state, None), (cut, carried)
                 assert fork.log.set_aside() == [], cut
-                assert isinstance(fork.log, SqliteLog)
+                assert isinstance(fork.log, PortableLog)
                 report = verify_log(fork.log)
                 assert report.ok, (cut, report.findings[:3])
                 if not is_open and not live:

@@ -29,7 +29,7 @@ class PlainLog:
 
     log_id = "00000000-0000-4000-8000-000000000001"
     epoch = 1
-    path = ":memory:"
+    path = place = ":memory:"
     log_ids = (log_id,)
     forked: ForkedFrom | None = None
 

@@ -40,10 +40,10 @@ def merged(*configs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Booth:
-    """Starts systems on one file, one after the other, as a process that stops and starts again does."""
+    """Starts systems on one log, one after the other, as a process that stops and starts again does."""
 
-    def __init__(self, path: Path) -> None:
-        self.url = f"sqlite:///{path / 'log.db'}"
+    def __init__(self, path: Path, url: str | None = None) -> None:
+        self.url = url or f"sqlite:///{path / 'log.db'}"
         self._open: list[SessionSystem] = []
 
     def start(

@@ -72,9 +72,9 @@ class ForkViews:
 
     def _called(self, name: str, field: str) -> Path | None:
         base = _base(name)
-        if not self._view.is_operator or self._view.log.path == MEMORY:
+        if not self._view.is_operator or self._view.log.place == MEMORY:
             return None
-        found = forks_called(self._view.log.path, base)
+        found = forks_called(self._view.log.place, base)
         if not found:
             return None
         if len(found) > 1:

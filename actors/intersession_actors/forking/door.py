@@ -69,7 +69,7 @@ class ForkDoor:
 
     def listed(self, run: str | None = None) -> Listed:
         """Return the forks of the log, or of a run by the id of its flow."""
-        return forks_of(self._log.path, run)
+        return forks_of(self._log.place, run)
 
     def remove(self, name: str) -> Path:
         """Delete the fork that a name means, and return where it was.
@@ -77,7 +77,7 @@ class ForkDoor:
         Raises:
             ToolRefused: there is none, there are several, or somebody writes to it (`busy`).
         """
-        file = only_fork(self._log.path, name)
+        file = only_fork(self._log.place, name)
         try:
             remove_fork(file)
         except (ForkFailed, LogError) as error:

@@ -11,7 +11,7 @@ from intersession_actors.forking.writing import Writing, names_anew
 from intersession_events import facts, ids
 from intersession_events.forks import ForkWanted, directory_of, fork_log
 from intersession_events.log import Log
-from intersession_events.stores import SqliteLog, open_log, remove_fork
+from intersession_events.stores import PortableLog, open_log, remove_fork
 from intersession_projections.forks import closed_streams, roots_of
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import (
@@ -49,7 +49,7 @@ class Wanted(NamedTuple):
 
 
 def make_fork(
-    source: SqliteLog,
+    source: PortableLog,
     log: Log,
     wanted: Wanted,
     *,
@@ -87,7 +87,7 @@ def make_fork(
     fork = fork_log(
         source,
         ForkWanted(streams=streams, at=cut, flow=goes_on, edits=edits, by=wanted.by),
-        directory=directory or directory_of(source.path),
+        directory=directory or directory_of(source.place),
         fork_id=fork_id,
         now_ms=now_ms,
         entropy=entropy,

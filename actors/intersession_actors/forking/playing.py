@@ -27,7 +27,7 @@ from intersession_actors.forking.overlay import overlaid
 from intersession_actors.forking.told import Came
 from intersession_actors.service import Reader, Service
 from intersession_events import facts
-from intersession_events.stores import SqliteLog, remove_fork
+from intersession_events.stores import PortableLog, remove_fork
 
 Given = Mapping[str, "str | Agent"]
 """Agents by id, each by a SPEC or itself; `*` is for all others."""
@@ -112,7 +112,7 @@ class Forker:
 
     def __init__(
         self,
-        source: SqliteLog,
+        source: PortableLog,
         reader: Reader,
         *,
         config: Config | None,

@@ -117,7 +117,7 @@ class GatewayErase:
 
     def _not_reached(self, streams: Collection[str]) -> Iterator[str]:
         yield "backups and copies of the log"
-        forks = [file.stem for file in forks_beside(self._service.log.path) if _has_any(file, streams)]
+        forks = [file.stem for file in forks_beside(self._service.log.place) if _has_any(file, streams)]
         if forks:
             yield f"forks of the log that have some of it, erase it there or delete them: {', '.join(forks)}"
         kept = mirror_directory(self._service.log, wanted=True)

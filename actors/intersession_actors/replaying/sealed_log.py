@@ -65,7 +65,7 @@ class SealedStates:
 class SealedLog:
     """Compares each append with what was recorded next in its streams. `command` says what led to one, `differs` hears of the first difference."""
 
-    path = ":memory:"
+    path = place = ":memory:"
     epoch = 0
 
     def __init__(

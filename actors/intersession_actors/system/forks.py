@@ -22,7 +22,7 @@ from intersession_actors.forking import (
 from intersession_actors.gate import RUN_TIME, invalid, seconds_of
 from intersession_actors.service import Service
 from intersession_events.machine import machine_entropy
-from intersession_events.stores import MEMORY, SqliteLog
+from intersession_events.stores import MEMORY, PortableLog
 
 S = TypeVar("S", bound=CarriedSystem)
 
@@ -76,7 +76,7 @@ class Forks:
 
     def _forker(self, *, afar: bool = False) -> Forker:
         service = self._service
-        if not isinstance(service.log, SqliteLog) or service.log.path == MEMORY:
+        if not isinstance(service.log, PortableLog) or service.log.place == MEMORY:
             raise invalid("run", "a log in memory can't be forked, keep it in a file")
         return Forker(
             service.log,

@@ -101,7 +101,7 @@ def sweep_staged(service: Service) -> None:
     claimed = {stream.partition(":")[2] for stream in service.flows.open_spawns()}
     if not can_be_safe():
         return
-    for workspace in all_workspaces(service.config, service.log.path):
+    for workspace in all_workspaces(service.config, service.log.place):
         swept = sweep_unclaimed(workspace, service.log.log_id, claimed)
         if swept:
             logger.info("removed the staged attachments of %d spawns that were never accepted", len(swept))

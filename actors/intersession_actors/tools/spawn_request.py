@@ -94,7 +94,7 @@ def place_of(service: Service, accepted: SpawnAccepted, attachments: Attachments
 
 
 def _attachments(service: Service, agent_id: str, files: tuple[GivenFile, ...], spawn_id: str) -> Attachments:
-    root = os.fspath(workspace_of(service.config, agent_id, service.log.path))
+    root = os.fspath(workspace_of(service.config, agent_id, service.log.place))
     if not is_storable(root):
         raise ToolRefused(
             "unsafe_path",

@@ -11,7 +11,7 @@ from intersession_events import ids
 from intersession_events.errors import ForkFailed
 from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
 from intersession_events.forks.files import fork_path
-from intersession_events.forks.prefix import STREAM, Prefix, Seen, prefix_of, seeing
+from intersession_events.forks.prefix import STREAM, Prefix, Query, Seen, prefix_of, seeing
 from intersession_events.forks.proving import heads_proven
 from intersession_events.forks.writing import write_log
 from intersession_events.log import (
@@ -44,8 +44,8 @@ class ForkableLog(Protocol):
         """Which log each of its events was written in."""
         ...
 
-    def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection that sees the log as it is now."""
+    def stored(self) -> AbstractContextManager[Query]:
+        """Lend a way to query the log as it is now."""
         ...
 
 
@@ -89,8 +89,8 @@ def fork_log(
         CorruptEvent: a row that is needed can't be read; `verify` says more.
         StoreUnavailable: the log can't be read.
     """
-    with log.snapshot() as connection:
-        seen = seeing(connection)
+    with log.stored() as query:
+        seen = seeing(query)
         ((head,),) = seen("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
         ((log_format,),) = seen("SELECT format FROM log_identity")
         if not 0 <= wanted.at <= head:

@@ -1,8 +1,7 @@
 """Reads the part of a log that a fork begins as: whole streams up to a position, and of stream `log` what they rest on."""
 
-import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from intersession_events.log import FORKED, Row, SqlValue, erased_stream, hash_in
@@ -18,21 +17,23 @@ _OF_LOG: Final = "SELECT rowid, originator_version, topic FROM stored_events WHE
 _ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
 
 
+Query = Callable[[str, Sequence[SqlValue]], list[Row]]
+"""Runs a reading statement on a log as it is at one moment."""
+
+
 class Seen(Protocol):
     """Asks a log as it is at one moment."""
 
-    def __call__(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> sqlite3.Cursor:
-        """Return the rows that a statement finds, as tuples."""
+    def __call__(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> list[Row]:
+        """Return the rows that a statement finds."""
         ...
 
 
-def seeing(connection: sqlite3.Connection) -> Seen:
-    """Return a way to ask by a connection, whatever it makes of rows by itself."""
+def seeing(query: Query) -> Seen:
+    """Return a way to ask that needs no parameters."""
 
-    def ask(statement: str, parameters: Sequence[SqlValue] = (), /) -> sqlite3.Cursor:
-        cursor = connection.cursor()
-        cursor.row_factory = None
-        return cursor.execute(statement, parameters)
+    def ask(statement: str, parameters: Sequence[SqlValue] = (), /) -> list[Row]:
+        return query(statement, parameters)
 
     return ask
 
@@ -62,11 +63,11 @@ def prefix_of(seen: Seen, streams: Collection[str], at: int) -> Prefix:
     rows: list[Row] = []
     for first in range(0, len(names), _AT_ONCE):
         part = names[first : first + _AT_ONCE]
-        rows += seen(_UP_TO.format(", ".join("?" * len(part))), (*part, at)).fetchall()
+        rows += seen(_UP_TO.format(", ".join("?" * len(part))), (*part, at))
     heads = list({row[1]: row for row in rows}.values())
     # What was in force is found by its place: a run's own is what was loaded last before it.
     positions = sorted(row[0] for row in rows)
-    picked = [seen(_ROW, (position,)).fetchone() for position in _in_force(seen, positions, at)]
+    picked = [seen(_ROW, (position,))[0] for position in _in_force(seen, positions, at)]
     return Prefix(rows=rows + picked, heads=heads + picked)
 
 

@@ -132,7 +132,12 @@ class Log(Protocol):
 
     @property
     def path(self) -> str:
-        """The real path of the log's file; `:memory:` for a log that has none."""
+        """Where the log is, in words: the real path of its file, `:memory:`, or a URL without its password."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Beside which path lies what is kept in files beside the log; `:memory:` for a log that has no such place."""
         ...
 
     @property

@@ -30,10 +30,7 @@ from intersession_events.log.tables import (
     FORMAT,
     FORMATS,
     SHORT_FROM,
-    damage,
     format_of,
-    place_problems,
-    schema_problems,
     topic_problems,
 )
 from intersession_events.log.unproven import unproven
@@ -47,6 +44,10 @@ class RawLog(Log, Protocol):
 
     def positions_given(self) -> int:
         """Return the last position that was ever given."""
+        ...
+
+    def table_problems(self) -> Iterator[str]:
+        """Say what is wrong with the tables beside the events, and with their places."""
         ...
 
 
@@ -294,7 +295,7 @@ class _Walk:
                 self._find("not_erased", problem, (found[0][0] if found else None, stream, version))
 
     def _check_tables(self, log: RawLog) -> None:
-        problems = [*schema_problems(log.query), *damage(log.query)]
+        problems = [*log.table_problems()]
         # Of tables that are not what they should be, nothing is to be expected; of pages that are damaged neither.
         if not any(problem.startswith("the table") for problem in problems):
             with suppress(CorruptEvent):
@@ -303,7 +304,6 @@ class _Walk:
             self._find("table_altered", problem)
 
     def _small_table_problems(self, log: RawLog) -> Iterator[str]:
-        yield from place_problems(log.query)
         yield from topic_problems(log.query, self._topics, self._true_topics, head=self.position)
         self._format = format_of(log.query)
         self._check_form()

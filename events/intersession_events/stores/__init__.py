@@ -1,20 +1,24 @@
 """Stores: where a log is kept. `open_log` opens the one that a URL names."""
 
 from intersession_events.stores.backup import back_up
+from intersession_events.stores.database import MEMORY
 from intersession_events.stores.folding import views_proven
 from intersession_events.stores.forks_removed import remove_fork
 from intersession_events.stores.migrating import Migrated, migrate
-from intersession_events.stores.opened import open_log
-from intersession_events.stores.portable import NAME
-from intersession_events.stores.sqlite import SessionLog, SqliteLog, gateway_of, holder_of, writer_of
+from intersession_events.stores.opened import Located, gateway_of, located, open_log
+from intersession_events.stores.portable import NAME, Holder, PortableLog
+from intersession_events.stores.sqlite import SessionLog, SqliteLog, holder_of
 from intersession_events.stores.tailing import Tail, TailedView, ViewFile, place_of
-from intersession_events.stores.url import MEMORY, VARIABLE, sqlite_path
+from intersession_events.stores.url import VARIABLE
 
 __all__ = [
     "MEMORY",
     "NAME",
     "VARIABLE",
+    "Holder",
+    "Located",
     "Migrated",
+    "PortableLog",
     "SessionLog",
     "SqliteLog",
     "Tail",
@@ -23,11 +27,10 @@ __all__ = [
     "back_up",
     "gateway_of",
     "holder_of",
+    "located",
     "migrate",
     "open_log",
     "place_of",
     "remove_fork",
-    "sqlite_path",
     "views_proven",
-    "writer_of",
 ]

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import BackupFailed, LogError
 from intersession_events.log import VerifyReport, verify_log
 from intersession_events.machine import random_id
 from intersession_events.stores.database import Row
-from intersession_events.stores.portable import Moved
+from intersession_events.stores.portable import Moved, PortableLog
 from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 
 def back_up(
-    log: "SqliteLog | PostgresLog",
+    log: PortableLog,
     target: str | os.PathLike[str],
     *,
     copying: Progress | None = None,
@@ -59,7 +59,7 @@ def back_up(
             _copy(log, part, copying)
             report = _verified(part, verifying)
         else:
-            report = _dumped(log, part, verifying)
+            report = _dumped(cast("PostgresLog", log), part, verifying)
         crash_point("B2")
         _refuse(whole)
         part.rename(whole)

@@ -13,6 +13,9 @@ from intersession_events.errors import LogError
 Row = tuple[int, str, int, str, bytes]
 """Position, stream, version, topic and state, as they lie in the table."""
 
+MEMORY: Final = ":memory:"
+"""The name and the place of a log that lies in no file."""
+
 COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
 """How each statement begins that reads a `Row`. A database in which the position has another name gives it this one."""
 

@@ -12,7 +12,7 @@ from intersession_events.log import LogHead, hash_in, verify_log
 from intersession_events.proofs import line_of
 from intersession_events.stores.portable import Filling, Moved, PortableLog
 from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
-from intersession_events.stores.url import sqlite_path
+from intersession_events.stores.url import is_postgres, sqlite_path
 
 PAGE: Final = 1000
 """So many rows are moved at a time."""
@@ -79,7 +79,7 @@ def _tell_nobody(_what: Literal["verifying", "copying", "comparing"], _done: int
 
 
 def _filling(url: str) -> Filling:
-    if _is_postgres(url):
+    if is_postgres(url):
         # Loaded only where a URL names one.
         from intersession_events.stores.postgres import SchemaFilling  # noqa: PLC0415
 
@@ -92,7 +92,7 @@ def _filling(url: str) -> Filling:
 
 def _taken(url: str) -> PortableLog:
     """Open a log that is there as its one writer, without its views."""
-    if _is_postgres(url):
+    if is_postgres(url):
         from intersession_events.stores.postgres import PostgresLog  # noqa: PLC0415
 
         PostgresLog(url, read_only=True).close()

@@ -1,12 +1,55 @@
-"""Opens the log that a URL names."""
+"""Opens the log that a URL names, and says of one that is not open where it is, and who writes it."""
 
 import os
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Final, NamedTuple
 
+from intersession_events.errors import MissingExtra, StoreUnavailable
 from intersession_events.log import InlineView
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.stores import sqlite
+from intersession_events.stores.portable import Holder, PortableLog
 from intersession_events.stores.sqlite import SqliteLog
-from intersession_events.stores.url import sqlite_path
+from intersession_events.stores.url import VARIABLE, is_postgres, sqlite_path
+
+_SHOWN: Final = 128
+
+
+class Located(NamedTuple):
+    """Where a log is."""
+
+    url: str
+    """By which it is opened; it may hold a password."""
+    shown: str
+    """As it may be shown: a path, or a URL without its password."""
+    place: str
+    """Beside which path lies what is kept in files beside the log (`<place>.forks`); `:memory:` for nowhere."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the log is a file at its place."""
+        return self.url == self.place
+
+    def __repr__(self) -> str:
+        """Return it without what may be a password."""
+        return f"Located({self.shown!r})"
+
+
+def located(url: str | None = None) -> Located:
+    """Return where the log is that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`; it need not be there.
+
+    Raises:
+        NoSuchStore: the URL names no store.
+        MissingExtra: the extra `postgres` is not installed.
+    """
+    named = url or os.environ.get(VARIABLE)
+    if not isinstance(named, str) or not is_postgres(named):
+        path = sqlite_path(url, os.environ)
+        return Located(path, path, path)
+    address = _postgres().address_of(named)
+    return Located(named, address.shown, address.place)
 
 
 def open_log(
@@ -19,18 +62,21 @@ def open_log(
     new_log_id: Callable[[], str] = random_id,
     threads: bool = True,
     on_folding: Callable[[int, int], None] | None = None,
-) -> SqliteLog:
+) -> PortableLog:
     """Open the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`. The rest is as `SqliteLog` has it.
 
     Raises:
         NoSuchStore: the URL names a store that is not here.
         StoreLocked: another process is the writer.
-        NotALog: the file is something else, or a copy that lost the log's identity.
+        NotALog: the file, or the schema, is something else.
         LogTooNew: a newer version wrote it; open it with `read_only`.
-        StoreUnavailable: the file can't be opened.
+        StoreUnavailable: the file can't be opened, or the server can't be reached.
+        MissingExtra: the extra `postgres` is not installed.
     """
-    return SqliteLog(
-        sqlite_path(url, os.environ),
+    where = located(url)
+    kind: Callable[..., PortableLog] = SqliteLog if where.is_file else _postgres().PostgresLog
+    return kind(
+        where.url,
         inline=inline,
         read_only=read_only,
         clock=clock,
@@ -39,3 +85,31 @@ def open_log(
         threads=threads,
         on_folding=on_folding,
     )
+
+
+def gateway_of(url: str | None = None) -> str | None:
+    """Return where the gateway is of the process that writes a log now; None if nobody writes it, or has a gateway.
+
+    Raises:
+        StoreUnavailable: somebody else than this user could have said where it is, or it is not on this machine's loopback.
+    """
+    where = located(url)
+    if where.is_file:
+        return sqlite.gateway_of(where.url)
+    holder: Holder | None = _postgres().writer_at(where.url)
+    if holder is None or holder.gateway is None:
+        return None
+    if holder.host is not None or not sqlite.is_loopback(holder.gateway):
+        raise StoreUnavailable(
+            f"{where.shown} is written on {holder.host or 'this machine'}, with a gateway at {holder.gateway[:_SHOWN]!r}, which is "
+            "not this machine's loopback; ask it over the network with its token"
+        )
+    return holder.gateway
+
+
+def _postgres() -> ModuleType:
+    """Load the store only where a URL names one."""
+    try:
+        return import_module("intersession_events.stores.postgres")
+    except ModuleNotFoundError as error:
+        raise MissingExtra("a log on PostgreSQL", "psycopg", "postgres") from error

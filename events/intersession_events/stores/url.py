@@ -1,4 +1,4 @@
-"""Reads where a log is: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, or what the environment says."""
+"""Reads where a log is: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, `postgresql://…`, or what the environment says."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from typing import Final
 from intersession_events.errors import NoSuchStore
 
 DEFAULT_PATH: Final = "intersession.db"
-MEMORY: Final = ":memory:"
 VARIABLE: Final = "INTERSESSION_STORE"
 
 _SQLITE: Final = "sqlite:///"
@@ -37,14 +36,16 @@ def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
         if path:
             return path
         raise NoSuchStore(place, "a file is missing, as in sqlite:///intersession.db")
-    if place.startswith(("postgresql:", "postgres:")):
-        raise NoSuchStore(
-            _shown(place),
-            "this version keeps a log's events on PostgreSQL, but not yet the views that this needs: use SQLite",
-        )
+    if is_postgres(place):
+        raise NoSuchStore(_shown(place), "it is on PostgreSQL, and this wants a file")
     if "://" in place or place.startswith("sqlite:"):
         raise NoSuchStore(_shown(place), "write sqlite:///relative.db, sqlite:////absolute.db or :memory:")
     return place
+
+
+def is_postgres(url: str) -> bool:
+    """Return whether a URL is of a log on PostgreSQL."""
+    return url.startswith(("postgresql:", "postgres:"))
 
 
 def _shown(url: str) -> str:

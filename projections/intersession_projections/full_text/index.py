@@ -49,7 +49,7 @@ class FullText:
 
     def forget(self) -> None:
         """Take out of the view beside the log, if there is one, what was erased: nobody may search for a long time."""
-        if self._log.path != MEMORY and Path(place_of(self._log.path, self._view.name)).exists():
+        if self._log.place != MEMORY and Path(place_of(self._log.place, self._view.name)).exists():
             with ExitStack() as opened:
                 file = self._opened(opened)
                 Tail(self._log, file).catch_up()
@@ -58,7 +58,7 @@ class FullText:
     def _opened(self, opened: ExitStack) -> ViewFile:
         if self._in_memory is not None:
             return self._in_memory
-        if self._log.path != MEMORY:
+        if self._log.place != MEMORY:
             try:
                 return opened.enter_context(closing(ViewFile(self._view, self._log)))
             except StoreUnavailable as error:

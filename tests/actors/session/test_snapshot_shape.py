@@ -10,14 +10,14 @@ import pytest
 from intersession_actors.prompt import TranscriptFold, nothing_earlier
 from intersession_actors.session.folding import SHAPE, SessionFolding
 from intersession_events.facts import RunStarted
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from support.golden_logs import golden_logs
 
 STATES: Final = {"session_state.1": "d33cfcdfa2e0b41ab62a6f1631f6249f1b0e6419d750babf75620385db72b862"}
 """What a shape makes of the sessions of the first release, at each of their versions. A row is never changed."""
 
 
-def logs(folder: Path) -> Iterator[SqliteLog]:
+def logs(folder: Path) -> Iterator[PortableLog]:
     for golden in golden_logs():
         if golden.version == "0.1.0":
             with open_log(f"sqlite:///{golden.unpack(folder)}", read_only=True) as log:

@@ -78,10 +78,12 @@ def test_bad_input_is_refused_in_words(
     assert "Traceback" not in in_words.err
 
 
-def test_a_postgresql_url_is_refused_in_words() -> None:
-    done = ran("sessions", "--store", "postgresql://somewhere/db", "--json")
+def test_a_server_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
+    done = ran("sessions", "--store", f"postgresql://bot:pa55@/db?host={tmp_path}", "--json")
 
-    assert (done.exit_code, done.json["code"]) == (3, "no_store")
+    assert (done.exit_code, done.json["code"]) == (3, "unavailable")
+    assert "can't be reached" in done.json["error"]
+    assert "pa55" not in done.out + done.err
 
 
 def test_a_damaged_row_that_has_to_be_read_is_exit_code_4(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from intersession_events.facts import (
     SessionOpened,
 )
 from intersession_events.log import ANY_VERSION, Draft, Log, Row, StreamAppend
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from intersession_projections.causes import Causes, Effect, Effects
 from intersession_projections.inline_views import inline_views
 from support.golden_logs import GoldenLog
@@ -46,7 +46,7 @@ def positions(effects: tuple[Effect, ...]) -> Iterator[int]:
         left.extend(effect.effects)
 
 
-def golden(name: str, folder: Path) -> SqliteLog:
+def golden(name: str, folder: Path) -> PortableLog:
     return open_log(
         f"sqlite:///{GoldenLog('0.1.0', name).unpack(folder)}", read_only=True, inline=inline_views()
     )

@@ -7,7 +7,7 @@ import pytest
 
 from intersession_events.facts import ExchangeAccepted
 from intersession_events.log import Recorded, verify_log
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from intersession_projections.forks import closed_streams, fork_told, roots_of
 from intersession_projections.forks.forking import fork_flow
 from intersession_projections.inline_views import inline_views
@@ -26,7 +26,7 @@ def logs(*names: str) -> list[GoldenLog]:
     return [one for one in golden_logs() if one.name in names]
 
 
-def holds(log: SqliteLog, events: list[Recorded], flow: Flow, at: int, directory: Path) -> None:
+def holds(log: PortableLog, events: list[Recorded], flow: Flow, at: int, directory: Path) -> None:
     made = fork_flow(log, log, flow, at=at, directory=str(directory))
     source = Known([one for one in events if one.position <= at])
     with open_log(made.path, inline=inline_views()) as fork:  # builds its views, as any writer does
@@ -43,7 +43,7 @@ def holds(log: SqliteLog, events: list[Recorded], flow: Flow, at: int, directory
     Path(made.path).unlink()
 
 
-def positions(log: SqliteLog) -> list[tuple[Flow, int]]:
+def positions(log: PortableLog) -> list[tuple[Flow, int]]:
     return [(flow, at) for flow in flows_of(log) for at in range(flow.accepted - 1, flow.position + 1)]
 
 

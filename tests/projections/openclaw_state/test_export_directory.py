@@ -23,7 +23,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import session_stream, spawn_stream
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from intersession_projections.openclaw_state import ExportReport, StateSettings, export_openclaw
 
 KEY = "agent:main:main"
@@ -34,18 +34,18 @@ HELLO = MessageRecorded(
 
 
 @pytest.fixture
-def log() -> Iterator[SqliteLog]:
+def log() -> Iterator[PortableLog]:
     with open_log(":memory:") as opened:
         append(opened, OPENED, HELLO)
         yield opened
 
 
-def append(log: SqliteLog, *events: Any, stream: str = session_stream(KEY)) -> None:
+def append(log: PortableLog, *events: Any, stream: str = session_stream(KEY)) -> None:
     drafts = tuple(Draft(event=event, id=f"e{log.head()}.{n}", time=1_000) for n, event in enumerate(events))
     log.append_now([StreamAppend(stream=stream, expected=ANY_VERSION, drafts=drafts)])
 
 
-def exported(log: SqliteLog, directory: Path, **options: Any) -> ExportReport:
+def exported(log: PortableLog, directory: Path, **options: Any) -> ExportReport:
     return export_openclaw(log, directory, settings=options.pop("settings", StateSettings()), **options)
 
 
@@ -58,7 +58,7 @@ def entry_of(root: Path, key: str = KEY) -> dict[str, Any]:
 
 
 @pytest.mark.clause("EXP-1")
-def test_an_export_is_for_its_owner_alone(log: SqliteLog, tmp_path: Path) -> None:
+def test_an_export_is_for_its_owner_alone(log: PortableLog, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         exported(log, tmp_path / "out")
@@ -75,7 +75,7 @@ def test_an_export_is_for_its_owner_alone(log: SqliteLog, tmp_path: Path) -> Non
 @pytest.mark.clause("EXP-1")
 @pytest.mark.parametrize("what", ["full", "file", "link", "below a file"])
 def test_nothing_that_is_there_is_written_over_and_no_link_is_followed(
-    log: SqliteLog, tmp_path: Path, what: str
+    log: PortableLog, tmp_path: Path, what: str
 ) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "note").write_text("mine")
@@ -111,7 +111,7 @@ def test_an_agent_that_no_folder_can_be_named_after_is_refused(tmp_path: Path) -
 
 
 @pytest.mark.clause("EXP-1")
-def test_an_entry_says_what_the_original_goes_by(log: SqliteLog, tmp_path: Path) -> None:
+def test_an_entry_says_what_the_original_goes_by(log: PortableLog, tmp_path: Path) -> None:
     route = Route(channel="telegram", to="42", account="bot", thread="7")
     values = {"label": "desk", "model": "own/small-1", "thinkingLevel": "high", "sendPolicy": "deny"}
     append(log, RouteChanged(route=route, display_name="Ada"), SessionPatched(values=values))
@@ -169,7 +169,7 @@ def test_an_imported_entry_keeps_its_fields_but_those_that_changed_since(tmp_pat
 
 
 @pytest.mark.clause("EXP-2")
-def test_a_spawn_that_goes_on_is_closed_in_the_export(log: SqliteLog, tmp_path: Path) -> None:
+def test_a_spawn_that_goes_on_is_closed_in_the_export(log: PortableLog, tmp_path: Path) -> None:
     child = "agent:main:subagent:66b9a8ff-c2c2-5dd0-b687-cf491dee339e"
     spawn = SpawnAccepted(
         spawn_id="sp", run_id="r-1", child=child, child_session_id="c", agent_id="main", task="count",
@@ -188,7 +188,9 @@ def test_a_spawn_that_goes_on_is_closed_in_the_export(log: SqliteLog, tmp_path: 
 
 
 @pytest.mark.clause("EXP-1")
-def test_an_export_shows_one_position_and_only_the_sessions_asked_for(log: SqliteLog, tmp_path: Path) -> None:
+def test_an_export_shows_one_position_and_only_the_sessions_asked_for(
+    log: PortableLog, tmp_path: Path
+) -> None:
     at = log.head()
     append(log, _said("s-1", "m-2"))
     other = "agent:main:notes"
@@ -207,7 +209,7 @@ def test_an_export_shows_one_position_and_only_the_sessions_asked_for(log: Sqlit
 
 @pytest.mark.clause("EXP-1")
 def test_the_settings_are_what_the_original_needs_to_find_the_sessions(
-    log: SqliteLog, tmp_path: Path
+    log: PortableLog, tmp_path: Path
 ) -> None:
     settings = StateSettings(default_agent="main", scope="global", agents=("main", "desk"))
     exported(log, tmp_path / "out", settings=settings)
@@ -219,7 +221,7 @@ def test_the_settings_are_what_the_original_needs_to_find_the_sessions(
     assert entry_of(tmp_path / "out", "global")["sessionId"] == "s-1"
 
 
-def test_an_answer_has_what_the_original_needs_to_go_on_behind_it(log: SqliteLog, tmp_path: Path) -> None:
+def test_an_answer_has_what_the_original_needs_to_go_on_behind_it(log: PortableLog, tmp_path: Path) -> None:
     exported(log, tmp_path / "out")
     lines = (tmp_path / "out/agents/main/sessions/s-1.jsonl").read_text().splitlines()
 

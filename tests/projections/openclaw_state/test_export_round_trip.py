@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from intersession_events.facts import MessageRecorded, SessionArchived, SessionOpened, SessionReset, text_of
 from intersession_events.ids import session_stream
 from intersession_events.log import Draft, Log, StreamAppend
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.openclaw_state import ExportReport, StateSettings, export_openclaw
 from intersession_projections.openclaw_state.lives import life_of
@@ -57,13 +57,13 @@ def written(log: Log, directory: Path, **options: Any) -> ExportReport:
 
 
 @contextmanager
-def read_back(directory: Path) -> Generator[tuple[SqliteLog, ImportReport]]:
+def read_back(directory: Path) -> Generator[tuple[PortableLog, ImportReport]]:
     with TemporaryDirectory() as folder, open_log(f"{folder}/again.db") as log:
         yield log, import_openclaw(directory, log, clock=lambda: 0)
 
 
 @contextmanager
-def imported(state: Path) -> Generator[SqliteLog]:
+def imported(state: Path) -> Generator[PortableLog]:
     with read_back(state) as (log, _):
         yield log
 

@@ -1,6 +1,6 @@
 """`intersession migrate`: moves a log to another store, and builds its views there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -40,10 +40,8 @@ def migrate(
             bars[what](done, of)
 
         done = moved(source, target, progress=tell)
-    views: Sequence[str] = ()
-    if not done.target.startswith("postgresql:"):  # which keeps none yet
-        with folding() as on_folding, open_log(target, inline=inline_views(), on_folding=on_folding) as log:
-            views = log.built
+    with folding() as on_folding, open_log(target, inline=inline_views(), on_folding=on_folding) as log:
+        views = log.built
     value: JsonObject = {
         "ok": True,
         "from": done.source,

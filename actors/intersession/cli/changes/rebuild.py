@@ -1,14 +1,12 @@
 """`intersession rebuild`: builds views anew from the log."""
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import folding, store_path, store_url
+from intersession.cli.host import folding, store_url
 from intersession.cli.shell import COMMON, OK, Answer, Common, Screen, UsageError, safe
 from intersession_actors.session import long_sessions, take_snapshots
-from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
@@ -40,9 +38,7 @@ def rebuild(
     if view is not None and view not in {*names, SNAPSHOTS}:
         raise UsageError(f"no view {view!r}: there are {', '.join((*names, SNAPSHOTS))}")
     url = store_url(common)
-    path = store_path(url)
-    if not Path(path).exists():
-        raise NoSuchStore(path, "there is no log whose views could be built")
+    open_log(url, read_only=True).close()  # a log that is not there is not made
     built = names if view is None else [view] if view in names else []
     with folding() as on_folding:
         log = open_log(url, inline=views, on_folding=on_folding)
@@ -59,7 +55,7 @@ def rebuild(
         aside = [lost for lost in log.set_aside() if lost.view in built]
     value: JsonObject = {
         "ok": True,
-        "store": path,
+        "store": log.path,
         "views": [*built],
         "position": position,
         "setAside": len(aside),

@@ -13,7 +13,7 @@ from intersession_actors.checkpoints import publishing_targets, unpublished
 from intersession_actors.config import Config
 from intersession_actors.service import Reader
 from intersession_events.log import Log
-from intersession_events.stores import holder_of, writer_of
+from intersession_events.stores import Located, PortableLog, holder_of
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.wording import counted
@@ -26,12 +26,14 @@ _MOST: Final = 1_000
 _NEWEST: Final = 20
 
 
-def lock_findings(path: str) -> Iterator[Finding]:
+def lock_findings(log: Log, store: Located) -> Iterator[Finding]:
     """Yield who writes the log, or who did last."""
-    writer, last = writer_of(path), holder_of(path)
+    writer = log.written_by() if isinstance(log, PortableLog) else None
+    last = holder_of(store.place) if store.is_file else None
     if writer is not None:
         gateway = f", with a gateway at {writer.gateway}" if writer.gateway else ", without a gateway"
-        yield note("writer", f"process {writer.pid} writes the log{gateway}", "nothing to do")
+        where = f" on {writer.host}" if writer.host else ""
+        yield note("writer", f"process {writer.pid}{where} writes the log{gateway}", "nothing to do")
     elif last is not None and last.gateway is not None:
         yield note(
             "stale_lock",

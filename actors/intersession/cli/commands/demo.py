@@ -12,15 +12,15 @@ from intersession.cli.commands.demo_agents import host
 from intersession.cli.commands.demo_loop import looped
 from intersession.cli.commands.demo_play import play_round
 from intersession.cli.commands.replay import Story
-from intersession.cli.host import store_path
 from intersession.cli.shell import Answer, Json, Screen, UsageError, safe
 from intersession.cli.story import find_subject
 from intersession_actors.channels import console_channel
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
+from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import VARIABLE, open_log
+from intersession_events.stores import VARIABLE, Located, located, open_log
 from intersession_projections.flows import Position
 from intersession_projections.inline_views import inline_views
 
@@ -60,8 +60,10 @@ def demo(
     if loop < 0:
         raise UsageError(f"--loop: {loop} is below 0, give how many times")
     url = store or f"sqlite:///{Path(tempfile.mkdtemp(prefix='intersession-demo-')) / 'demo.db'}"
-    if Path(store_path(url)).exists():
-        raise UsageError(f"--store: {store_path(url)} is there already, the demo wants a file of its own")
+    where = located(url)
+    shown = url if where.is_file else where.shown
+    if _is_there(where):
+        raise UsageError(f"--store: {shown} is there already, the demo wants a log of its own")
     if loop:
         return looped(url, loop)
     heard = io.StringIO()
@@ -71,7 +73,7 @@ def demo(
         reader = Reader(log, config=lambda: config, clock=SystemClock())
         stories = [Story.of(reader, find_subject(reader, flow)) for flow in flows]
         value = {
-            "store": url,
+            "store": shown,
             "logId": log.log_id,
             "position": log.head(),
             "heard": heard.getvalue().splitlines(),
@@ -79,9 +81,19 @@ def demo(
                 {"title": title, **story.value(steps=False)}
                 for title, story in zip(_CHAPTERS, stories, strict=True)
             ],
-            "tryNext": _commands(url, flows),
+            "tryNext": _commands(shown, flows),
         }
     return Answer(value, lambda screen: _show(screen, value, stories))
+
+
+def _is_there(store: Located) -> bool:
+    if store.is_file:
+        return Path(store.place).exists()
+    try:
+        open_log(store.url, read_only=True).close()
+    except NoSuchStore:
+        return False
+    return True
 
 
 def _play(url: str, heard: io.StringIO) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Final
 
 from intersession.cli.commands.demo_agents import host
 from intersession.cli.commands.demo_play import play_round
-from intersession.cli.host import store_path
 from intersession.cli.shell import Answer, Screen
 from intersession_actors.channels import Channel
 from intersession_events.plain_json import JsonObject
+from intersession_events.stores import located
 
 _MIB: Final = 1024 * 1024
 _GROUPS: Final = 50
@@ -36,13 +36,14 @@ def looped(url: str, rounds: int) -> Answer:
             if number in points:
                 measured.append({"round": number, **_of_process()})
         position, log_id = system.log.head(), system.log.log_id
+    store = located(url)
     value: JsonObject = {
-        "store": url,
+        "store": store.shown,
         "logId": log_id,
         "position": position,
         "rounds": rounds,
         "seconds": round(time.monotonic() - began, 3),
-        "storeBytes": Path(store_path(url)).stat().st_size,
+        "storeBytes": Path(store.place).stat().st_size if store.is_file else None,
         "measured": measured,
     }
     return Answer(value, lambda screen: _show_loop(screen, value))
@@ -62,7 +63,7 @@ def _of_process() -> JsonObject:
 def _show_loop(screen: Screen, value: JsonObject) -> None:
     screen.line(
         f"{value['rounds']} rounds in {value['seconds']:.1f} s: {value['position']} events,"
-        f" {value['storeBytes'] / _MIB:.1f} MiB in {value['store']}"
+        f" {(value['storeBytes'] or 0) / _MIB:.1f} MiB in {value['store']}"
     )
     for held in value["measured"]:
         memory = (

@@ -18,13 +18,14 @@ from intersession.cli.checks import (
     work_findings,
     wrong,
 )
-from intersession.cli.host import gateway_beside, has_writer, reader_of, store_path, store_url
+from intersession.cli.host import gateway_beside, has_writer, reader_of, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.host import MissingExtra
 from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError
+from intersession_events.stores import located
 
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
@@ -67,11 +68,12 @@ def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
 
 
 def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
-    path = store_path(store_url(reading, config))
+    store = located(store_url(reading, config))
     try:
         with reader_of(reading) as reader:
-            yield from lock_findings(path)
-            yield from disk_findings(path)
+            yield from lock_findings(reader.log, store)
+            if store.is_file:
+                yield from disk_findings(store.place)
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:

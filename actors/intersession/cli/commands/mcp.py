@@ -14,6 +14,7 @@ from intersession.cli.host import (
     known_token,
     operator_of,
     reader_of,
+    store_url,
 )
 from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession_actors.config import load_config
@@ -23,7 +24,7 @@ from intersession_actors.service import resolve_target
 from intersession_actors.system import SessionSystem
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import gateway_of
+from intersession_events.stores import gateway_of, located
 
 
 def mcp(
@@ -130,7 +131,8 @@ def _host(common: Common, agents: str | None, config: Path | None) -> SessionSys
     try:
         return hosted(common, agents=agents, config=config)
     except StoreLocked as locked:
-        address = gateway_of(locked.path)
+        where = located(store_url(common, load_config(config).config))
+        address = gateway_of(where.url)
         if address is None:
             raise
         token = known_token(load_config(config).config)
@@ -138,4 +140,4 @@ def _host(common: Common, agents: str | None, config: Path | None) -> SessionSys
             raise StoreUnavailable(
                 f"{locked.path} has a host with a gateway at {address}; put its token into {TOKEN_VARIABLE}"
             ) from locked
-        return WayBeside(locked.path, token)
+        return WayBeside(where, token)

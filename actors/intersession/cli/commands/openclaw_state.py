@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import App, Parameter
 
-from intersession.cli.host import gateway_beside, import_beside, reader_of, reading_log, store_path, store_url
+from intersession.cli.host import gateway_beside, import_beside, reader_of, reading_log, store_url
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment, safe
 from intersession_actors.config import load_config
 from intersession_actors.runtime import SystemClock
 from intersession_actors.session import take_snapshots
 from intersession_actors.system import export_state
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import open_log
+from intersession_events.stores import located, open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline_views import inline_views
 from intersession_projections.openclaw_state import ExportReport
@@ -49,13 +49,14 @@ def openclaw_in(
     screen = Screen()
     config = load_config(reading.config).config
     url = store_url(reading, config)
-    path = store_path(url)
+    store = located(url)
+    path = store.shown
     with screen.progress(f"Importing {directory}") as progress:
         if (beside := gateway_beside(reading)) is not None:
             with beside, reading_log(reading, config=config) as log:
                 report = import_beside(beside, log, directory, on_taken=on_taken, progress=progress)
         else:
-            if not Path(path).exists():
+            if not store.is_file or not Path(path).exists():
                 read_state(directory)  # a wrong directory must not leave an empty log behind
             with open_log(url, inline=inline_views()) as log:
                 appended = set[str]()

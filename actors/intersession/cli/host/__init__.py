@@ -1,7 +1,7 @@
 """How a command gets at a log: it reads it, becomes its writer, or asks the gateway of the process that writes it."""
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, gateway_beside, import_beside, known_token
-from intersession.cli.host.forks import fork_file, forker_of, forking_beside, in_fork
+from intersession.cli.host.forks import fork_file, forker_of, forking_beside, in_fork, source_of
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.log_host import GatewayBeside, HostedHere
 from intersession.cli.host.operating import Operating, operator_of
@@ -11,7 +11,7 @@ from intersession.cli.host.reading import (
     has_writer,
     reader_of,
     reading_log,
-    store_path,
+    store_of,
     store_url,
 )
 from intersession.cli.host.sending import Sending
@@ -37,6 +37,7 @@ __all__ = [
     "operator_of",
     "reader_of",
     "reading_log",
-    "store_path",
+    "source_of",
+    "store_of",
     "store_url",
 ]

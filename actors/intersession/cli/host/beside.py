@@ -8,14 +8,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from intersession.cli.host.reading import store_path, store_url
+from intersession.cli.host.reading import store_url
 from intersession.cli.shell import Reading
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import imported
 from intersession_events.errors import ImportFailed, StoreUnavailable
 from intersession_events.log import Log
-from intersession_events.stores import gateway_of
+from intersession_events.stores import Located, gateway_of
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 
 Client: TypeAlias = Any  # no door imports another, and what this one needs may be missing
@@ -35,7 +35,7 @@ def gateway_beside(reading: Reading) -> Client | None:
         MissingExtra: the extra `gateway` is not installed.
     """
     config = load_config(reading.config).config
-    address = gateway_of(store_path(store_url(reading, config)))
+    address = gateway_of(store_url(reading, config))
     if address is None:
         return None
     hint = f"give its configuration with --config, or its token in ${TOKEN_VARIABLE}"
@@ -55,7 +55,7 @@ def gateway_beside(reading: Reading) -> Client | None:
 class WayBeside(NamedTuple):
     """The way to the gateway of the process that writes a log, and a token for it."""
 
-    log: str
+    log: Located
     token: str
 
     def address(self) -> str:
@@ -64,9 +64,9 @@ class WayBeside(NamedTuple):
         Raises:
             StoreUnavailable: it is gone, or its address can't be trusted.
         """
-        address = gateway_of(self.log)
+        address = gateway_of(self.log.url)
         if address is None:
-            raise StoreUnavailable(f"{self.log} has no host with a gateway any more")
+            raise StoreUnavailable(f"{self.log.shown} has no host with a gateway any more")
         return address
 
     def ticket(self, address: str) -> str:

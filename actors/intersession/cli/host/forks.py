@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import overload
 
-from intersession.cli.host.reading import reader_of, reading_log, store_path, store_url
+from intersession.cli.host.reading import reader_of, reading_log, store_of
 from intersession.cli.shell import Reading, UsageError
 from intersession_actors.agents import Agent, configured_agents
 from intersession_actors.config import load_config
@@ -20,7 +20,7 @@ from intersession_events.errors import IntersessionError
 from intersession_events.forks import forks_called
 from intersession_events.machine import machine_entropy, random_id
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import MEMORY, SqliteLog, open_log
+from intersession_events.stores import MEMORY, PortableLog
 from intersession_projections.forks import fork_told
 from intersession_projections.places import RunNames, UnknownPlace
 
@@ -54,7 +54,7 @@ def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
     Raises:
         UsageError: several forks are called that, or a run as well; or the names are of different forks.
     """
-    path = store_path(store_url(reading, load_config(reading.config).config))
+    path = store_of(reading).place
     bases = dict.fromkeys(name.partition("@")[0] for name in names if name is not None)
     found = {base: fork for base in bases if (fork := _called(reading, path, base)) is not None}
     if not found:
@@ -74,11 +74,11 @@ def fork_file(reading: Reading, name: str) -> Path:
     Raises:
         UsageError: there is none, or there are several.
     """
-    path = store_path(store_url(reading, load_config(reading.config).config))
-    found = forks_called(path, name)
+    store = store_of(reading)
+    found = forks_called(store.place, name) if store.place != MEMORY else []
     if not found:
         raise UsageError(
-            f"no fork of {path} is called {name[:64]!a}; `intersession forks` shows what there is"
+            f"no fork of {store.shown} is called {name[:64]!a}; `intersession forks` shows what there is"
         )
     return _only(found, name)
 
@@ -95,7 +95,7 @@ def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str,
     def opened(made: MadeFork, cast: Cast) -> SessionSystem:
         return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
 
-    with open_log(reader.log.path, read_only=True) as source:
+    with source_of(reader) as source:
         forker = partial(forker_of, source, reader, reading, named, afar=True)
         door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
         try:
@@ -136,8 +136,18 @@ def _is_run(reading: Reading, name: str) -> bool:
     return True
 
 
+@contextmanager
+def source_of(reader: Reader) -> Generator[PortableLog]:
+    """Open the log of a reader once more, as it is stored, to make forks of it."""
+    log = reader.log
+    if not isinstance(log, PortableLog):
+        raise UsageError(f"{log.path} is no log that can be forked")
+    with log.again() as source:
+        yield source
+
+
 def forker_of(
-    source: SqliteLog, reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False
+    source: PortableLog, reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False
 ) -> Forker:
     """Return what forks the runs of a log; forks run under the configuration that is given, else under what was in force."""
     return Forker(

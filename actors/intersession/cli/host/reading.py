@@ -1,6 +1,5 @@
 """Opens a log for the commands that only read: no lock, no receipt, whether somebody writes to it or not."""
 
-import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
@@ -12,7 +11,7 @@ from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.log import InlineView, Log
-from intersession_events.stores import SqliteLog, open_log, sqlite_path, writer_of
+from intersession_events.stores import Located, PortableLog, located, open_log
 from intersession_projections.inline_views import inline_views
 from intersession_projections.transcript_mirror import mirror_directory
 
@@ -28,7 +27,7 @@ _FOR_THIS_COMMAND: Final = (
 @contextmanager
 def reading_log(
     common: Common, *, config: Config | None = None, views: Sequence[InlineView] = ()
-) -> Generator[SqliteLog]:
+) -> Generator[PortableLog]:
     """Open the log that was named, else the configuration's, else the default one, for reading.
 
     Raises:
@@ -80,7 +79,7 @@ def reader_of(reading: Reading) -> Generator[Reader]:
 
 def has_writer(log: Log) -> bool:
     """Whether a process writes a log now: only then is anybody at work on what is open in it."""
-    return writer_of(log.path) is not None
+    return isinstance(log, PortableLog) and log.written_by() is not None
 
 
 def store_url(common: Common, config: Config | None = None) -> str | None:
@@ -88,9 +87,9 @@ def store_url(common: Common, config: Config | None = None) -> str | None:
     return common.store or (config.store if config is not None else None)
 
 
-def store_path(url: str | None) -> str:
-    """Return the path of the file that a URL means."""
-    return sqlite_path(url, os.environ)
+def store_of(reading: Reading) -> Located:
+    """Return where the log is that was named, else the configuration's, else the default one; it need not be there."""
+    return located(store_url(reading, load_config(reading.config).config))
 
 
 def acting_as(reader: Reader, key: str | None) -> Requester:

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import fork_file, in_fork, reader_of, reading_log, store_path, store_url
+from intersession.cli.host import fork_file, in_fork, reader_of, reading_log, source_of, store_of
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, safe
 from intersession.cli.time_travel.forking import (
     OTHERWISE,
@@ -14,10 +14,9 @@ from intersession.cli.time_travel.forking import (
     show_outcomes,
 )
 from intersession.cli.time_travel.seeing import At
-from intersession_actors.config import load_config
 from intersession_actors.debugger import View
 from intersession_actors.forking import Listed, Wanted, came_told, forks_of, outcomes_told
-from intersession_events.stores import open_log, remove_fork
+from intersession_events.stores import remove_fork
 from intersession_projections.places import flow_id
 from intersession_projections.wording import counted
 
@@ -52,7 +51,7 @@ def fork(
         name, place = view.parted(named(run), named(at), field="run")
         what = reader.log.head() if place is None else place
         flow = view.flow(name)
-        with open_log(reader.log.path, read_only=True) as source:
+        with source_of(reader) as source:
             wanted = Wanted(flow_id(flow), what)
             came = forked(source, reader, inside, wanted, otherwise, run=not no_run)
     diverged = any(one.carried is not None and one.carried.state == "diverged" for one in came)
@@ -90,7 +89,7 @@ def listed(
 
     Each with its source log, where it was cut, its edits, and how it ended. Forks of forks are among them.
     """
-    path = store_path(store_url(reading, load_config(reading.config).config))
+    path = store_of(reading).place
     wanted = None
     if run is not None:
         with reader_of(reading) as reader:

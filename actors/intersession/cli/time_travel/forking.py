@@ -18,7 +18,7 @@ from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import PortableLog
 from intersession_projections.wording import counted
 
 
@@ -108,7 +108,7 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def forked(
-    source: SqliteLog, reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
+    source: PortableLog, reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
 ) -> list[Came]:
     """Make forks, and carry them on, with a bar that says how many have come out."""
     if otherwise.times < 1 or otherwise.parallel < 1:

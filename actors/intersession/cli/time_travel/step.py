@@ -1,13 +1,15 @@
 """`intersession step`: goes through a run event by event, on a screen of its own (extra `tui`)."""
 
+import os
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import in_fork
+from intersession.cli.host import in_fork, store_of
 from intersession.cli.shell import READING, Answer, Reading, UsageError
 from intersession.cli.time_travel.seeing import At, debugger_of
 from intersession_actors.host import imported
+from intersession_events.stores import VARIABLE
 
 
 def step(
@@ -31,7 +33,12 @@ def step(
     )
     inside, named = in_fork(reading, run, at)
     with debugger_of(inside) as debugger:
-        log = ["--store", debugger.view.log.path]
+        store = store_of(inside)
+        if not store.is_file:
+            os.environ[VARIABLE] = (
+                store.url
+            )  # for commands that it runs: what is on the screen has no password
+        log = ["--store", store.url] if store.is_file else []
         log += [] if inside.config is None else ["--config", str(inside.config)]
         screens.StepScreen(debugger, named(run), at=named(at), follow=follow, log=log).run()
     return Answer({"ok": True}, lambda _: None)

@@ -23,7 +23,7 @@ from intersession_events.ids import notes_stream, session_stream
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend, VerifyReport, verify_log
 from intersession_events.machine import machine_entropy, random_id
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import MEMORY, open_log
+from intersession_events.stores import MEMORY, PortableLog, open_log
 from intersession_projections.flow_summary import in_words
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
@@ -104,11 +104,10 @@ def _test(view: View, flow: Flow, folder: Path) -> dict[str, bytes]:
 
 
 def _log(view: View, flow: Flow, at: str | None, folder: Path) -> bytes:
-    if view.log.path == MEMORY:
-        raise invalid("what", "a log in memory has no file, keep it in one")
+    log = _kept(view)
     place = view.place(at).position
     try:
-        with open_log(view.log.path, read_only=True) as source:
+        with log.again() as source:
             made = make_fork(
                 source,
                 view.log,
@@ -142,11 +141,18 @@ def _add_notes(view: View, flow: Flow, place: int, path: str) -> None:
             part.append_now((StreamAppend(stream=stream, expected=ANY_VERSION, drafts=drafts),))
 
 
+def _kept(view: View) -> PortableLog:
+    """Return the log, if it is one that can be opened once more."""
+    if not isinstance(view.log, PortableLog) or view.log.place == MEMORY:
+        raise invalid("what", "a log in memory has no file, keep it in one")
+    return view.log
+
+
 def _bundle(view: View, flow: Flow, at: str | None, folder: Path) -> dict[str, bytes]:
     place = view.place(at).position
     log = _log(view, flow, at, folder)
     test = _test(view, flow, folder)
-    with open_log(view.log.path, read_only=True) as stored:
+    with _kept(view).again() as stored:
         report = verify_log(stored)
     name, recording = test
     said = _SAID.format(

@@ -39,7 +39,7 @@ def forks(view: View, given: Forks) -> JsonObject:
         raise ToolRefused("forbidden", _OPERATORS)
     wanted = None if given.run is None else flow_id(view.flow(given.run))
     found: list[JsonObject] = []
-    for file in forks_beside(view.log.path) if view.log.path != MEMORY else ():
+    for file in forks_beside(view.log.place) if view.log.place != MEMORY else ():
         try:
             with open_log(str(file), read_only=True) as log:
                 told = fork_told(log)
@@ -69,7 +69,7 @@ def in_fork(view: View, name: str | None) -> Generator[View]:
         return
     if not view.is_operator:
         raise ToolRefused("forbidden", _OPERATORS)
-    found = forks_called(view.log.path, name) if view.log.path != MEMORY else []
+    found = forks_called(view.log.place, name) if view.log.place != MEMORY else []
     if len(found) != 1:
         many = (
             "several forks are called so, give more of the id"

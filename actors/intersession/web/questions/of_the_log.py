@@ -15,7 +15,7 @@ from intersession_actors.service import bounded
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
 from intersession_events.log import Log, VerifyReport, verify_log
 from intersession_events.plain_json import JsonObject, present
-from intersession_events.stores import open_log
+from intersession_events.stores import MEMORY, PortableLog
 from intersession_projections.flows import DeliveriesWanted
 from intersession_projections.positions import Span, backwards
 
@@ -191,9 +191,9 @@ def integrity(view: View, given: Integrity) -> JsonObject:
 
 def _verified(log: Log) -> VerifyReport:
     """Verify what is stored: a log whose views are of another version is looked at without those that were folded beside it."""
-    if log.path == ":memory:":
+    if not isinstance(log, PortableLog) or log.place == MEMORY:
         return verify_log(log)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - every store's log tells its positions
-    with open_log(log.path, read_only=True) as stored:
+    with log.again() as stored:
         return verify_log(stored)
 
 

@@ -12,6 +12,7 @@ from intersession_events.stores.folding.fold import (
     made_in,
     made_of,
     page_of,
+    temporary,
 )
 from intersession_events.stores.folding.proof import views_proven
 
@@ -27,5 +28,6 @@ __all__ = [
     "made_in",
     "made_of",
     "page_of",
+    "temporary",
     "views_proven",
 ]

@@ -33,8 +33,8 @@ class ProvableLog(Protocol):
         """Return rows of events after a position."""
         ...
 
-    def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection that sees the log as it is now."""
+    def snapshot(self, views: Sequence[InlineView] = ()) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a connection that sees the log as it is now, the tables of these views at least."""
         ...
 
 
@@ -52,7 +52,7 @@ def views_proven(
         _advance(log, folds, reached, progress)
         findings: list[Finding] = []
         unproven: list[str] = []
-        with log.snapshot() as seen:
+        with log.snapshot(views) as seen:
             now = _reached(seen)
             last = max((view.position for view in now.values()), default=0)
             _advance(log, folds, now, None)

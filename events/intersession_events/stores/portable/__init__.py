@@ -6,6 +6,7 @@ from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.portable.following import Following
+from intersession_events.stores.portable.holder import Holder
 from intersession_events.stores.portable.identity import Identity, identity_of
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
@@ -22,6 +23,7 @@ __all__ = [
     "Filling",
     "Following",
     "Follows",
+    "Holder",
     "Identity",
     "InlineViews",
     "Keeping",

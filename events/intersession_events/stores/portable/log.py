@@ -2,16 +2,19 @@
 
 import logging
 import os
+import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from intersession_events.errors import ForkedStoreError, StoreUnavailable
-from intersession_events.facts import ForkedFrom
+from intersession_events.errors import ForkedStoreError, ForkFailed, StoreUnavailable
+from intersession_events.facts import ForkedFrom, ForkEdit
+from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
 from intersession_events.log import (
     Committed,
     InFlight,
@@ -28,13 +31,14 @@ from intersession_events.log import (
     Unavailable,
 )
 from intersession_events.log import Row as AnyRow
-from intersession_events.stores.database import Row, typed
+from intersession_events.stores.database import MEMORY, Row, typed
 from intersession_events.stores.folding import ViewsBeside, layout_of
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.holder import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.reading import Follows, ReadsLog
@@ -49,6 +53,8 @@ class PortableLog:
 
     path: str
     """Where the log is, in words: a file's real path, or a URL without its password."""
+    place: str
+    """Beside which path lies what is kept in files beside the log (`<place>.forks`, workspaces); `:memory:` for nowhere."""
     _log_id: str
     _epoch: int
     _recorder: ReadsLog
@@ -57,7 +63,15 @@ class PortableLog:
     _states: StreamStates
     _writer: Writer | None
 
-    def __init__(self, *, threads: bool) -> None:
+    def __init__(
+        self,
+        *,
+        threads: bool,
+        clock: Callable[[], int],
+        entropy: Callable[[int], bytes],
+        new_log_id: Callable[[], str],
+    ) -> None:
+        self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
         self._process = os.getpid()
         self._closed = False
         self._writer = None
@@ -225,12 +239,12 @@ class PortableLog:
                 with self._beside.moment() as moment:
                     yield moment
             else:
-                with self._now() as query:
+                with self.stored() as query:
                     yield Moment(query, query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0])
 
     @abstractmethod
-    def _now(self) -> AbstractContextManager[Query]:
-        """Lend a way to query the database that sees it as it is now, for a block."""
+    def stored(self) -> AbstractContextManager[Query]:
+        """Lend a way to query the database itself as it is now, for a block: views, too, as they are stored."""
 
     def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
         """Call a listener with every committed batch, in order. Returns a way to stop."""
@@ -279,6 +293,61 @@ class PortableLog:
         self._the_writer()
         if self._keeping is not None:
             self._keeping.rebuild(views, progress)
+
+    @abstractmethod
+    def snapshot(self, views: Sequence[InlineView] = ()) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a connection that sees the log as it is now, for a block; nothing can be written by it.
+
+        Where the log is on a server, it is to a copy of what is kept for all views, and of the tables of those that are named.
+
+        Raises:
+            StoreUnavailable: the database refused it.
+        """
+
+    @abstractmethod
+    def again(self, inline: Sequence[InlineView] = ()) -> "PortableLog":
+        """Open the same log once more, to read it."""
+
+    @abstractmethod
+    def written_by(self) -> Holder | None:
+        """Return who writes it now; None if nobody does."""
+
+    @abstractmethod
+    def table_problems(self) -> Iterator[str]:
+        """Say what is wrong with the tables beside the events, and with their places, for verification."""
+
+    def fork(
+        self,
+        streams: Collection[str],
+        *,
+        at: int,
+        flow: str,
+        edits: Sequence[ForkEdit] = (),
+        by: str = "operator",
+        directory: str | os.PathLike[str] | None = None,
+    ) -> Fork:
+        """Make a part of this log a log of its own: some streams whole, up to the position `at` (FORK-1, FORK-2).
+
+        It is for the caller that nothing in the streams refers to anything outside. It is an SQLite file in `directory`, else
+        with all forks of this log. This log is only read.
+
+        Raises:
+            ForkFailed: the position is none of the log, the file can't be written, or a log in memory has no directory.
+            CorruptEvent: a row that is needed can't be read; `verify` says more.
+            StoreUnavailable: the log can't be read.
+        """
+        self._check_process()
+        if directory is None and self.place == MEMORY:
+            raise ForkFailed("a log in memory has no place beside it: give the directory for its forks")
+        with typed(self._recorder.failures):
+            return fork_log(
+                self,
+                ForkWanted(streams=streams, at=at, flow=flow, edits=edits, by=by),
+                directory=directory_of(self.place) if directory is None else Path(directory),
+                fork_id=self._new_log_id(),
+                now_ms=self._clock(),
+                entropy=self._entropy,
+            )
 
     def announce_gateway(self, address: str | None) -> None:
         """Say where this writer's gateway is, for commands in other processes."""
@@ -387,7 +456,7 @@ class PortableLog:
 
     def _are_up_to_date(self, tables: ViewTables, views: Sequence[InlineView]) -> bool:
         """Return whether views are as this version and this log have them, and nobody else has written into them."""
-        with self._now() as query:
+        with self.stored() as query:
             head = query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0]
             rows = {
                 name: (shape, position)

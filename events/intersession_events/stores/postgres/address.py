@@ -1,7 +1,10 @@
 """Reads the URL of a log on PostgreSQL: what libpq is given, which schema the log is in, and what may be shown of it."""
 
+import os
 import re
 from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -13,6 +16,7 @@ SCHEMA: Final = "intersession"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _SECRET: Final = frozenset({"password", "sslpassword"})
 _WAKES: Final = ("notify", "poll")
+_OURS: Final = frozenset({"schema", "wake", "files"})
 _PATIENCE: Final[Mapping[str, str]] = {
     "connect_timeout": "5",
     "keepalives_idle": "5",
@@ -34,6 +38,8 @@ class Address(NamedTuple):
     """The URL as it may be shown: no password, no settings but the schema."""
     secrets: tuple[str, ...]
     """What must not be in any message."""
+    place: str
+    """Beside which path lies what is kept in files: forks, views that follow the log in their own time, workspaces."""
     notifies: bool
     """Whether a commit is told by NOTIFY; else who follows looks now and then (`wake=poll`)."""
 
@@ -46,7 +52,9 @@ class Address(NamedTuple):
 
 
 def address_of(url: str) -> Address:
-    """Read `postgresql://user:password@host:port/database?schema=name&wake=poll`; every other setting goes to libpq.
+    """Read `postgresql://user:password@host:port/database?schema=name&wake=poll&files=/folder`; all other settings go to libpq.
+
+    What is kept in files lies in a folder of its own in `files`, else in the user's data folder.
 
     Raises:
         NoSuchStore: it is no such URL.
@@ -58,7 +66,7 @@ def address_of(url: str) -> Address:
     user, _, hosts = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
     settings = parse_qsl(parts.query, keep_blank_values=True)
-    ours = {key: value for key, value in settings if key in {"schema", "wake"}}
+    ours = {key: value for key, value in settings if key in _OURS}
     theirs = [(key, value) for key, value in settings if key not in ours]
     schema, wake = ours.get("schema", SCHEMA), ours.get("wake", _WAKES[0])
     place = f"postgresql://{name + '@' if name else ''}{hosts}{parts.path}"
@@ -77,5 +85,18 @@ def address_of(url: str) -> Address:
         schema=schema,
         shown=shown,
         secrets=tuple(secret for secret in secrets if secret),
+        place=_place(shown, ours.get("files")),
         notifies=wake == _WAKES[0],
     )
+
+
+def _place(shown: str, folder: str | None) -> str:
+    """Return the path beside which files lie: in a folder of the log's own, named after it."""
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    place = Path(folder or f"{data}/intersession").expanduser()
+    name = re.sub(r"[^A-Za-z0-9]+", "-", shown.rpartition("@")[2].removeprefix("postgresql://")).strip("-")
+    digest = sha256(shown.encode()).hexdigest()
+    return os.path.realpath(place / f"{name[:_NAME_LENGTH]}-{digest[:8]}" / "log")
+
+
+_NAME_LENGTH: Final = 64

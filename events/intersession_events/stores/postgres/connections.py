@@ -325,7 +325,7 @@ def _query(connection: Connection[DictRow]) -> Callable[[str, Sequence[SqlValue]
     def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         ours = translated(statement)
         cursor.execute(ours.statement, ours.arranged(parameters))
-        return cursor.fetchall()
+        return cursor.fetchall() if cursor.description else []
 
     return query
 

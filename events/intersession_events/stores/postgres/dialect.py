@@ -66,6 +66,8 @@ FUNCTIONS: Final = (
     $$""",
     """CREATE OR REPLACE FUNCTION {schema}.instr(whole bytea, part bytea) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT position(part IN whole) $$""",
+    """CREATE OR REPLACE FUNCTION {schema}.iif(is_so boolean, one bytea, other bytea) RETURNS bytea
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE WHEN is_so THEN one ELSE other END $$""",
     # There is always an index of text.
     """CREATE OR REPLACE FUNCTION {schema}.sqlite_compileoption_used(name text) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE name WHEN 'ENABLE_FTS5' THEN 1 ELSE 0 END $$""",

@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,6 +15,8 @@ from typing import Final, NamedTuple
 import psycopg
 
 from intersession_events.errors import LogError, StoreLocked
+from intersession_events.log import Row
+from intersession_events.stores.portable import Holder
 from intersession_events.stores.postgres.connections import LogDatastore, PgCursor
 
 ALIVE_S: Final = 15
@@ -46,10 +49,14 @@ class _Process(NamedTuple):
     def __str__(self) -> str:
         return f"{self.pid} {self.host} {self.boot}"
 
+    def is_here(self) -> bool:
+        """Whether it is of this machine, as it runs now."""
+        here = _Process.here()
+        return bool(self.boot) and (self.host, self.boot) == (here.host, here.boot)
+
     def is_dead(self) -> bool:
         """Whether it was of this machine, as it runs now, and has ended."""
-        here = _Process.here()
-        if not self.boot or (self.host, self.boot) != (here.host, here.boot):
+        if not self.is_here():
             return False
         try:
             os.kill(self.pid, 0)
@@ -58,6 +65,15 @@ class _Process(NamedTuple):
         except OSError:
             return False
         return False
+
+
+def holder_in(rows: Callable[[str], list[Row]]) -> Holder | None:
+    """Return who has the log now; None if nobody does."""
+    found = rows("SELECT holder, epoch, gateway FROM log_writer WHERE alive_until > clock_timestamp()")
+    holder = _Process.of(found[0][0]) if found else None
+    if holder is None or holder.is_dead():
+        return None
+    return Holder(holder.pid, found[0][1], found[0][2], None if holder.is_here() else holder.host)
 
 
 def take(cursor: PgCursor, shown: str) -> int:

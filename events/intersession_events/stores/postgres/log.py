@@ -1,17 +1,21 @@
 """The log in a schema of a PostgreSQL database: one writer, fenced by its epoch, and readers on connections of their own."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import sqlite3
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from intersession_events.errors import NoSuchStore
 from intersession_events.log import InlineView
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.stores.database import typed
+from intersession_events.stores.folding import layout_of, temporary
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import EventReader, PortableLog, Query
+from intersession_events.stores.portable import EventReader, Holder, PortableLog, Query
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication, settings_of
+from intersession_events.stores.postgres.lease import holder_in
 from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
-from intersession_events.stores.postgres.views import PostgresViews
+from intersession_events.stores.postgres.views import PostgresViews, copy_views, problems_of_log
 
 
 class PostgresLog(PortableLog):
@@ -43,8 +47,8 @@ class PostgresLog(PortableLog):
         on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         address = address_of(url)
-        self.path = address.shown
-        super().__init__(threads=threads)
+        self.path, self.place, self._url = address.shown, address.place, url
+        super().__init__(threads=threads, clock=clock, entropy=entropy, new_log_id=new_log_id)
         opened: OpenedSchema | None = None
         if read_only:
             known = inspect(address, unfinished=self._may_be_unfinished)
@@ -80,8 +84,33 @@ class PostgresLog(PortableLog):
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         return self._application
 
-    def _now(self) -> AbstractContextManager[Query]:
+    def stored(self) -> AbstractContextManager[Query]:
+        """Lend a way to query the database itself as it is now, for a block."""
+        self._check_process()
         return self._application.datastore.moment()
+
+    @contextmanager
+    def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:
+        """Lend a copy of what is kept for all views, and of the tables of those that are named, as they are now."""
+        with typed(self._recorder.failures), self.stored() as query, closing(temporary()) as copy:
+            copy_views(query, copy, [layout_of(view) for view in views])
+            yield copy
+
+    def again(self, inline: Sequence[InlineView] = ()) -> "PostgresLog":
+        """Open the same log once more, to read it."""
+        return PostgresLog(self._url, read_only=True, inline=inline)
+
+    def written_by(self) -> Holder | None:
+        """Return who writes it now; None if nobody does."""
+        self._check_process()
+        with typed(self._recorder.failures):
+            return holder_in(self._recorder.rows)
+
+    def table_problems(self) -> Iterator[str]:
+        """Say what is wrong with the tables beside the events, and with their places, for verification."""
+        self._check_process()
+        with typed(self._recorder.failures), self.stored() as query:
+            yield from problems_of_log(query)
 
     def _end(self) -> None:
         self._recorder.close_readers()

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import psycopg
 from psycopg import Connection
@@ -12,14 +12,17 @@ from psycopg import Connection
 from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
 from intersession_events.log import SHORT_FROM, Lineage, Row, SqlValue
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.portable import Identity, Opened, identity_of, latest_time_in
-from intersession_events.stores.postgres.address import Address
+from intersession_events.stores.portable import Holder, Identity, Opened, identity_of, latest_time_in
+from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import WriterApplication, settings_of
 from intersession_events.stores.postgres.connections import PgCursor, settle
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.failures import PostgresFailures
-from intersession_events.stores.postgres.lease import Lease, take
+from intersession_events.stores.postgres.lease import Lease, holder_in, take
 from intersession_events.stores.postgres.tables import create, make_functions
+from intersession_events.stores.postgres.views import problems_of_log
+
+T = TypeVar("T")
 
 OLDEST: Final = 140_000
 
@@ -121,11 +124,34 @@ def inspect(address: Address, *, unfinished: bool = False) -> Identity | None:
         NotALog: there are other tables in the schema.
         StoreUnavailable: the server can't be reached, or refuses.
     """
+    return _asked(address, lambda connection: _looked_at(connection, address, unfinished=unfinished))
+
+
+def writer_at(url: str) -> Holder | None:
+    """Return who writes a log now; None if nobody does, or there is no log.
+
+    Raises:
+        NoSuchStore: the server is none that a log can lie on, or the URL is none.
+        StoreUnavailable: the server can't be reached, or refuses.
+    """
+    address = address_of(url)
+
+    def look(connection: Connection[Any]) -> Holder | None:  # as below
+        settle(connection, address.schema, writes=False)
+        there = connection.execute("SELECT to_regclass('log_writer') IS NOT NULL").fetchone()
+        if there is None or not there[0]:
+            return None
+        return holder_in(lambda statement: connection.execute(statement.encode()).fetchall())
+
+    return _asked(address, look)
+
+
+def _asked(address: Address, look: Callable[[Connection[Any]], T]) -> T:  # rows of any shape
     # Nothing of psycopg's is raised from here: its errors may hold what it was given, and that is secret.
     failure: LogError | None = None
     try:
         with closing(psycopg.connect(address.conninfo, autocommit=True)) as connection:
-            return _looked_at(connection, address, unfinished=unfinished)
+            return look(connection)
     except psycopg.ProgrammingError as error:
         failure = NoSuchStore(address.shown, address.said(error))
     except psycopg.Error as error:
@@ -172,7 +198,7 @@ def _looked_at(
             f"{address.shown} has {len(found)} identities instead of one; nothing was written to it"
         )
     topics = {topic for (topic,) in query("SELECT topic FROM log_topics")}
-    return identity_of(found[0], topics, query)
+    return identity_of(found[0], topics, query, [*problems_of_log(query)])
 
 
 def _check_server(connection: Connection[Any], address: Address) -> None:  # as above

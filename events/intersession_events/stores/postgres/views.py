@@ -1,12 +1,13 @@
 """The tables of views in a schema: how they are marked, filled, and looked at."""
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from typing import Final, cast
+from contextlib import closing, suppress
+from typing import Final, NamedTuple, cast
 
-from intersession_events.log import ID_TEXT, TOUCHED, Row, Sql
+from intersession_events.log import FORMAT, FORMATS, ID_TEXT, TOUCHED, Row, Sql
 from intersession_events.stores.database import Cursor, Failures
-from intersession_events.stores.folding import Fold, Layout
+from intersession_events.stores.folding import Fold, Layout, made_in
 from intersession_events.stores.portable import Query
 from intersession_events.stores.postgres.connections import WRITES, PgCursor
 from intersession_events.stores.postgres.dialect import TYPES
@@ -68,6 +69,10 @@ _TRIGGERS: Final = (
 _GRAMS: Final = "SELECT doc, group_concat(term, ' ') FROM temp.{0}_held GROUP BY doc ORDER BY doc"
 
 
+_OF_ALL: Final = ("inline_views", "set_aside")
+"""The tables that are kept for all views."""
+
+
 class PostgresViews:
     """What PostgreSQL does in its own way for the tables of views."""
 
@@ -112,8 +117,16 @@ class PostgresViews:
             own.copy_in(name, ("notification_id", "grams"), _documents(fold, name))
 
 
-def problems(query: Query, layout: Layout) -> Iterator[str]:
-    """Name what is not as a view makes it, in words."""
+class Problem(NamedTuple):
+    """What is not as a view makes it: the name of a table, an index, or of a trigger's table, and what is wrong with it."""
+
+    kind: str
+    name: str
+    said: str
+
+
+def problems(query: Query, layout: Layout) -> Iterator[Problem]:
+    """Yield what is not as a view makes it."""
     names = _names(layout)
 
     def ask(statement: str) -> list[Row]:
@@ -124,29 +137,105 @@ def problems(query: Query, layout: Layout) -> Iterator[str]:
         there.setdefault(table, []).append((name, kind, not_null))
     yield from _other_tables(layout, there)
     yield from _other_indexes(layout, there, ask(_INDEXES))
+    names = [*names, *_OF_ALL]
     marked = {(table, name, given) for table, name, enabled, given in ask(_TRIGGERS) if enabled in {"O", "A"}}
-    wanted = {(table, MARK, f"{layout.view}\\000") for table in names}
-    yield from (f"the trigger {name} of {table} is missing" for table, name, _ in sorted(wanted - marked))
-    yield from (f"the trigger {name} of {table} was added" for table, name, _ in sorted(marked - wanted))
+    wanted = {(table, MARK, "" if table in _OF_ALL else f"{layout.view}\\000") for table in names}
+    for table, _, _ in sorted(wanted ^ marked):
+        yield Problem("trigger", table, "is missing, or another")
 
 
-def _other_tables(layout: Layout, there: Mapping[str, Sequence[tuple[str, str, bool]]]) -> Iterator[str]:
+def _other_tables(layout: Layout, there: Mapping[str, Sequence[tuple[str, str, bool]]]) -> Iterator[Problem]:
     for table in _names(layout):
         if table not in there:
-            yield f"the table {table} is missing"
+            yield Problem("table", table, "is missing")
     for table in layout.tables:
         wanted = [(one.name, TYPES[one.kind], one.not_null) for one in layout.described[table]]
         if there.get(table, wanted) != wanted:
-            yield f"the table {table} is another"
+            yield Problem("table", table, "is another")
 
 
-def _other_indexes(layout: Layout, tables: Iterable[str], rows: Sequence[Row]) -> Iterator[str]:
+def _other_indexes(layout: Layout, tables: Iterable[str], rows: Sequence[Row]) -> Iterator[Problem]:
     found = {name for _, name, _, is_valid in rows if is_valid}
     for name in (*layout.indexes, *(f"{one}_grams" for one in layout.text_indexes)):
         if name not in found:
-            yield f"the index {name} is missing"
+            yield Problem("index", name, "is missing")
     for table in sorted(set(tables) - {table for table, _, is_key, is_valid in rows if is_key and is_valid}):
-        yield f"the table {table} has no key"
+        yield Problem("table", table, "has no key")
+
+
+_OF_LOG: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "stored_events": (
+        ("originator_id", "text"),
+        ("originator_version", "bigint"),
+        ("topic", "text"),
+        ("state", "bytea"),
+        ("notification_id", "bigint"),
+    ),
+    "stored_snapshots": (
+        ("originator_id", "text"),
+        ("originator_version", "bigint"),
+        ("topic", "text"),
+        ("state", "bytea"),
+    ),
+    "log_identity": (("log_id", "text"), ("format", "bigint"), ("epoch", "bigint"), ("created_ms", "bigint")),
+    "log_head": (("position", "bigint"),),
+    "log_topics": (("topic", "text"),),
+    "inline_views": (("name", "text"), ("shape", "bigint"), ("position", "bigint")),
+    "set_aside": (
+        ("view", "text"),
+        ("position", "bigint"),
+        ("stream", "text"),
+        ("version", "bigint"),
+        ("topic", "text"),
+        ("reason", "text"),
+    ),
+}
+_UNIQUE: Final = ("stored_events_pkey", "stored_events_originator_id_originator_version_key")
+_DIVERTED: Final = (
+    "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
+    "AND (relhasrules OR relrowsecurity) AND relname IN ({})"
+)
+
+
+def problems_of_log(query: Query) -> Iterator[str]:
+    """Name what is wrong with a log's own tables, and with what stands in them beside the events."""
+    names = list(_OF_LOG)
+
+    def ask(statement: str) -> list[Row]:
+        return query(statement.format(", ".join("?" * len(names))), names)
+
+    there: dict[str, list[tuple[str, str]]] = {}
+    for table, name, kind, not_null in ask(_MADE):
+        there.setdefault(table, []).append((name, kind if not_null else f"{kind} or nothing"))
+    for table, wanted in _OF_LOG.items():
+        if table not in there:
+            yield f"the table {table} is missing"
+        elif there[table] != [*wanted]:
+            columns = ", ".join(f"{name} {kind}" for name, kind in there[table])
+            yield f"the table {table} is not as it was made: {columns}"
+    valid = {name for _, name, _, is_valid in ask(_INDEXES) if is_valid}
+    yield from (f"the table stored_events is without its key {name}" for name in _UNIQUE if name not in valid)
+    for (table,) in ask(_DIVERTED):
+        yield f"the table {table} has rules or row security: a log has none"
+    for table, name, _, _ in ask(_TRIGGERS):
+        if name != MARK or table not in {"inline_views", "set_aside"}:
+            yield f"a trigger {name!r} on {table}: a log has none of that kind (DROP TRIGGER takes it away)"
+    if names == [table for table in names if table in there]:
+        yield from _place_problems(query)
+
+
+def _place_problems(query: Query) -> Iterator[str]:
+    lowest, last = query("SELECT MIN(rowid), MAX(rowid) FROM stored_events", ())[0]
+    if lowest is not None and lowest < 1:
+        yield f"a row at position {lowest}: positions begin at 1"
+    given = [position for (position,) in query("SELECT position FROM log_head", ())]
+    if len(given) != 1:
+        yield f"log_head has {len(given)} rows instead of one"
+    elif (last or 0) > given[0]:
+        yield f"log_head says that position {given[0]} was the last one given, but a row has {last}"
+    identities = query("SELECT COUNT(*) FROM log_identity", ())[0][0]
+    if identities != 1:
+        yield f"log_identity has {identities} rows instead of one"
 
 
 def rows_of(fold: Fold, layout: Layout, table: str) -> Iterator[Row]:
@@ -160,6 +249,91 @@ def rows_of(fold: Fold, layout: Layout, table: str) -> Iterator[Row]:
             )
         else:
             yield row
+
+
+_AT_ONCE: Final = 5_000
+
+
+def copy_views(query: Query, copy: sqlite3.Connection, layouts: Sequence[Layout]) -> None:
+    """Make tables of views in an SQLite database as they are here, at one moment, with what is kept for all views.
+
+    What is not as a view makes it is left out: a whole table, an index, or the triggers of a table.
+    """
+    copy.execute("BEGIN")
+    for table in ("stored_events", *_OF_ALL):
+        copy.execute(FORMATS[FORMAT][table])
+    ((last,),) = query("SELECT MAX(rowid) FROM stored_events", ())
+    if last is not None:
+        copy.execute("INSERT INTO stored_events VALUES (?, '', 1, '', X'')", (last,))
+    for table in _OF_ALL:
+        _copy(query, copy, table, f"SELECT * FROM {table}", None)  # noqa: S608 - our own
+    for layout in layouts:
+        _copy_view(query, copy, layout)
+    # Last of all, for they would note what was copied.
+    for layout in layouts:
+        wrong = {problem.name for problem in problems(query, layout) if problem.kind == "trigger"}
+        there = {one.name for one in made_in(copy)}
+        for name, statement in layout.marks.items():
+            table = name.removeprefix("touched_").rpartition("_")[0]
+            if name not in there and table in there - wrong:
+                copy.execute(str(statement))
+    copy.execute("COMMIT")
+
+
+def _copy_view(query: Query, copy: sqlite3.Connection, layout: Layout) -> None:
+    wrong = {
+        problem.name.removesuffix("_grams")
+        for problem in problems(query, layout)
+        if problem.kind != "trigger"
+    }
+    for name, statement in layout.schema.items():
+        if statement is not None and name not in wrong and not _is_part(name, layout):
+            with suppress(sqlite3.OperationalError):  # an index of a table that is left out
+                copy.execute(statement)
+    for table in layout.tables:
+        if table not in wrong:
+            _copy(query, copy, table, f"SELECT {', '.join(layout.columns[table])} FROM {table}", layout)  # noqa: S608 - our own
+    for name in layout.text_indexes:
+        if name not in wrong:
+            entries = "array_to_string(tsvector_to_array(grams), ' ')"
+            into = f"INSERT INTO {name} (rowid, grams) VALUES (?, ?)"  # noqa: S608 - our own
+            for rows in _pages(query, f"SELECT notification_id, {entries} FROM {name}"):  # noqa: S608 - our own
+                copy.executemany(into, rows)
+
+
+def _is_part(name: str, layout: Layout) -> bool:
+    """Whether a table is a part of an index of text, which makes it itself."""
+    return any(name.startswith(f"{one}_") for one in layout.text_indexes)
+
+
+def _copy(query: Query, copy: sqlite3.Connection, table: str, select: str, layout: Layout | None) -> None:
+    mixed = (
+        [] if layout is None else [at for at, one in enumerate(layout.described[table]) if one.kind == "BLOB"]
+    )
+    for rows in _pages(query, select):
+        if not rows:
+            return
+        copy.executemany(
+            f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})",  # noqa: S608 - our own
+            [
+                tuple(_as_text(value) if at in mixed else value for at, value in enumerate(row))
+                for row in rows
+            ],
+        )
+
+
+def _as_text(value: bytes | None) -> str | bytes | None:
+    """Return what stands among bytes as SQLite has it."""
+    if value is None or not value.startswith(ID_TEXT):
+        return value
+    return value.removeprefix(ID_TEXT).decode(errors="replace")
+
+
+def _pages(query: Query, select: str) -> Iterator[list[Row]]:
+    query(f"DECLARE seen NO SCROLL CURSOR FOR {select}", ())
+    while rows := query(f"FETCH {_AT_ONCE} FROM seen", ()):
+        yield rows
+    query("CLOSE seen", ())
 
 
 def _documents(fold: Fold, name: str) -> Iterator[tuple[int, str]]:

@@ -22,7 +22,7 @@ from eventsourcing.sqlite import (
 from eventsourcing.utils import Environment, EnvType
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.database import Cursor
+from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
 FULL: Final = 2
@@ -33,7 +33,6 @@ CHECKPOINT_PAGES: Final = 8_000
 """The write-ahead log is folded back at 16 MB: a page that is written often is folded once, not each time."""
 PAGE_BYTES: Final = 2_048
 """A commit writes each page of which it changes a byte: half as large, a turn of an exchange writes 0.6 times as much."""
-MEMORY: Final = ":memory:"
 
 
 def database_uri(path: str, *, mode: Literal["rwc", "ro", "ro&immutable=1"]) -> str:

@@ -2,23 +2,21 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
-from intersession_events.errors import ForkFailed
-from intersession_events.facts import ForkEdit
-from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
-from intersession_events.log import InlineView
+from intersession_events.errors import CorruptEvent
+from intersession_events.log import InlineView, damage, place_problems, schema_problems
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.stores.database import MEMORY
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import EventReader, PortableLog, Query
+from intersession_events.stores.portable import EventReader, Holder, PortableLog, Query
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
-from intersession_events.stores.sqlite.connections import MEMORY
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.opening import open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders
 from intersession_events.stores.sqlite.views import SqliteViews
+from intersession_events.stores.sqlite.writer_lock import writer_of
 
 
 class SqliteLog(PortableLog):
@@ -54,9 +52,8 @@ class SqliteLog(PortableLog):
         on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         # The real path, so that two names of one file share one lock.
-        self.path = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
-        super().__init__(threads=threads)
-        self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
+        self.path = self.place = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
+        super().__init__(threads=threads, clock=clock, entropy=entropy, new_log_id=new_log_id)
         if read_only:
             self._open_reader(inline, on_folding)
             return
@@ -86,7 +83,7 @@ class SqliteLog(PortableLog):
         return self._application
 
     @contextmanager
-    def snapshot(self) -> Generator[sqlite3.Connection]:
+    def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:  # noqa: ARG002 - it has all
         """Lend a connection that sees the log as it is now, for a block; nothing can be written by it.
 
         Raises:
@@ -101,42 +98,29 @@ class SqliteLog(PortableLog):
                 connection.rollback()
 
     @contextmanager
-    def _now(self) -> Generator[Query]:
+    def stored(self) -> Generator[Query]:
+        """Lend a way to query the database itself as it is now, for a block."""
         with self.snapshot() as connection:
             cursor = connection.cursor()
             cursor.row_factory = None
             yield lambda statement, parameters: cursor.execute(statement, parameters).fetchall()
 
-    def fork(
-        self,
-        streams: Collection[str],
-        *,
-        at: int,
-        flow: str,
-        edits: Sequence[ForkEdit] = (),
-        by: str = "operator",
-        directory: str | os.PathLike[str] | None = None,
-    ) -> Fork:
-        """Make a part of this log a log of its own: some streams whole, up to the position `at` (FORK-1, FORK-2).
+    def again(self, inline: Sequence[InlineView] = ()) -> "SqliteLog":
+        """Open the same log once more, to read it."""
+        return SqliteLog(self.path, read_only=True, inline=inline)
 
-        It is for the caller that nothing in the streams refers to anything outside. The file lies in `directory`, else with
-        all forks of this log beside its file. This log is only read.
+    def table_problems(self) -> Iterator[str]:
+        """Say what is wrong with the tables beside the events, and with their places, for verification."""
+        problems = [*schema_problems(self.query), *damage(self.query)]
+        yield from problems
+        # Of tables that are not what they should be, nothing is to be expected.
+        if not any(problem.startswith("the table") for problem in problems):
+            with suppress(CorruptEvent):  # of pages that are damaged neither
+                yield from place_problems(self.query)
 
-        Raises:
-            ForkFailed: the position is none of the log, the file can't be written, or a log in memory has no directory.
-            CorruptEvent: a row that is needed can't be read; `verify` says more.
-            StoreUnavailable: the log can't be read.
-        """
-        if directory is None and self.path == MEMORY:
-            raise ForkFailed("a log in memory has no place beside it: give the directory for its forks")
-        return fork_log(
-            self,
-            ForkWanted(streams=streams, at=at, flow=flow, edits=edits, by=by),
-            directory=directory_of(self.path) if directory is None else Path(directory),
-            fork_id=self._new_log_id(),
-            now_ms=self._clock(),
-            entropy=self._entropy,
-        )
+    def written_by(self) -> Holder | None:
+        """Return who writes it now; None if nobody does."""
+        return None if self.path == MEMORY else writer_of(self.path)
 
     def _end(self) -> None:
         # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.

@@ -6,14 +6,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from intersession_events.log import SHORT_FROM, Lineage
-from intersession_events.stores.database import Cursor
+from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
-from intersession_events.stores.portable import Identity, Opened, latest_time_in
+from intersession_events.stores.portable import Holder, Identity, Opened, latest_time_in
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
-from intersession_events.stores.sqlite.connections import MEMORY, database_uri
+from intersession_events.stores.sqlite.connections import database_uri
 from intersession_events.stores.sqlite.failures import typed
-from intersession_events.stores.sqlite.writer_lock import Holder, WriterLock
+from intersession_events.stores.sqlite.writer_lock import WriterLock
 
 
 @dataclass(frozen=True, kw_only=True)

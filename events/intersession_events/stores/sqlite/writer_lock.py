@@ -12,21 +12,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.facts import ready
+from intersession_events.stores.portable import Holder
 
 _TRIES: Final = 25
 _PAUSE_S: Final = 0.02
 _LONGEST: Final = 4096
 _SHOWN: Final = 128
-
-
-@ready
-class Holder(msgspec.Struct, frozen=True):
-    """Who writes a log: process, epoch, and the address of its gateway if it has one."""
-
-    pid: int
-    epoch: int = 0
-    gateway: str | None = None
 
 
 class WriterLock:
@@ -151,7 +142,7 @@ def gateway_of(database: str) -> str | None:
         os.close(file)
     if holder is None or holder.gateway is None or not _lives(holder.pid):
         return None
-    if not _is_loopback(holder.gateway):
+    if not is_loopback(holder.gateway):
         raise StoreUnavailable(
             f"{path} names a gateway at {holder.gateway[:_SHOWN]!r}, which is not this machine's loopback; "
             "let the gateway listen there (gateway.bind), or ask it over the network with its token"
@@ -176,7 +167,8 @@ def _read(text: bytes) -> Holder | None:
         return None
 
 
-def _is_loopback(url: str) -> bool:
+def is_loopback(url: str) -> bool:
+    """Return whether a URL is of this machine's loopback."""
     try:
         parts = urlsplit(url)
         return (

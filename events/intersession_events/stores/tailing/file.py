@@ -41,7 +41,7 @@ class ViewFile(TailedView, SQLiteTrackingRecorder):
         self.said = f"the view {view.name}"
         self._view = view
         self._log = log
-        self._place = place_of(log.path, view.name) if place is None else place
+        self._place = place_of(log.place, view.name) if place is None else place
         try:
             try:
                 self._open()
@@ -94,7 +94,7 @@ class ViewFile(TailedView, SQLiteTrackingRecorder):
 
     def _open(self) -> None:
         if self._place != MEMORY:
-            Path(self._place).parent.mkdir(mode=0o700, exist_ok=True)
+            Path(self._place).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         SQLiteTrackingRecorder.__init__(self, LogDatastore(self._place))
         try:
             self.create_table()

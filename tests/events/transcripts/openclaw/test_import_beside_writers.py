@@ -23,7 +23,7 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, appending, import_openclaw
 from support.openclaw.samples import DESK, HOME, HOUSEHOLD, header, message, said, write_state
 
@@ -33,29 +33,29 @@ BESIDE = "agent:main:imported-s-1"
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteLog]:
+def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[PortableLog]:
     """Return a log into which an import appends two events at a time."""
     monkeypatch.setattr(appending, "BATCH", 2)
     with open_log(":memory:") as opened:
         yield opened
 
 
-def into(log: SqliteLog, state: Path, **options: Any) -> ImportReport:
+def into(log: PortableLog, state: Path, **options: Any) -> ImportReport:
     return import_openclaw(state, log, clock=lambda: NOW, **options)
 
 
-def record(log: SqliteLog, key: str, event: Event, name: str) -> None:
+def record(log: PortableLog, key: str, event: Event, name: str) -> None:
     """Let somebody who is at work here record something of a session."""
     draft = Draft(event=event, id=f"own-{name}", time=NOW)
     log.append_now([StreamAppend(stream=ids.session_stream(key), expected=ANY_VERSION, drafts=(draft,))])
 
 
-def speak(log: SqliteLog, key: str, name: str = "here") -> None:
+def speak(log: PortableLog, key: str, name: str = "here") -> None:
     said_here = Message(id=f"own-{name}", role="user", content=name, timestamp=NOW)
     record(log, key, MessageRecorded(session_id="s-1", message=said_here), name)
 
 
-def texts(log: SqliteLog, key: str) -> list[Any]:
+def texts(log: PortableLog, key: str) -> list[Any]:
     recorded = log.stream(ids.session_stream(key))
     return [item.event.message.content for item in recorded if isinstance(item.event, MessageRecorded)]
 
@@ -80,7 +80,7 @@ def once(act: Callable[[], None], *, after: int = 1) -> Callable[[int, int], Non
 
 @pytest.mark.clause("IMP-1")
 def test_a_session_that_is_used_while_it_is_imported_is_kept_whole_beside(
-    log: SqliteLog, tmp_path: Path
+    log: PortableLog, tmp_path: Path
 ) -> None:
     state = notes(tmp_path, "one", "two", "three", "four")
 
@@ -95,7 +95,7 @@ def test_a_session_that_is_used_while_it_is_imported_is_kept_whole_beside(
 
 @pytest.mark.clause("IMP-1")
 def test_a_key_that_is_taken_while_it_is_imported_is_left_to_whom_it_is(
-    log: SqliteLog, tmp_path: Path
+    log: PortableLog, tmp_path: Path
 ) -> None:
     into(log, notes(tmp_path / "first", "one"))
     other = "agent:main:other"
@@ -136,7 +136,7 @@ def test_wherever_an_import_is_overtaken_no_exchange_or_spawn_stays_open(
 
 @pytest.mark.clause("IMP-1")
 def test_a_cut_off_import_that_was_overtaken_closes_what_it_had_begun(
-    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+    log: PortableLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Cut(Exception):
         pass
@@ -173,7 +173,7 @@ def test_a_cut_off_import_that_was_overtaken_closes_what_it_had_begun(
     ids=["reset", "deleted"],
 )
 def test_a_session_that_was_reset_or_deleted_here_stays_so(
-    log: SqliteLog, tmp_path: Path, event: Event
+    log: PortableLog, tmp_path: Path, event: Event
 ) -> None:
     into(log, notes(tmp_path, "one"))
     record(log, NOTES, event, "end")
@@ -188,7 +188,7 @@ def test_a_session_that_was_reset_or_deleted_here_stays_so(
     assert log.head() > head
 
 
-def test_refusing_holds_for_what_was_taken_meanwhile_too(log: SqliteLog, tmp_path: Path) -> None:
+def test_refusing_holds_for_what_was_taken_meanwhile_too(log: PortableLog, tmp_path: Path) -> None:
     state = notes(tmp_path, "one", "two", "three", "four")
 
     with pytest.raises(ImportFailed, match=NOTES):
@@ -198,7 +198,7 @@ def test_refusing_holds_for_what_was_taken_meanwhile_too(log: SqliteLog, tmp_pat
 
 
 def test_who_is_overtaken_every_time_gives_up_in_the_end(
-    log: SqliteLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    log: PortableLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = notes(tmp_path, "one", "two", "three", "four")
 
@@ -213,7 +213,7 @@ def test_who_is_overtaken_every_time_gives_up_in_the_end(
     assert into(log, state).sessions == 1
 
 
-def test_the_streams_of_each_batch_are_told(log: SqliteLog, tmp_path: Path) -> None:
+def test_the_streams_of_each_batch_are_told(log: PortableLog, tmp_path: Path) -> None:
     told: list[str] = []
 
     into(log, notes(tmp_path, "one", "two", "three"), appended=told.extend)

@@ -21,7 +21,7 @@ from intersession_events.facts import (
     SessionReset,
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores import PortableLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw
 from support.openclaw.samples import (
     HOME,
@@ -39,16 +39,16 @@ NOTES = "agent:main:notes"
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[SqliteLog]:
+def log(tmp_path: Path) -> Iterator[PortableLog]:
     with open_log(f"sqlite:///{tmp_path}/import.db") as opened:
         yield opened
 
 
-def into(log: SqliteLog, state: Path, **options: Any) -> ImportReport:
+def into(log: PortableLog, state: Path, **options: Any) -> ImportReport:
     return import_openclaw(state, log, clock=lambda: NOW, **options)
 
 
-def speak(log: SqliteLog, key: str, session_id: str, text: str) -> None:
+def speak(log: PortableLog, key: str, session_id: str, text: str) -> None:
     """Let a session of the log go on here."""
     recorded = MessageRecorded(
         session_id=session_id, message=Message(id=f"own-{text}", role="user", content=text, timestamp=NOW)
@@ -57,13 +57,13 @@ def speak(log: SqliteLog, key: str, session_id: str, text: str) -> None:
     log.append_now([StreamAppend(stream=ids.session_stream(key), expected=ANY_VERSION, drafts=(draft,))])
 
 
-def opened_here(log: SqliteLog, key: str) -> None:
+def opened_here(log: PortableLog, key: str) -> None:
     opened = SessionOpened(key=key, session_id="ours", agent_id=key.split(":")[1], opened_by="person")
     draft = Draft(event=opened, id=f"own-{key}", time=NOW)
     log.append_now([StreamAppend(stream=ids.session_stream(key), expected=0, drafts=(draft,))])
 
 
-def texts(log: SqliteLog, key: str) -> list[Any]:
+def texts(log: PortableLog, key: str) -> list[Any]:
     recorded = log.stream(ids.session_stream(key))
     return [item.event.message.content for item in recorded if isinstance(item.event, MessageRecorded)]
 
@@ -76,7 +76,7 @@ def notes_state(root: Path, *said_texts: str, session_id: str = "s-1") -> Path:
 
 @pytest.mark.clause("IMP-3")
 @pytest.mark.parametrize("state", all_states())
-def test_the_log_has_all_events_of_a_state_in_the_order_of_time(log: SqliteLog, state: Path) -> None:
+def test_the_log_has_all_events_of_a_state_in_the_order_of_time(log: PortableLog, state: Path) -> None:
     before = log.head()
 
     report = into(log, state)
@@ -90,7 +90,7 @@ def test_the_log_has_all_events_of_a_state_in_the_order_of_time(log: SqliteLog, 
 
 @pytest.mark.clause("IMP-1")
 @pytest.mark.parametrize("state", all_states())
-def test_importing_twice_changes_nothing(log: SqliteLog, state: Path, tmp_path: Path) -> None:
+def test_importing_twice_changes_nothing(log: PortableLog, state: Path, tmp_path: Path) -> None:
     into(log, state)
     head = log.head()
     elsewhere = tmp_path / "elsewhere"
@@ -105,7 +105,7 @@ def test_importing_twice_changes_nothing(log: SqliteLog, state: Path, tmp_path: 
 
 
 @pytest.mark.clause("IMP-1")
-def test_the_report_is_kept_in_the_log(log: SqliteLog) -> None:
+def test_the_report_is_kept_in_the_log(log: PortableLog) -> None:
     report = into(log, HOUSEHOLD)
 
     [recorded] = log.stream(f"import:{report.import_id}")
@@ -118,7 +118,7 @@ def test_the_report_is_kept_in_the_log(log: SqliteLog) -> None:
 
 
 @pytest.mark.clause("IMP-1")
-def test_a_state_that_has_grown_adds_only_what_is_new(log: SqliteLog, tmp_path: Path) -> None:
+def test_a_state_that_has_grown_adds_only_what_is_new(log: PortableLog, tmp_path: Path) -> None:
     into(log, notes_state(tmp_path, "one", "two"))
 
     report = into(log, notes_state(tmp_path, "one", "two", "three"))
@@ -131,7 +131,7 @@ def test_a_state_that_has_grown_adds_only_what_is_new(log: SqliteLog, tmp_path: 
 
 
 @pytest.mark.clause("IMP-1", "IMP-2")
-def test_a_session_that_was_reset_since_gets_its_next_generation(log: SqliteLog, tmp_path: Path) -> None:
+def test_a_session_that_was_reset_since_gets_its_next_generation(log: PortableLog, tmp_path: Path) -> None:
     folder = notes_state(tmp_path, "one", "two") / "agents" / "main" / "sessions"
     into(log, tmp_path)
     (folder / "s-1.jsonl").rename(folder / "s-1.jsonl.reset.2026-03-02T09-00-30.000Z")
@@ -149,7 +149,7 @@ def test_a_session_that_was_reset_since_gets_its_next_generation(log: SqliteLog,
 
 @pytest.mark.clause("IMP-1")
 def test_an_older_generation_that_turns_up_later_does_not_become_the_newest(
-    log: SqliteLog, tmp_path: Path
+    log: PortableLog, tmp_path: Path
 ) -> None:
     folder = notes_state(tmp_path, "three", session_id="s-2") / "agents" / "main" / "sessions"
     into(log, tmp_path)
@@ -170,7 +170,7 @@ def test_an_older_generation_that_turns_up_later_does_not_become_the_newest(
 
 
 @pytest.mark.clause("IMP-1")
-def test_a_key_that_the_log_has_from_elsewhere_is_kept_beside_it(log: SqliteLog) -> None:
+def test_a_key_that_the_log_has_from_elsewhere_is_kept_beside_it(log: PortableLog) -> None:
     opened_here(log, HOME)
 
     report = into(log, HOUSEHOLD)
@@ -185,7 +185,7 @@ def test_a_key_that_the_log_has_from_elsewhere_is_kept_beside_it(log: SqliteLog)
 
 
 @pytest.mark.clause("IMP-4")
-def test_exchanges_and_lineage_follow_a_session_to_the_key_it_has_here(log: SqliteLog) -> None:
+def test_exchanges_and_lineage_follow_a_session_to_the_key_it_has_here(log: PortableLog) -> None:
     opened_here(log, HOME)
     into(log, HOUSEHOLD)
 
@@ -201,7 +201,7 @@ def test_exchanges_and_lineage_follow_a_session_to_the_key_it_has_here(log: Sqli
 
 
 @pytest.mark.clause("IMP-1")
-def test_an_import_can_refuse_where_the_log_has_the_key(log: SqliteLog) -> None:
+def test_an_import_can_refuse_where_the_log_has_the_key(log: PortableLog) -> None:
     opened_here(log, HOME)
     head = log.head()
 
@@ -213,7 +213,7 @@ def test_an_import_can_refuse_where_the_log_has_the_key(log: SqliteLog) -> None:
 
 @pytest.mark.clause("IMP-1")
 def test_a_session_that_went_on_here_is_not_mixed_with_what_it_became_there(
-    log: SqliteLog, tmp_path: Path
+    log: PortableLog, tmp_path: Path
 ) -> None:
     into(log, notes_state(tmp_path, "one", "two"))
     speak(log, NOTES, "s-1", "here")
@@ -230,7 +230,7 @@ def test_a_session_that_went_on_here_is_not_mixed_with_what_it_became_there(
 
 
 @pytest.mark.clause("IMP-1")
-def test_a_second_state_does_not_touch_the_first(log: SqliteLog, tmp_path: Path) -> None:
+def test_a_second_state_does_not_touch_the_first(log: PortableLog, tmp_path: Path) -> None:
     into(log, notes_state(tmp_path / "a", "one"))
     report = into(log, notes_state(tmp_path / "b", "uno", session_id="s-9"))
 
@@ -242,7 +242,7 @@ def test_a_second_state_does_not_touch_the_first(log: SqliteLog, tmp_path: Path)
 
 
 @pytest.mark.clause("IMP-1")
-def test_an_import_that_was_cut_off_is_finished_by_the_next(log: SqliteLog) -> None:
+def test_an_import_that_was_cut_off_is_finished_by_the_next(log: PortableLog) -> None:
     class Cut(Exception):
         pass
 
@@ -261,7 +261,7 @@ def test_an_import_that_was_cut_off_is_finished_by_the_next(log: SqliteLog) -> N
     assert into(log, HOUSEHOLD).already_imported
 
 
-def test_progress_is_told_after_each_batch(log: SqliteLog) -> None:
+def test_progress_is_told_after_each_batch(log: PortableLog) -> None:
     told: list[tuple[int, int]] = []
 
     report = into(log, HOUSEHOLD, progress=lambda done, total: told.append((done, total)))
@@ -271,7 +271,7 @@ def test_progress_is_told_after_each_batch(log: SqliteLog) -> None:
 
 @pytest.mark.clause("IMP-4")
 def test_a_flow_that_was_closed_stays_as_it_was_and_a_late_archiving_is_added(
-    log: SqliteLog, tmp_path: Path
+    log: PortableLog, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
     shutil.copytree(HOUSEHOLD, state)

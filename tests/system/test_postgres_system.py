@@ -1,0 +1,126 @@
+"""A whole system on PostgreSQL: nothing is changed but the URL."""
+
+from pathlib import Path
+
+import pytest
+
+from intersession import SessionSystem
+from intersession_events.forks import forks_beside
+from intersession_events.log import verify_log
+from intersession_events.stores import gateway_of, located, open_log, views_proven
+from intersession_projections.inline_views import inline_views
+from support.doors.command_line import ran
+from support.running import QUIET, SEES_ALL, closed_exchange, merged
+from support.story import MAIN
+
+SECRET = "never-shown-7f3a"
+
+
+def played(url: str) -> str:
+    """Have one session ask another, and return the run that answered."""
+    agents = {"main": lambda turn: f"heard {turn.message}", "ops": lambda _: "all is well"}
+    with SessionSystem(url, agents=agents, config=merged(SEES_ALL, QUIET)) as system:
+        sent = {"sessionKey": MAIN, "message": "are you there", "idempotencyKey": "first"}
+        system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent)["runId"]})
+        asked = {"sessionKey": "agent:ops:main", "message": "well?", "timeoutSeconds": 20}
+        answer = system.tools(MAIN).call("sessions_send", asked)
+        assert answer["reply"] == "all is well"
+        run_id = str(answer["runId"])
+        closed_exchange(system, run_id)
+    return run_id
+
+
+def test_a_system_runs_and_its_log_is_proven_on_postgresql(
+    postgres_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The smoke test of the everyday run; `-m postgres` runs more."""
+    run = played(postgres_url)
+
+    for command in ("sessions", "runs", "verify", "doctor", "rebuild"):
+        done = ran(command, "--store", postgres_url, "--json")
+        assert done.exit_code == 0, (command, done.err)
+    assert run in ran("replay", run, "--store", postgres_url, "--json").out
+    with open_log(postgres_url, read_only=True, inline=inline_views()) as log:
+        assert verify_log(log).findings == ()
+        assert views_proven(log, inline_views()) == ([], [])
+        assert log.written_by() is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("J1")
+def test_a_view_that_is_not_what_the_events_say_is_found(postgres_url: str) -> None:
+    played(postgres_url)
+    import psycopg  # noqa: PLC0415
+
+    with psycopg.connect(postgres_url.partition("&schema")[0], autocommit=True) as connection:
+        schema = postgres_url.partition("schema=")[2].partition("&")[0]
+        for statement in (
+            "UPDATE {}.session_places SET since = since + 1 WHERE scope = 0 AND label = 0 AND part = 0",
+            "DELETE FROM {}.session_search WHERE notification_id = 1",
+            "DROP INDEX {}.flows_open",
+            "DROP TABLE {}.held_sessions",
+        ):
+            connection.execute(statement.format(schema).encode())
+
+    with open_log(postgres_url, read_only=True) as log:
+        findings, _ = views_proven(log, inline_views())
+
+    found = {(one.view, one.table) for one in findings}
+    assert {
+        ("session_list", "session_search"),
+        ("open_flows", "flows_open"),
+        ("held_sessions", "held_sessions"),
+    } <= found
+
+
+@pytest.mark.postgres
+def test_forks_and_what_else_lies_in_files_have_a_folder_of_the_log(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    run = played(postgres_url)
+    place = located(postgres_url).place
+    assert Path(place).is_relative_to(tmp_path)
+
+    made = ran("fork", run, "--no-run", "--store", postgres_url, "--json")
+    assert made.exit_code == 0, made.err
+    (fork,) = forks_beside(place)
+    assert ran("verify", "--store", str(fork), "--source", postgres_url).exit_code == 0
+    assert fork.stem in ran("forks", "--store", postgres_url).out
+    assert ran("search", "heard", "--store", postgres_url, "--json").exit_code == 0
+    assert list(Path(f"{place}.views").glob("*.db"))
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("D8")
+def test_a_second_system_is_refused_and_commands_find_the_first_ones_gateway(postgres_url: str) -> None:
+    with SessionSystem(postgres_url, agents={}) as system:
+        system.log.announce_gateway("http://127.0.0.1:18789")
+        assert gateway_of(postgres_url) == "http://127.0.0.1:18789"
+        refused = ran("import", "openclaw", "nowhere", "--store", postgres_url)
+        assert refused.exit_code != 0
+    assert gateway_of(postgres_url) is None
+
+
+@pytest.mark.postgres
+def test_no_door_shows_the_password_of_the_log(postgres_url: str) -> None:
+    url = postgres_url.replace("postgres@/", f"postgres:{SECRET}@/")
+    played(url)
+    said = [
+        done.out + done.err
+        for command in (
+            ("sessions",),
+            ("status",),
+            ("verify",),
+            ("doctor",),
+            ("rebuild",),
+            ("forks",),
+            ("runs", "--at", "x"),
+        )
+        for form in ((), ("--json",))
+        if (done := ran(*command, *form, "--store", url))
+    ]
+    with SessionSystem(url, agents={}) as system:
+        said.append(f"{system.log.path}{system.status()}{located(url)!r}")
+        said.append(f"{system.tools(MAIN).call('sessions_send', {'sessionKey': 'x', 'message': 'y'})}")
+    assert SECRET not in "".join(said)
