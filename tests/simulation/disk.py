@@ -285,7 +285,8 @@ class _Spawn:
         """Whether its files could not be removed once."""
         self.is_over = any(isinstance(event, SpawnClosed | ChildArchived) for event in events)
         is_ready = any(isinstance(event, AttachmentsReady) for event in events)
-        self.is_kept = is_ready and not any(isinstance(event, AttachmentsRemoved) for event in events)
+        is_removed = any(isinstance(event, AttachmentsRemoved) for event in events)
+        self.is_kept = is_ready and not is_removed and not self.has_failed
 
     def missing(self, disk: Disk) -> Iterator[str]:
         """Yield which of its files are not there as they were given."""
