@@ -413,7 +413,8 @@ class World:
 
     def _comes_to_rest(self) -> None:
         passed = 0.0
-        for seconds in (120.0, 1200.0, 7200.0, DAY_S, 2 * DAY_S):
+        # An exchange of which every text is held is let go on as often as it has texts.
+        for seconds in (*(120.0,) * 8, 1200.0, 7200.0, DAY_S, 2 * DAY_S):
             if "hold" in self.faults.enabled:
                 self.release()
             self.runtime.run_for(seconds)
