@@ -141,3 +141,42 @@ def test_a_move_that_is_killed_at_any_moment_ends_with_the_same_log(
         assert rows_in(target) == before
         place = target
     assert kills > 10
+
+
+@pytest.mark.postgres
+def test_a_host_moves_to_postgresql_and_back_with_its_runs_proofs_and_forks(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 13: as an operator does it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    source, back = str(tmp_path / "s.db"), str(tmp_path / "back.db")
+
+    def speak(place: str, text: str) -> None:
+        with SessionSystem(place, agents={"main": echo("heard: ")}) as system:
+            system.inbound(channel="telegram", chat_id="1", sender="ada", text=text, wait=WAIT)
+
+    def told(place: str) -> list[object]:
+        verified = ran("verify", "--store", place, "--json")
+        assert (verified.exit_code, verified.json["ok"]) == (0, True)
+        runs = ran("runs", "--store", place, "--json").json["runs"]
+        return [runs, ran("history", "main", "--store", place, "--json").json["messages"]]
+
+    speak(source, "one")
+    assert ran("checkpoint", "--store", source).exit_code == 0
+    run = told(source)[0][0]["runId"]  # type: ignore[index]  # of the answer in JSON
+    assert ran("fork", run, "--at", f"{run}@start", "--store", source, "--no-run").exit_code == 0
+    (fork,) = (tmp_path / "s.db.forks").glob("*.db")
+    before = told(source)
+
+    assert ran("migrate", source, postgres_url, "--json").json["views"]
+    assert told(postgres_url) == before
+    speak(postgres_url, "two")
+    assert ran("migrate", postgres_url, back).exit_code == 0
+    speak(back, "three")
+
+    said_now = ran("history", "main", "--store", back).out
+    assert [f"heard: {text}" in said_now for text in ("one", "two", "three")] == [True] * 3
+    assert ran("verify", "--store", back).exit_code == 0
+    # The fork stays where it was, and is known for a part of the log wherever that is.
+    for place in (postgres_url, back):
+        assert ran("verify", "--store", fork, "--source", place).exit_code == 0
