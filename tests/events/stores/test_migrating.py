@@ -22,6 +22,7 @@ from intersession_events.log import Draft, erased_stream, left_of, verify_log
 from intersession_events.log import head as head_of
 from intersession_events.stores import SqliteLog, migrate, migrating
 from intersession_events.stores.postgres import PostgresLog
+from intersession_events.stores.postgres.address import address_of
 from support.any_log import AnyLog
 from support.forked import A, B, fork_of, say, source_log
 from support.log_drafts import anywhere, said, to
@@ -246,7 +247,7 @@ def test_another_log_whose_move_was_begun_is_left_alone(
 def test_a_schema_that_holds_something_else_is_refused(
     postgres: Server, source: str, postgres_url: str
 ) -> None:
-    schema = postgres_url.rpartition("=")[2]
+    schema = address_of(postgres_url).schema
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.stored_events (mine int)".encode())
     with pytest.raises(MigrationFailed, match="other tables"):
@@ -268,7 +269,7 @@ def test_what_was_changed_on_the_way_is_noticed(source: str, postgres_url: str, 
     with pytest.raises(Stopped):
         migrate(source, postgres_url)
     disarm()
-    schema = postgres_url.rpartition("=")[2]
+    schema = address_of(postgres_url).schema
     with psycopg.connect(postgres_url.partition("&schema")[0], autocommit=True) as connection:
         connection.execute(f"SET search_path TO {schema}; DROP TABLE log_filling".encode())
         connection.execute("UPDATE stored_events SET state = state || ' ' WHERE notification_id = 3")
