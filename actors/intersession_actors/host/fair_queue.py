@@ -39,9 +39,14 @@ class FairQueue(Generic[T]):
                 return item
         return None
 
-    def takable(self, room: Callable[[Hashable], int]) -> int:
-        """Count the items that could be taken at once, if so many of each lane may be."""
-        return sum(min(len(items), room(lane)) for lane, items in self._lanes.items())
+    def takable(self, room: Callable[[Hashable], int], most: int) -> int:
+        """Count the items that could be taken at once, if so many of each lane may be; it looks for no more than `most`."""
+        found = 0
+        for lane, items in self._lanes.items():
+            if found >= most:
+                return most
+            found += min(len(items), room(lane))
+        return min(found, most)
 
     def remove(self, lane: Hashable, item: T) -> None:
         """Take an item out that nobody wants any more; nothing happens if it is not there."""

@@ -133,7 +133,7 @@ class Workers:
 
     def _staff(self) -> None:
         """See to it that whatever may start has a thread. Holds the lock."""
-        startable = min(self._queue.takable(self._room), self._size - self._busy)
+        startable = self._queue.takable(self._room, self._size - self._busy)
         while self._idle < startable:
             self._threads.start(self._work, name=self._name)
             self._idle += 1
