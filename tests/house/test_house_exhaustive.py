@@ -86,7 +86,7 @@ def checked(root: Path, *command: str) -> str:
     return "\n".join(f"{each['file']}: {each['message']!r} ({each.get('rule')})" for each in found)
 
 
-@pytest.mark.long
+@pytest.mark.types
 @pytest.mark.parametrize(
     ("command", "sign"),
     [

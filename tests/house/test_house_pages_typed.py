@@ -103,7 +103,7 @@ def code_of_all_pages() -> dict[str, str]:
     return {name: text for page in PAGES for name, text in modules(page).items()}
 
 
-@pytest.mark.long
+@pytest.mark.types
 @pytest.mark.timeout(300)
 def test_the_python_of_every_page_is_typed(tmp_path: Path) -> None:
     code = code_of_all_pages()
