@@ -17,7 +17,7 @@ ON_BOTH_STORES = frozenset({"test_send", "test_loop_and_announce", "test_spawn",
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "booth" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in ON_BOTH_STORES:
+    if "booth" in metafunc.fixturenames and metafunc.definition.path.stem in ON_BOTH_STORES:
         metafunc.parametrize("booth", ["sqlite", ON_POSTGRES], indirect=True)
 
 

@@ -12,6 +12,8 @@ from intersession_events.log import Recorded
 HELD: Final = "hold"
 """The setting of a session, as its events have it."""
 _STREAM: Final = "session:"
+_MOST_OVER: Final = 100
+"""Commits that are told out of order are neighbours, so the last of these are enough."""
 
 
 class HeldSessions:
@@ -19,7 +21,9 @@ class HeldSessions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._orders: dict[str, tuple[int, HoldOrder | None]] = {}
+        self._orders: dict[str, tuple[int, HoldOrder]] = {}
+        self._over: dict[str, int] = {}
+        """Where holds ended lately, for an older event that is told after that."""
 
     def take(self, batch: Sequence[Recorded]) -> None:
         """Take in what was recorded, in whichever order it is told."""
@@ -33,13 +37,20 @@ class HeldSessions:
     def orders(self, *keys: str | None) -> tuple[HoldOrder, ...]:
         """Return what is wanted of the exchanges of some sessions."""
         with self._lock:
-            found = (self._orders.get(key, (0, None))[1] for key in keys if key is not None)
-            return tuple(order for order in found if order is not None)
+            return tuple(self._orders[key][1] for key in keys if key is not None and key in self._orders)
 
     def _put(self, key: str, position: int, order: HoldOrder | None) -> None:
         with self._lock:
-            if position >= self._orders.get(key, (0, None))[0]:
+            if position < max(self._orders[key][0] if key in self._orders else 0, self._over.get(key, 0)):
+                return
+            self._orders.pop(key, None)
+            self._over.pop(key, None)
+            if order is not None:
                 self._orders[key] = position, order
+                return
+            self._over[key] = position
+            if len(self._over) > _MOST_OVER:
+                del self._over[next(iter(self._over))]
 
 
 def order_in(recorded: Recorded) -> tuple[HoldOrder | None] | None:

@@ -102,10 +102,6 @@ def _taken(url: str) -> PortableLog:
     return SqliteLog(path)
 
 
-def _is_postgres(url: str) -> bool:
-    return url.startswith(("postgresql:", "postgres:"))
-
-
 def _known_of(log: PortableLog) -> Moved:
     ((log_format, created_ms),) = log.query("SELECT format, created_ms FROM log_identity")
     return Moved(

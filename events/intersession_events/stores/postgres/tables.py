@@ -102,7 +102,8 @@ def make_functions(cursor: PgCursor, schema: str) -> None:
         "other_place": sql.Literal(OTHER_PLACE),
     }
     for statement in (*statements, "COMMENT ON FUNCTION {schema}.append_events IS {digest}"):
-        cursor.run(sql.SQL(statement).format(digest=digest, **parts))
+        text = sql.SQL(statement)  # pyright: ignore[reportArgumentType] - our own words, made of each other
+        cursor.run(text.format(digest=digest, **parts))
 
 
 def channel_of(schema: str) -> str:
