@@ -123,9 +123,13 @@ def test_a_writer_sees_at_its_next_commit_that_a_view_was_touched_and_says_so_on
 def test_what_a_writer_does_leaves_no_mark(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     a_log(path)
-    with SqliteLog(path, read_only=True, inline=[Texts()]) as log:
+    folded: list[int] = []
+    with SqliteLog(
+        path, read_only=True, inline=[Texts()], on_folding=lambda at, _of: folded.append(at)
+    ) as log:
         assert not marked(log)
-        assert log._beside is None
+        assert held(log) == TRUE
+        assert not folded
     with SqliteLog(path) as log:  # without the view
         log.append_now([anywhere("s", spoken("four"))])
     with SqliteLog(path, inline=[Texts()]) as log:

@@ -1,6 +1,5 @@
 """What every log does, whatever database it lies in: the parts are put together by whoever opens one."""
 
-import logging
 import os
 import sqlite3
 import threading
@@ -10,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from intersession_events.errors import ForkedStoreError, ForkFailed, StoreUnavailable
 from intersession_events.facts import ForkedFrom, ForkEdit
@@ -32,7 +31,6 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.stores.database import MEMORY, Row, typed
-from intersession_events.stores.folding import ViewsBeside, layout_of
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
@@ -41,11 +39,10 @@ from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.holder import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
+from intersession_events.stores.portable.read_views import ReadViews
 from intersession_events.stores.portable.reading import Follows, ReadsLog
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.snapshots import StreamStates
-
-_LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class PortableLog:
@@ -61,6 +58,7 @@ class PortableLog:
     _events: EventReader
     _frontier: Frontier
     _states: StreamStates
+    _views: ReadViews
     _writer: Writer | None
 
     def __init__(
@@ -76,7 +74,6 @@ class PortableLog:
         self._closed = False
         self._writer = None
         self._keeping: Keeping | None = None
-        self._beside: ViewsBeside | None = None
         self._is_served = False
         """Whether a simulation does our work while somebody waits."""
         self._following = threading.Lock()
@@ -220,11 +217,7 @@ class PortableLog:
             StoreUnavailable: the database refused it.
         """
         self._check_process()
-        with typed(self._recorder.failures):
-            # The events themselves are in the log alone, however its views are read.
-            if self._beside is not None and "stored_events" not in statement:
-                return self._beside.query(statement, parameters)
-            return self._recorder.rows(statement, parameters)
+        return self._views.query(statement, parameters)
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
@@ -234,13 +227,8 @@ class PortableLog:
             StoreUnavailable: the database refused it.
         """
         self._check_process()
-        with typed(self._recorder.failures):
-            if self._beside is not None:
-                with self._beside.moment() as moment:
-                    yield moment
-            else:
-                with self.stored() as query:
-                    yield Moment(query, query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0])
+        with self._views.moment() as moment:
+            yield moment
 
     @abstractmethod
     def stored(self) -> AbstractContextManager[Query]:
@@ -264,15 +252,8 @@ class PortableLog:
 
     def set_aside(self) -> Sequence[SetAside]:
         """Return the events that an inline view could not take in, and why, in log order."""
-        if self._beside is not None:
-            return self._beside.set_aside
-        found = self.query(
-            "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
-        )
-        return [
-            SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
-            for view, position, stream, version, topic, reason in found
-        ]
+        self._check_process()
+        return self._views.set_aside
 
     @property
     def built(self) -> Sequence[str]:
@@ -432,6 +413,7 @@ class PortableLog:
             frontier=self._frontier,
             by_hand=self._loader.by_hand,
         )
+        self._views = ReadViews(self._recorder, self.stored)
         self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
         if inline:
             self._keeping.take_up(on_folding)
@@ -442,43 +424,9 @@ class PortableLog:
         inline: Sequence[InlineView],
         on_folding: Callable[[int, int], None] | None,
     ) -> None:
-        """Begin to read: views that are not as this version and this log have them are folded beside it."""
-        with typed(self._recorder.failures):
-            if self._are_up_to_date(tables, inline):
-                return
-        self._beside = ViewsBeside(
-            inline,
-            proven=self._events.proven,
-            rows=lambda after, to, limit: self._events.rows(after=after, to=to, limit=limit),
-            head=self._events.head,
-            progress=on_folding,
-        )
-
-    def _are_up_to_date(self, tables: ViewTables, views: Sequence[InlineView]) -> bool:
-        """Return whether views are as this version and this log have them, and nobody else has written into them."""
-        with self.stored() as query:
-            head = query("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())[0][0]
-            rows = {
-                name: (shape, position)
-                for name, shape, position in query("SELECT name, shape, position FROM inline_views", ())
-                if isinstance(position, int)
-            }
-            known = [view for view in views if view.name in rows and rows[view.name][0] == view.shape]
-            if touched := sorted(
-                view.name
-                for view in known
-                if rows[view.name][1] < 0 or not tables.is_whole(query, layout_of(view))
-            ):
-                _LOGGER.warning(
-                    "%s changed by somebody else: not believed, answers come from the events. "
-                    "`intersession rebuild` makes anew what was changed",
-                    f"the view {touched[0]} was"
-                    if len(touched) == 1
-                    else f"the views {', '.join(touched)} were",
-                )
-            return (
-                not touched and len(known) == len(views) and all(rows[view.name][1] >= head for view in known)
-            )
+        """Begin to read."""
+        self._views = ReadViews(self._recorder, self.stored)
+        self._views.believe(inline, tables, self._events, on_folding)
 
     def _states_of(self, app: LogApplication) -> StreamStates:
         return app.states(

@@ -114,8 +114,7 @@ class PostgresLog(PortableLog):
 
     def _end(self) -> None:
         self._recorder.close_readers()
-        if self._beside is not None:
-            self._beside.close()
+        self._views.close()
         if self._writer is not None:
             self._writer.close()
         else:

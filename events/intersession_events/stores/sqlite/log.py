@@ -125,8 +125,7 @@ class SqliteLog(PortableLog):
     def _end(self) -> None:
         # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.
         self._readers.close()
-        if self._beside is not None:
-            self._beside.close()
+        self._views.close()
         if self._writer is not None:
             self._writer.close()
         else:

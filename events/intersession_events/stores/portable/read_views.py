@@ -1,0 +1,108 @@
+"""How the views of a log are read: as they are stored with it, or, where they can't be believed, folded anew beside it."""
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
+
+from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
+from intersession_events.stores.database import typed
+from intersession_events.stores.folding import ViewsBeside, layout_of
+from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable.inline_views import Query, ViewTables
+from intersession_events.stores.portable.reading import ReadsLog
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+_SET_ASIDE: Final = (
+    "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
+)
+_HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
+
+
+class ReadViews:
+    """What queries of one log are answered from. `stored` lends a way to query the database as it is at one moment."""
+
+    def __init__(self, recorder: ReadsLog, stored: Callable[[], AbstractContextManager[Query]]) -> None:
+        self._recorder = recorder
+        self._stored = stored
+        self._beside: ViewsBeside | None = None
+
+    def believe(
+        self,
+        views: Sequence[InlineView],
+        tables: ViewTables,
+        events: EventReader,
+        on_folding: Callable[[int, int], None] | None,
+    ) -> None:
+        """Look whether the stored views can be believed; if not, all are folded beside the log, once they are asked."""
+        with typed(self._recorder.failures):
+            if self._are_up_to_date(tables, views):
+                return
+        self._beside = ViewsBeside(
+            views,
+            proven=events.proven,
+            rows=lambda after, to, limit: events.rows(after=after, to=to, limit=limit),
+            head=events.head,
+            progress=on_folding,
+        )
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Run a reading statement on the tables of views, or on the events."""
+        with typed(self._recorder.failures):
+            # The events themselves are in the log alone, however its views are read.
+            if self._beside is not None and "stored_events" not in statement:
+                return self._beside.query(statement, parameters)
+            return self._recorder.rows(statement, parameters)
+
+    @contextmanager
+    def moment(self) -> Generator[Moment]:
+        """Lend a way to query that sees the log as it is now, for a block."""
+        with typed(self._recorder.failures):
+            if self._beside is not None:
+                with self._beside.moment() as moment:
+                    yield moment
+            else:
+                with self._stored() as query:
+                    yield Moment(query, query(_HEAD, ())[0][0])
+
+    @property
+    def set_aside(self) -> Sequence[SetAside]:
+        """The events that a view could not take in, in log order."""
+        if self._beside is not None:
+            return self._beside.set_aside
+        return [
+            SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
+            for view, position, stream, version, topic, reason in self.query(_SET_ASIDE)
+        ]
+
+    def close(self) -> None:
+        """Let go of what was folded."""
+        if self._beside is not None:
+            self._beside.close()
+
+    def _are_up_to_date(self, tables: ViewTables, views: Sequence[InlineView]) -> bool:
+        """Return whether views are as this version and this log have them, and nobody else has written into them."""
+        with self._stored() as query:
+            head = query(_HEAD, ())[0][0]
+            rows = {
+                name: (shape, position)
+                for name, shape, position in query("SELECT name, shape, position FROM inline_views", ())
+                if isinstance(position, int)
+            }
+            known = [view for view in views if view.name in rows and rows[view.name][0] == view.shape]
+            if touched := sorted(
+                view.name
+                for view in known
+                if rows[view.name][1] < 0 or not tables.is_whole(query, layout_of(view))
+            ):
+                _LOGGER.warning(
+                    "%s changed by somebody else: not believed, answers come from the events. "
+                    "`intersession rebuild` makes anew what was changed",
+                    f"the view {touched[0]} was"
+                    if len(touched) == 1
+                    else f"the views {', '.join(touched)} were",
+                )
+            return (
+                not touched and len(known) == len(views) and all(rows[view.name][1] >= head for view in known)
+            )
