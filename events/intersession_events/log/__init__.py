@@ -18,8 +18,6 @@ from intersession_events.log.log import (
     Sql,
     SqlValue,
 )
-from intersession_events.log.prefix import PrefixSeen
-from intersession_events.log.prefix_source import prefix_compared
 from intersession_events.log.recorded import (
     ANY_VERSION,
     Committed,
@@ -32,7 +30,6 @@ from intersession_events.log.recorded import (
     StreamAppend,
     Unavailable,
 )
-from intersession_events.log.report import Finding, LogHead, VerifyReport
 from intersession_events.log.row_state import (
     hash_in,
     name_of,
@@ -64,7 +61,15 @@ from intersession_events.log.tables import (
     schema_problems,
     view_marked_by,
 )
-from intersession_events.log.verification import head, verify_log
+from intersession_events.log.verifying import (
+    Finding,
+    LogHead,
+    PrefixSeen,
+    VerifyReport,
+    head,
+    prefix_compared,
+    verify_log,
+)
 
 __all__ = [
     "ANY_VERSION",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from intersession_events.errors import NotALog
 from intersession_events.log import Draft, LogHead, SqlValue, VerifyReport, head, verify_log
-from intersession_events.log.report import KEPT, Finding
+from intersession_events.log.verifying.report import KEPT, Finding
 from intersession_events.stores import SqliteLog
 from support.hostile import row_id, rows
 from support.log_drafts import anywhere, said, to

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.log.spilled import End, Repeats, StreamEnds
+from intersession_events.log.verifying.spilled import End, Repeats, StreamEnds
 
 streams = st.sampled_from([f"session:{number}" for number in range(12)] + ["", "ä", "session:1:a"])
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_events.facts import ready
-from intersession_events.log.prefix import PrefixSeen, prefix_unproven
+from intersession_events.log.verifying.prefix import PrefixSeen, prefix_unproven
 from intersession_events.proofs import CheckpointsSeen
 
 KEPT: Final = 1000

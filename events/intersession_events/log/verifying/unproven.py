@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from intersession_events.log.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
 from intersession_events.log.tables import FORMATS
+from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
 from intersession_events.proofs import CheckpointWalk
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.lineage import STREAM, lineage_of
 from intersession_events.log.log import Log, Row
-from intersession_events.log.report import Finding
 from intersession_events.log.row_state import hash_in
+from intersession_events.log.verifying.report import Finding
 
 _PAGE = 200
 _LAST = "SELECT MAX(originator_version) FROM stored_events WHERE originator_id=? AND rowid<=?"

@@ -13,19 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode
 from intersession_events.log.envelope import FIRST, damaged
-from intersession_events.log.erasing import erased_stream
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
-from intersession_events.log.log import Log, Row
-from intersession_events.log.prefix import PrefixWalk, prefix_unproven
-from intersession_events.log.report import KEPT, Code, Finding, LogHead, VerifyReport
-from intersession_events.log.row_state import Envelope, as_state, is_short, opened
-from intersession_events.log.spilled import End, Repeats, StreamEnds
+from intersession_events.log.log import Row
+from intersession_events.log.row_state import Envelope, as_state, is_short
 from intersession_events.log.tables import (
     FORMAT,
     FORMATS,
@@ -33,30 +29,21 @@ from intersession_events.log.tables import (
     format_of,
     topic_problems,
 )
-from intersession_events.log.unproven import unproven
+from intersession_events.log.verifying.erased_rows import ErasedRows
+from intersession_events.log.verifying.prefix import PrefixWalk, prefix_unproven
+from intersession_events.log.verifying.report import KEPT, Code, Finding, LogHead, VerifyReport
+from intersession_events.log.verifying.rows import PAGE, RawLog, envelope_in, heard_before, read_or, rows_of
+from intersession_events.log.verifying.spilled import End, Repeats, StreamEnds
+from intersession_events.log.verifying.unproven import unproven
 from intersession_events.proofs import STREAM, Checkpoint, CheckpointWalk, Trusted, line_of
-
-_PAGE: Final = 2000
-
-
-class RawLog(Log, Protocol):
-    """A log that also tells how far its positions were given."""
-
-    def positions_given(self) -> int:
-        """Return the last position that was ever given."""
-        ...
-
-    def table_problems(self) -> Iterator[str]:
-        """Say what is wrong with the tables beside the events, and with their places."""
-        ...
 
 
 def head(log: RawLog, *, key: bytes | None = None) -> LogHead:
     """Return the head of a log as it is, to be kept elsewhere. It is not verified; `verify` returns one that is."""
     lines, position = sha256(), 0
-    for row in _rows(log):
+    for row in rows_of(log):
         position = row[0]
-        envelope = _envelope(row)
+        envelope = envelope_in(row)
         lines.update(line_of(position, None if isinstance(envelope, str) else envelope.hash))
     found = LogHead(log_id=log.log_id, position=position, hash=lines.hexdigest())
     return found if key is None else found.signed(key)
@@ -78,21 +65,21 @@ def verify_log(
     `head` is one that was exported earlier, `key` the one it was signed with. With `final` the log is to end at the
     head: whatever comes after it was added by somebody else. `progress` gets the position reached and the last one.
     """
-    given = _read_or(log.positions_given, 0)
-    lineage = _read_or(lambda: lineage_of(log.log_id, log.query), Lineage(log.log_id))
+    given = read_or(log.positions_given, 0)
+    lineage = read_or(lambda: lineage_of(log.log_id, log.query), Lineage(log.log_id))
     # Those of the log that a fork was made of prove how it began; they say nothing of what came then.
     sources = {fork.log_id for fork in lineage.forks}
     checkpoints = CheckpointWalk(
         log.log_id,
-        _read_or(lambda: checkpoints_of(log.log_id, log.query), ()),
+        read_or(lambda: checkpoints_of(log.log_id, log.query), ()),
         published=[one for one in published if one.log_id not in sources],
         trusted=trusted,
     )
     prefix = PrefixWalk(lineage, trusted=trusted or Trusted(), published=published)
     with closing(_Walk(lineage, head, checkpoints, prefix)) as walk:
-        for count, row in enumerate(_rows(log, walk.lose)):
+        for count, row in enumerate(rows_of(log, walk.lose)):
             walk.take(row)
-            if progress is not None and count % _PAGE == 0:
+            if progress is not None and count % PAGE == 0:
                 progress(row[0], given)
         walk.end(log, given, key, final=final)
         if progress is not None:
@@ -123,9 +110,7 @@ class _Walk:
         self._ends = StreamEnds()
         self._epoch = 0
         self._events = 0
-        self._erased: dict[tuple[str, int], tuple[int, str]] = {}
-        """Rows without their payloads: where each is, and the digest of what stands there."""
-        self._authorised: dict[tuple[str, int], str] = {}
+        self._erased = ErasedRows()
         self._format = FORMAT
         self._short: Row | None = None
         self._spelt_out: Row | None = None
@@ -159,7 +144,7 @@ class _Walk:
         self._pass_known(position)
         self.position = position
         self._topics.add(str(row[3]))
-        envelope = _envelope(row)
+        envelope = envelope_in(row)
         hashed = None if isinstance(envelope, str) else envelope.hash
         self._lines.update(line_of(position, hashed))
         self._checkpoints.take(position, stream, version, hashed)
@@ -196,7 +181,8 @@ class _Walk:
         self._pass_known(self.position + 1)
         self._check_tables(log)
         self._has_snapshots = bool(log.query("SELECT 1 FROM sqlite_master WHERE name='stored_snapshots'"))
-        self._check_erased(log)
+        for code, problem, where in self._erased.problems(log):
+            self._find(code, problem, where)
         for problem in self._prefix.end():
             self._find("prefix_mismatch", problem)
         if given > max(self.position, self._cut):
@@ -257,7 +243,7 @@ class _Walk:
         if topic not in TOPICS and topic not in UPCASTERS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
         elif damage is None and envelope.is_erased:
-            self._erased[stream, version] = (row[0], envelope.stands)
+            self._erased.found(row, envelope)
         elif damage is None:
             try:
                 event = decode(topic, bytes(envelope.data))
@@ -266,33 +252,8 @@ class _Walk:
             except CorruptEvent as error:
                 self._find("undecodable", str(error), row)
             else:
-                if isinstance(event, Erased):
-                    self._authorise(row, event)
-
-    def _authorise(self, row: Row, event: Erased) -> None:
-        if row[1] != erased_stream(event.stream):
-            self._find(
-                "not_erased", f"authorises nothing: it belongs into {erased_stream(event.stream)!r}", row
-            )
-            return
-        self._authorised.update(((event.stream, version), stands) for version, stands in event.rows)
-
-    def _check_erased(self, log: RawLog) -> None:
-        for (stream, version), (position, stands) in self._erased.items():
-            if self._authorised.get((stream, version)) != stands:
-                problem = "the payload was erased, and no event authorises what stands there"
-                self._find("erased", problem, (position, stream, version))
-        for stream, version in sorted(self._authorised.keys() - self._erased.keys()):
-            # It may have been erased since it was looked at.
-            found = log.query(
-                "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-                "WHERE originator_id=? AND originator_version=?",
-                (stream, version),
-            )
-            envelope = _envelope(found[0]) if found else ""
-            if isinstance(envelope, str) or not envelope.is_erased:
-                problem = "an event says that the payload was erased, and it was not"
-                self._find("not_erased", problem, (found[0][0] if found else None, stream, version))
+                if isinstance(event, Erased) and (problem := self._erased.authorise(row, event)):
+                    self._find("not_erased", problem, row)
 
     def _check_tables(self, log: RawLog) -> None:
         problems = [*log.table_problems()]
@@ -367,8 +328,8 @@ class _Walk:
 
     def _find_repeated(self, log: RawLog) -> None:
         first: dict[str, int] = {}
-        for row in _rows(log, _heard_before):
-            envelope = _envelope(row)
+        for row in rows_of(log, heard_before):
+            envelope = envelope_in(row)
             if isinstance(envelope, str) or hash(envelope.id) not in self._twice or row[0] > self.position:
                 continue
             before = first.setdefault(envelope.id, row[0])
@@ -390,62 +351,3 @@ class _Walk:
                     version=version,
                 )
             )
-
-
-def _rows(log: RawLog, lose: Callable[[int, CorruptEvent], None] | None = None) -> Iterator[Row]:
-    """Yield all rows. Where a page of the file is damaged, `lose` hears behind which position, and what can be read follows.
-
-    Raises:
-        CorruptEvent: a page is damaged, and nobody wants to hear of it.
-    """
-    after: int | None = None
-    limit, step = _PAGE, 1
-    while True:
-        try:
-            page = log.rows(after=after, limit=limit)
-        except CorruptEvent as error:
-            if lose is None:
-                raise
-            if limit > 1:
-                limit = max(1, limit // 8)  # what lies before it can be read
-                continue
-            reached = after or 0
-            if step == 1:
-                lose(reached, error)
-            if reached > _FAR:
-                return
-            after, step = reached + step, step * 2
-            continue
-        if not page:
-            return
-        yield from page
-        after, limit, step = page[-1][0], _PAGE if step == 1 else 1, 1
-
-
-def _heard_before(_after: int, _error: CorruptEvent) -> None:
-    """Hear again what was told in the first pass."""
-
-
-_FAR: Final = 2**40
-"""No log has so many events: what can't be read reaches to its end."""
-
-_Read = TypeVar("_Read")
-
-
-def _read_or(read: Callable[[], _Read], otherwise: _Read) -> _Read:
-    """Read something; where a page of the file is damaged, that is told with the rows."""
-    try:
-        return read()
-    except CorruptEvent:
-        return otherwise
-
-
-def _envelope(row: Row) -> Envelope | str:
-    """Return the envelope of a row, or what is wrong with its form. Columns of a damaged file can hold anything."""
-    _, stream, version, topic, state = row
-    if not (isinstance(stream, str) and isinstance(version, int) and isinstance(topic, str)):
-        return "a column holds a value of a wrong type"
-    try:
-        return opened(state, where="the row")
-    except CorruptEvent as error:
-        return str(error)

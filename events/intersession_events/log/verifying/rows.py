@@ -1,0 +1,79 @@
+"""Reads the rows of a log as they lie in its table, unproven, past pages that are damaged and columns that hold anything."""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol, TypeVar
+
+from intersession_events.errors import CorruptEvent
+from intersession_events.log.log import Log, Row
+from intersession_events.log.row_state import Envelope, opened
+
+PAGE: Final = 2000
+_FAR: Final = 2**40
+"""No log has so many events: what can't be read reaches to its end."""
+
+_Read = TypeVar("_Read")
+
+
+class RawLog(Log, Protocol):
+    """A log that also tells how far its positions were given."""
+
+    def positions_given(self) -> int:
+        """Return the last position that was ever given."""
+        ...
+
+    def table_problems(self) -> Iterator[str]:
+        """Say what is wrong with the tables beside the events, and with their places."""
+        ...
+
+
+def rows_of(log: RawLog, lose: Callable[[int, CorruptEvent], None] | None = None) -> Iterator[Row]:
+    """Yield all rows. Where a page of the file is damaged, `lose` hears behind which position, and what can be read follows.
+
+    Raises:
+        CorruptEvent: a page is damaged, and nobody wants to hear of it.
+    """
+    after: int | None = None
+    limit, step = PAGE, 1
+    while True:
+        try:
+            page = log.rows(after=after, limit=limit)
+        except CorruptEvent as error:
+            if lose is None:
+                raise
+            if limit > 1:
+                limit = max(1, limit // 8)  # what lies before it can be read
+                continue
+            reached = after or 0
+            if step == 1:
+                lose(reached, error)
+            if reached > _FAR:
+                return
+            after, step = reached + step, step * 2
+            continue
+        if not page:
+            return
+        yield from page
+        after, limit, step = page[-1][0], PAGE if step == 1 else 1, 1
+
+
+def heard_before(_after: int, _error: CorruptEvent) -> None:
+    """Hear again what was told in the first pass."""
+
+
+def read_or(read: Callable[[], _Read], otherwise: _Read) -> _Read:
+    """Read something; where a page of the file is damaged, that is told with the rows."""
+    try:
+        return read()
+    except CorruptEvent:
+        return otherwise
+
+
+def envelope_in(row: Row) -> Envelope | str:
+    """Return the envelope of a row, or what is wrong with its form. Columns of a damaged file can hold anything."""
+    _, stream, version, topic, state = row
+    if not (isinstance(stream, str) and isinstance(version, int) and isinstance(topic, str)):
+        return "a column holds a value of a wrong type"
+    try:
+        return opened(state, where="the row")
+    except CorruptEvent as error:
+        return str(error)
