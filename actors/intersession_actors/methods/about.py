@@ -11,6 +11,7 @@ import msgspec
 from intersession_actors.debugger import status_at
 from intersession_actors.delivery import RetryDelivery
 from intersession_actors.errors import ToolRefused
+from intersession_actors.failures import described, process_findings
 from intersession_actors.gate import invalid
 from intersession_actors.methods.params import (
     DeliveryRetryParams,
@@ -38,7 +39,7 @@ from intersession_actors.service import (
     read_arguments,
     run_id_of,
 )
-from intersession_events.errors import ImportFailed
+from intersession_events.errors import ImportFailed, LogError
 from intersession_events.facts import Budget, Route
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonMapping
@@ -48,19 +49,25 @@ _RECENT: Final = 10
 
 
 class GatewayAbout:
-    """What there is, how it is, and words to a channel. `describe` gives what only the system knows of itself."""
+    """What there is, how it is, and words to a channel.
+
+    `describe` gives what only the system knows of itself, `standing` what of that can be said without reading the log.
+    """
 
     def __init__(
         self,
         service: Service,
         targets: Targets,
+        *,
         describe: Callable[[], Result],
+        standing: Callable[[], Result],
         checkpoint: Callable[[], Result],
     ) -> None:
         self._service = service
         self._targets = targets
         self._routes = Routes(service)
         self._describe = describe
+        self._standing = standing
         self._checkpoint = checkpoint
 
     def agents_list(self, call: Call, params: JsonMapping) -> Result:
@@ -109,28 +116,37 @@ class GatewayAbout:
         return self._checkpoint()
 
     def health(self, call: Call, params: JsonMapping) -> Result:
-        """Say whether all is well; the fields of channels, heartbeats and sessions are the original's.
+        """Say whether all is well, and what is not; the fields of channels, heartbeats and sessions are the original's.
 
-        Sessions are counted, not shown: the list is `sessions.list`. Who stands for some sessions hears of those alone: of
-        their agents, runs and troubles, and not how far the log is.
+        Sessions are counted, not shown: the list is `sessions.list`. Of a log that can't be read nothing is counted: what would
+        be is null. Who stands for some sessions hears of those alone: of their agents, runs and troubles, and not how far
+        the log is.
         """
         read_arguments(HealthParams, params)
         service, config = self._service, self._service.config
         degraded = self._degraded(call)
-        numbers = self._numbers(call)
         default = self._targets.default_agent(call)
-        runs = service.runs.open_runs()
-        mine = (
-            runs if call.caller.is_operator else [run for run in runs if self._reaches(call, run.session_key)]
-        )
-        position = {"position": service.log.head()} if call.caller.is_operator else {}
+        numbers: dict[str, int] | None = None
+        position, open_runs = None, None
+        standing = self._standing()
+        try:
+            numbers, position, open_runs = self._numbers(call), service.log.head(), self._open_runs(call)
+            standing["setAside"] = [msgspec.to_builtins(item) for item in service.log.set_aside()]
+        except LogError as error:
+            service.store_failed(error)
+            if standing["store"]["available"]:
+                standing["store"] = {"available": False, "error": described(error)}
+        if not call.caller.is_operator:  # why may name places of this machine, and what is others'
+            standing = {"store": {"available": standing["store"]["available"]}}
+        findings = list(process_findings(standing))
         return {
-            "ok": not degraded,
+            "ok": not degraded and not any(finding.level == "error" for finding in findings),
             "ts": service.clock.now_ms(),
             "durationMs": 0,
             "logId": service.log.log_id,
-            **position,
-            "openRuns": len(mine),
+            **({"position": position} if call.caller.is_operator else {}),
+            "openRuns": open_runs,
+            "findings": msgspec.to_builtins(findings),
             "degraded": len(degraded),
             "defaultAgentId": default,
             "heartbeatSeconds": 0,
@@ -142,15 +158,22 @@ class GatewayAbout:
                     "agentId": agent_id,
                     "isDefault": agent_id == default,
                     "heartbeat": {"enabled": False, "every": "disabled", "everyMs": None},
-                    "sessions": self._counted(numbers.get(agent_id, 0)),
+                    "sessions": self._counted(None if numbers is None else numbers.get(agent_id, 0)),
                 }
                 for agent_id in self._targets.agents(call)
             ],
-            "sessions": self._counted(sum(numbers.values()))
+            "sessions": self._counted(None if numbers is None else sum(numbers.values()))
             | {"defaults": {"model": config.model_of(default), "contextTokens": None}},
         }
 
-    def _counted(self, number: int) -> Result:
+    def _open_runs(self, call: Call) -> int:
+        """Return how many runs wait or are under way that a caller reaches."""
+        runs = self._service.runs.open_runs()
+        if call.caller.is_operator:
+            return len(runs)
+        return sum(self._reaches(call, run.session_key) for run in runs)
+
+    def _counted(self, number: int | None) -> Result:
         return {"path": f"log {self._service.log.log_id}", "count": number, "recent": []}
 
     def _numbers(self, call: Call) -> dict[str, int]:
@@ -185,7 +208,8 @@ class GatewayAbout:
         answer = self.health(call, {"probe": given.probe})
         if not call.caller.is_operator:
             return answer
-        answer["sessions"]["recent"] = self._recent()
+        if answer["position"] is not None:
+            answer["sessions"]["recent"] = self._recent()
         return answer | self._describe()
 
     def _recent(self) -> list[Result]:

@@ -122,8 +122,8 @@ def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
 class GatewayMethods:
     """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. `perform` is for those who stand for less than the operator.
 
-    `threads` block for coroutines; `describe` gives what only the system knows of itself, `checkpoint` takes one, `forget`
-    drops a transcript from memory.
+    `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
+    log, `checkpoint` takes one, `forget` drops a transcript from memory.
     """
 
     def __init__(
@@ -133,6 +133,7 @@ class GatewayMethods:
         *,
         threads: DoorThreads,
         describe: Callable[[], Result],
+        standing: Callable[[], Result],
         checkpoint: Callable[[], Result],
         imports: Imports,
         forks: ForkDoor,
@@ -147,7 +148,7 @@ class GatewayMethods:
             GatewayRetries(service, targets),
             GatewayHolds(service, targets),
             GatewaySessions(service, targets),
-            GatewayAbout(service, targets, describe, checkpoint),
+            GatewayAbout(service, targets, describe=describe, standing=standing, checkpoint=checkpoint),
             GatewayImport(imports),
             GatewayErase(service, targets, forget),
             GatewayForks(service.reader, forks),

@@ -22,7 +22,7 @@ _NEWEST: Final = 20
 
 def status_of(parts: Assembly, settings: Settings) -> JsonObject:
     """Return how a system is. Of a log that can't be read, what would be read from it is left out, and its position is null."""
-    log, reports = parts.service.log, parts.reports
+    log = parts.service.log
     unread: str | None = None
     try:
         recorded = {
@@ -36,22 +36,32 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
         }
     except LogError as error:  # whoever asks how the system is, is told just this
         recorded, unread = {"position": None}, described(error)
-    store_error = reports.store_error or unread
     return {
         "logId": log.log_id,
         "epoch": log.epoch,
-        "store": {"available": store_error is None, "error": store_error},
+        **standing_of(parts, settings, unread=unread),
         "agents": [runner for runner in parts.executor.registered if is_agent(runner)],
         "channels": list(parts.caller.registered),
         "liveSessions": parts.supervisor.live_sessions,
+        "channelCalls": msgspec.to_builtins(parts.caller.calls),
+        "failures": parts.reports.counts,
+        **recorded,
+        "notices": list(settings.notices),
+    }
+
+
+def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = None) -> JsonObject:
+    """Return of how a system is what can be said without reading its log: it is asked for often, and when the log is away.
+
+    `unread` is why the log could not be read, where somebody tried.
+    """
+    store_error = parts.reports.store_error or unread
+    return {
+        "store": {"available": store_error is None, "error": store_error},
         "degraded": parts.supervisor.degraded,
         "zombies": parts.executor.zombies,
         "channelZombies": parts.caller.zombies,
-        "channelCalls": msgspec.to_builtins(parts.caller.calls),
-        "failures": reports.counts,
         "checkpoints": parts.checkpointer.status,
-        **recorded,
-        "notices": list(settings.notices),
         "configError": settings.error,
     }
 

@@ -53,7 +53,7 @@ from intersession_actors.system.operated import Operated
 from intersession_actors.system.pykka import PykkaDoor
 from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.system.settings import Settings
-from intersession_actors.system.status import status_of
+from intersession_actors.system.status import standing_of, status_of
 from intersession_actors.system.store import checked_store, open_store
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
@@ -175,6 +175,7 @@ class SessionSystem(Operated):
                 self._runs,
                 threads=parts.threads,
                 describe=self.status,
+                standing=lambda: standing_of(parts, self._settings),
                 checkpoint=self.checkpoint,
                 imports=self._imports,
                 forks=self._forks.door,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession.cli.checks import process_findings
+from intersession_actors.failures import process_findings
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import LiveGateway
 from support.rows import edited

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
-from intersession.cli.checks import disk_findings, process_findings
+from intersession.cli.checks import disk_findings
+from intersession_actors.failures import process_findings
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway

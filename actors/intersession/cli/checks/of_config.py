@@ -5,8 +5,8 @@ import urllib.request
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from intersession.cli.checks.finding import Finding, note, warning, wrong
 from intersession_actors.config import Config
+from intersession_actors.failures import Finding, note, warning, wrong
 
 _PROBE_S = 5.0
 _REFUSED = (401, 403)

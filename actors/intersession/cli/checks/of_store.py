@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from intersession.cli.checks.finding import Finding, note, warning, wrong
 from intersession.cli.shell import moment
 from intersession_actors.checkpoints import publishing_targets, unpublished
 from intersession_actors.config import Config
+from intersession_actors.failures import Finding, note, warning, wrong
 from intersession_actors.service import Reader
 from intersession_events.log import Log
 from intersession_events.stores import Located, PortableLog, holder_of

@@ -7,21 +7,18 @@ import msgspec
 from cyclopts import Parameter
 
 from intersession.cli.checks import (
-    Finding,
     checkpoint_findings,
     disk_findings,
     endpoint_findings,
     lock_findings,
-    note,
-    process_findings,
     setting_findings,
     work_findings,
-    wrong,
 )
 from intersession.cli.host import gateway_beside, has_writer, reader_of, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ToolRefused
+from intersession_actors.failures import Finding, note, process_findings, wrong
 from intersession_actors.host import MissingExtra
 from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError

@@ -1,15 +1,15 @@
-"""What the process that writes a log says of itself, by the gateway's `status`."""
+"""What is wrong in the process that writes a log, and what to do: for the method `health`, and for `intersession doctor`."""
 
 from collections.abc import Iterator
 
-from intersession.cli.checks.finding import Finding, warning, wrong
+from intersession_actors.failures.finding import Finding, warning, wrong
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 def process_findings(status: JsonMapping) -> Iterator[Finding]:
     """Yield what is wrong in the process: the store, who was given up, calls that never came back, what waits.
 
-    The process may be of another version, which says less.
+    `status` is what the method of that name answers, or a part of it. The process may be of another version, which says less.
     """
     store: JsonObject = status.get("store") or {}
     degraded: JsonObject = status.get("degraded") or {}
@@ -17,9 +17,10 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
     deliveries: JsonObject = status.get("deliveries") or {}
     waiting: JsonObject = deliveries.get("waiting") or {}
     if store.get("available") is False:
+        why = f": {store['error']}" if store.get("error") else ""
         yield wrong(
             "store_away",
-            f"the process can't use its store: {store.get('error')}",
+            f"the process can't use its store{why}",
             "free space or mend the disk; the process goes on by itself then",
         )
     for name, reason in degraded.items():
