@@ -76,6 +76,25 @@ def test_an_append_that_stalls_is_told_in_time_and_is_there_once(postgres: Serve
         assert [event.id for event in log.all()] == ["id-a", "id-b"]
 
 
+@pytest.mark.postgres
+@pytest.mark.clause("PG2", "O5")
+def test_what_a_server_takes_up_late_is_refused_where_it_was_said_to_have_failed(
+    postgres: Server, postgres_url: str
+) -> None:
+    """A server that is short of time takes up a call when its client has long looked what is there, and found nothing."""
+    schema = address_of(postgres_url).schema
+    with network(postgres.directory) as between, PostgresLog(between.url(schema)) as log:
+        log.append_now([to("s", 0, said("a"))])
+        between.cut_before(lambda asked: b"append_events" in asked and b"hello" in asked)
+        with pytest.raises(StoreUnavailable):
+            log.append_now([anywhere("s", said("b"))])
+
+        assert b"is not the next" in between.let_in()
+
+        assert not log.append_now([anywhere("s", said("b"))]).again
+        assert [event.id for event in log.all()] == ["id-a", "id-b"]
+
+
 def wait_for_standby(old: Server) -> None:
     """Have commits wait for the standby of a server, and wait until they do."""
     with psycopg.connect(old.url, autocommit=True) as connection:

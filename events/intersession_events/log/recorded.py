@@ -8,7 +8,10 @@ import msgspec
 from intersession_events.facts import Event
 
 ANY_VERSION: Final = -1
-"""An expected version that always fits: for streams whose events don't depend on each other."""
+"""An expected version that always fits: for streams whose events don't depend on each other.
+
+An event that is told again is known by its id among the last ones; with an expected version it is known for ever.
+"""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -277,7 +277,7 @@ def test_an_erased_payload_leaves_the_chain_true_and_is_found_since_no_event_aut
 
 def test_two_events_of_one_id_are_found(path: Path) -> None:
     with SqliteLog(path) as log:
-        log.append_now([anywhere("s0", said("0"))])
+        log.append_now([to("another", 0, said("0"))])
 
     assert codes(verified(path)) == {"id_repeated": [11]}
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import Queue
 from typing import Final
 
 _SIZE: Final = 65_536
@@ -30,6 +31,9 @@ class Network:
         self._answers = threading.Event()
         self._answers.set()
         self._on_answer: Callable[[bytes], bool] | None = None
+        self._on_question: Callable[[bytes], bool] | None = None
+        self._kept_back: tuple[socket.socket, bytes] | None = None
+        self._said_to_nobody: Queue[bytes] = Queue()
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -67,6 +71,17 @@ class Network:
         """End a connection once, in the place of an answer of the server's: what was asked has been done."""
         self._on_answer = answer
 
+    def cut_before(self, question: Callable[[bytes], bool]) -> None:
+        """End a client's connection once, as it asks something: the server gets that only when it is `let_in`."""
+        self._on_question = question
+
+    def let_in(self) -> bytes:
+        """Give the server what was kept back, and return what it answers to nobody."""
+        assert self._kept_back is not None
+        server, question = self._kept_back
+        server.sendall(question)
+        return self._said_to_nobody.get(timeout=20)
+
     def close(self) -> None:
         """End it."""
         with suppress(OSError):
@@ -102,11 +117,18 @@ class Network:
                     time.sleep(self._delay_s)
                 self._flows.wait()
                 if is_answer:
+                    if self._kept_back is not None and self._kept_back[0] is source:
+                        self._said_to_nobody.put(said)
+                        break
                     self._answers.wait()
                     cuts = self._on_answer
                     if cuts is not None and cuts(said):
                         self._on_answer = None
                         break
+                elif self._on_question is not None and self._on_question(said):
+                    self._on_question, self._kept_back = None, (target, said)
+                    _end(source)
+                    return  # the server goes on
                 target.sendall(said)
         for side in (source, target):
             _end(side)

@@ -1,17 +1,17 @@
 """What a log is in any SQL database: both halves of a recorder, group commit, appends, the one writer, the reader of events, the views."""
 
-from intersession_events.stores.portable.appends import NotTaken, latest_time_in
+from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.portable.following import Following
-from intersession_events.stores.portable.holder import Holder
-from intersession_events.stores.portable.identity import Identity, identity_of
+from intersession_events.stores.portable.identity import Holder, Identity, identity_of
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.reading import Follows, ReadsLog
+from intersession_events.stores.portable.recent import recent_in
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 
 __all__ = [
@@ -37,5 +37,5 @@ __all__ = [
     "ViewTables",
     "Writer",
     "identity_of",
-    "latest_time_in",
+    "recent_in",
 ]

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final, NamedTuple, cast
 
 import msgspec
@@ -16,7 +17,6 @@ from intersession_events.log import (
     SALT_BYTES,
     Committed,
     Conflict,
-    Draft,
     InFlight,
     OnOutcome,
     Outcome,
@@ -30,6 +30,7 @@ from intersession_events.stores.database import COLUMNS, Cursor, Row, notificati
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import ChainedMapper, Pending
 from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.recent import KnownIds, LogClock
 from intersession_events.stores.snapshots import KeepsSnapshots
 
 CACHED: Final = 20_000
@@ -116,37 +117,6 @@ class Part(NamedTuple):
     events: Sequence[Pending]
 
 
-class LogClock:
-    """The latest time that the log itself has recorded, in ms: what is recorded later has no earlier one.
-
-    The machine's clock may be set back, and what two threads read of it may be written the other way round.
-    """
-
-    def __init__(self, latest: int) -> None:
-        self._latest = latest
-
-    def of(self, draft: Draft) -> int:
-        """Return the time to record for a draft. What an import brings keeps the time it had."""
-        if draft.is_dated:
-            return draft.time
-        self._latest = max(self._latest, draft.time)
-        return self._latest
-
-
-_LAST_EVENTS: Final = 512
-"""So many are looked at for the time that the log has reached: the last ones may be of an import, with times of their own."""
-
-
-def latest_time_in(cursor: Cursor) -> int:
-    """Return the latest time (ms) of the last events; 0 if there is none that can be read."""
-    cursor.execute("SELECT state FROM stored_events ORDER BY rowid DESC LIMIT ?", (_LAST_EVENTS,))
-    latest = 0
-    for (state,) in cursor.fetchall():
-        with suppress(CorruptEvent):  # whoever reads the event says so
-            latest = max(latest, opened(state, where="a row").time)
-    return latest
-
-
 class Sealing(NamedTuple):
     """What the appends of one writer have in common."""
 
@@ -155,6 +125,7 @@ class Sealing(NamedTuple):
     epoch: int
     entropy: Callable[[int], bytes]
     heads: Heads
+    known: KnownIds
     clock: LogClock
     snapshots: KeepsSnapshots
 
@@ -214,13 +185,18 @@ class Append:
                 actual=self._sealing.heads.of(cursor, before.stream).version,
             )
             return
+        known = self._sealing.known
         ends: dict[str, Head] = {}
         versions: dict[str, int] = {}
         for part in self._parts:
             if part.stream not in ends:
                 ends[part.stream] = self._sealing.heads.of(cursor, part.stream)
             version = versions.get(part.stream, ends[part.stream].version)
-            if part.expected not in {ANY_VERSION, version}:
+            if part.expected == ANY_VERSION:
+                is_next = all(known.position_of(event.draft.id) is None for event in part.events)
+            else:
+                is_next = part.expected == version
+            if not is_next:
                 again = self._recorded_before(cursor)
                 self._verdict = (
                     Conflict(stream=part.stream, expected=part.expected, actual=version)
@@ -235,6 +211,8 @@ class Append:
             self.recorded, self._sealing.recorder.queue(self._in_order), strict=True
         ):
             msgspec.structs.force_setattr(recorded, "position", position)
+        for event in self._anywhere():
+            known.note(event.draft.id, event.recorded.position)
         if self.erases:
             self._erase(cursor)
         self._verdict = Committed(recorded=self.recorded)
@@ -244,6 +222,11 @@ class Append:
     def undo(self) -> None:
         """Forget what was rolled back."""
         self.stands = False
+        self._sealing.known.undo(event.draft.id for event in self._anywhere())
+
+    def _anywhere(self) -> Iterator[Pending]:
+        """Yield the events that no version was expected for."""
+        return (event for part in self._parts if part.expected == ANY_VERSION for event in part.events)
 
     def hurry(self) -> None:
         """Have it written with the next transaction."""
@@ -312,13 +295,18 @@ class Append:
     def _recorded_before(self, cursor: Cursor) -> tuple[Recorded, ...] | None:
         """Return the same events if an earlier try recorded them all, or None.
 
-        Where a version was expected, the event of that version is compared by id. Where any was, the event lies
-        where the same append would have put it: beside the others, in the order of causes or, in a log of version
-        0.1.0, in the order of the append.
+        Where a version was expected, the event of that version is compared by id. Where none was, the event is known by its
+        id, or lies where the same append would have put it: beside the others, in the order of causes or, in a log of
+        version 0.1.0, in the order of the append.
         """
         self._sealing.recorder.flush(cursor)
         versions: dict[str, int] = {}
         known: dict[str, Row] = {}  # by the drafts' ids
+        for event in self._anywhere():
+            position = self._sealing.known.position_of(event.draft.id)
+            row = None if position is None else _row(cursor, _AT_POSITION, (position,))
+            if row is not None:
+                known[event.draft.id] = row
         for part in self._parts:
             version = versions.get(part.stream, part.expected)
             for event in part.events:
@@ -332,12 +320,12 @@ class Append:
         as_given = [event for part in self._parts for event in part.events]
         for order in (self._in_order, as_given):
             if (found := self._recorded_in(order, known, cursor)) is not None:
-                return found
+                return tuple(sorted(found, key=attrgetter("position")))
         return None
 
     def _recorded_in(
         self, order: Sequence[Pending], known: dict[str, Row], cursor: Cursor
-    ) -> tuple[Recorded, ...] | None:
+    ) -> list[Recorded] | None:
         first = next(
             (
                 known[event.draft.id][0] - index
@@ -355,7 +343,7 @@ class Append:
             if row is None or row[1] != stream or opened(row[4], where=repr(stream)).id != event.draft.id:
                 return None
             found.append(self._sealing.mapper.to_domain_event(notification_of(row)))
-        return tuple(found)
+        return found
 
 
 def causal_order(parts: Sequence[Part]) -> Sequence[Pending]:

@@ -1,4 +1,4 @@
-"""Whose log it is, and whether this version may write to it."""
+"""Whose log it is, whether this version may write to it, and who writes it now."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from intersession_events.errors import AlteredLog, LogTooNew
-from intersession_events.facts import TOPICS, UPCASTERS
+from intersession_events.facts import TOPICS, UPCASTERS, ready
 from intersession_events.log import FORKED, FORMAT, Lineage, Row, SqlValue, lineage_of
 
 
@@ -16,6 +16,17 @@ class Query(Protocol):
     def __call__(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return its rows."""
         ...
+
+
+@ready
+class Holder(msgspec.Struct, frozen=True):
+    """Who writes a log, as it has left word for other processes: the epoch that it writes in, the address of its gateway."""
+
+    pid: int
+    epoch: int = 0
+    gateway: str | None = None
+    host: str | None = None
+    """The machine, where that need not be this one."""
 
 
 class Identity(msgspec.Struct, frozen=True):

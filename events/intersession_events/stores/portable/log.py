@@ -36,7 +36,7 @@ from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.event_reader import EventReader
-from intersession_events.stores.portable.holder import Holder
+from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews

@@ -29,12 +29,13 @@ from intersession_events.log import (
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import ChainedMapper, Fresh, Frontier, Pending
-from intersession_events.stores.portable.appends import Append, Heads, LogClock, NotTaken, Part, Sealing
+from intersession_events.stores.portable.appends import Append, Heads, NotTaken, Part, Sealing
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.blocking import Transact, Waiting
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.group_commit import Work
+from intersession_events.stores.portable.recent import KnownIds, LogClock, Recent
 
 T = TypeVar("T")
 
@@ -50,8 +51,8 @@ class Opened(ABC):
     log_id: str
     epoch: int
     head: int
-    latest_time: int
-    """The latest time that the log has recorded, in ms."""
+    recent: Recent
+    """The last events."""
     app: LogApplication
 
     @property
@@ -115,6 +116,7 @@ class Writer:
         self._frontier = frontier
         self._mapper = opened.mapper
         self._heads = Heads(opened.mapper, opened.recorder)
+        self._known = KnownIds(opened.recent.ids)
         self._topics: set[str] = set()
         self._unsure = False
         """Whether a commit failed since the last, or may have: nobody was told of what it put in the log after all."""
@@ -127,7 +129,8 @@ class Writer:
             opened.epoch,
             entropy,
             self._heads,
-            LogClock(opened.latest_time),
+            self._known,
+            LogClock(opened.recent.time),
             opened.app.snapshot_recorder,
         )
         self._views = views
@@ -221,11 +224,14 @@ class Writer:
 
     def begin(self, cursor: Cursor) -> None:
         """Refuse the transaction if another writer has taken over (`WriterSuperseded`), and see what was touched."""
+        self._known.begin()
         if self._opened.check(cursor):
             self._views.look(cursor)
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
-        """Read at once what the appends of a batch would each ask for."""
+        """Read at once what the appends of a batch would each ask for, and what is in the log that nobody was told of."""
+        if self._unsure:
+            self._known.read(cursor, after=self._frontier.head)
         appends = (work for work in batch if isinstance(work, Append))
         self._heads.foresee(cursor, (stream for append in appends for stream in append.streams))
 
@@ -242,6 +248,7 @@ class Writer:
     def committed(self, written: Sequence[Work]) -> None:
         """Move on, before those who wait are told."""
         recorded = _recorded(written)
+        self._known.committed()
         _pass(_STORED, recorded)
         if any(isinstance(work, Append) and work.erases for work in written):
             crash_point("E2")

@@ -187,8 +187,8 @@ class PgCursor:
             raise WriterSuperseded(self._epoch, int(error.diag.message_primary or 0)) from None
 
 
-_APPEND: Final = b"SELECT append_events($1, $2, $3, $4, $5, $6, $7)"
-_TAKES: Final = (NUMBER, NUMBER, TEXTS, NUMBERS, TEXTS, BYTES, TRUTH)
+_APPEND: Final = b"SELECT append_events($1, $2, $3, $4, $5, $6, $7, $8)"
+_TAKES: Final = (NUMBER, NUMBER, NUMBER, TEXTS, NUMBERS, TEXTS, BYTES, TRUTH)
 _NAME: Final = b"append_events"
 _PREPARED: Final[WeakSet[Connection[Any]]] = WeakSet()  # of any rows
 

@@ -12,7 +12,7 @@ from psycopg import Connection
 from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
 from intersession_events.log import SHORT_FROM, Lineage, Row, SqlValue
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.portable import Holder, Identity, Opened, identity_of, latest_time_in
+from intersession_events.stores.portable import Holder, Identity, Opened, identity_of, recent_in
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import WriterApplication, settings_of
 from intersession_events.stores.postgres.connections import PgCursor, settle
@@ -95,7 +95,7 @@ def open_for_writing(
             epoch = take(cursor, address.shown)
             make_functions(cursor, address.schema)
             log_id, head = _begun(cursor)
-            latest_time = latest_time_in(cursor)
+            recent = recent_in(cursor)
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
         app.chained.writes_short = known is None or known.format >= SHORT_FROM
         app.commits.epoch = epoch
@@ -107,7 +107,7 @@ def open_for_writing(
         log_id=log_id,
         epoch=epoch,
         head=head,
-        latest_time=latest_time,
+        recent=recent,
         app=app,
         lease=lease,
         keeps_views=keeps_views,

@@ -32,6 +32,8 @@ _ENDS: Final = """SELECT ended.* FROM unnest(?::text[]) AS wanted (stream) CROSS
     WHERE originator_id = wanted.stream ORDER BY originator_version DESC LIMIT 1) AS ended"""
 """The last row of each of many streams: one look into the index for each."""
 
+_NEXT_TURN: Final = "UPDATE log_head SET turn = turn + 1 RETURNING position, turn"
+
 _LOOKING_BACK_S: Final = 15.0
 """So long a commit of which nobody knows how it ended is looked for, while the server can't be reached."""
 _AGAIN_S: Final = 0.2
@@ -86,6 +88,8 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """The last position, as long as it is known: nobody else writes in this epoch."""
         self._last_before: int | None = None
         """The same, as the transaction that goes on began."""
+        self._turn = 0
+        """What it was when the last position was read: appends of an earlier turn are refused."""
         self._wakes = truth(self.store.address.notifies)
 
     @contextmanager
@@ -107,14 +111,19 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
 
     @contextmanager
     def looking_back(self) -> Generator[Cursor]:
-        """Look at what is in the log once the transaction before is over: it had the order of positions locked."""
+        """Look at what is in the log once the transaction before is over, or can't begin any more.
+
+        It has the order of positions locked; and the server may not even have taken it up yet, so it is another's turn first.
+        """
         until = time.monotonic() + _LOOKING_BACK_S
         while True:
             try:
                 self.store.pool.check()
                 with self.store.writing(None) as cursor:
-                    cursor.execute("SELECT position FROM log_head FOR UPDATE")
-                    break
+                    cursor.execute("SELECT epoch FROM log_identity FOR SHARE")
+                    if cursor.fetchall() == [(self.epoch,)]:  # else the epoch keeps it out
+                        cursor.execute(_NEXT_TURN)
+                break
             except psycopg.Error as error:
                 if not self.failures.is_of_the_store(error) or time.monotonic() > until:
                     raise
@@ -126,8 +135,9 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """Return the last position that was ever given."""
         if self._last_before is not None:
             return self._last_before
-        cursor.execute("SELECT position FROM log_head FOR UPDATE")
-        position: int = cursor.fetchone()[0]
+        position: int
+        cursor.execute(_NEXT_TURN)
+        position, self._turn = cursor.fetchone()
         return position
 
     def may_begin_again(self, error: Exception) -> bool:
@@ -168,6 +178,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         own.append(
             (
                 number(self.epoch),
+                number(self._turn),
                 number(first),
                 texts(cast("str", event.originator_id) for event in stored_events),
                 numbers(event.originator_version for event in stored_events),

@@ -20,14 +20,15 @@ _TABLES: Final = (
         state bytea NOT NULL, PRIMARY KEY (originator_id, originator_version))""",
     """CREATE TABLE {schema}.log_identity (
         log_id text NOT NULL, format bigint NOT NULL, epoch bigint NOT NULL, created_ms bigint NOT NULL)""",
-    # Who is to have the next position waits here: one order, without gaps.
-    "CREATE TABLE {schema}.log_head (position bigint NOT NULL)",
+    # Who is to have the next position waits here: one order, without gaps. Once the writer has taken another turn, the server
+    # refuses what it had asked for before that and nobody has taken up yet.
+    "CREATE TABLE {schema}.log_head (position bigint NOT NULL, turn bigint NOT NULL)",
     # Who the writer is, and until when it may be taken to be alive. It is no fence: the epoch is.
     """CREATE TABLE {schema}.log_writer (
         epoch bigint NOT NULL, holder text NOT NULL, gateway text, alive_until timestamptz NOT NULL)""",
     'CREATE TABLE {schema}.log_topics (topic text COLLATE "C" PRIMARY KEY)',
     *TABLES,
-    "INSERT INTO {schema}.log_head VALUES (0)",
+    "INSERT INTO {schema}.log_head VALUES (0, 0)",
     "INSERT INTO {schema}.log_writer VALUES (0, '', NULL, '-infinity')",
 )
 
@@ -35,7 +36,7 @@ FILLING: Final = "CREATE TABLE {schema}.log_filling (log_id text NOT NULL)"
 """Is there for as long as a log is moved here from another store: nobody else may read it, or write to it, before it is whole."""
 
 _APPEND: Final = """CREATE OR REPLACE FUNCTION {schema}.append_events(
-    of_epoch bigint, first bigint, streams text[], versions bigint[], topics text[], states bytea[], wakes boolean
+    of_epoch bigint, of_turn bigint, first bigint, streams text[], versions bigint[], topics text[], states bytea[], wakes boolean
 ) RETURNS bigint LANGUAGE plpgsql
 -- Planned once: planning anew takes four times as long as the work. A plan of a table that was empty still uses the index.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
@@ -43,13 +44,17 @@ AS $$
 DECLARE
     now_at bigint;
     last bigint;
+    taken bigint;
 BEGIN
     -- The fence: whoever takes the log over waits for this transaction, and this one for nobody but that.
     SELECT epoch INTO now_at FROM {schema}.log_identity FOR SHARE;
     IF now_at IS DISTINCT FROM of_epoch THEN
         RAISE EXCEPTION USING ERRCODE = {other_epoch}, MESSAGE = coalesce(now_at, 0)::text;
     END IF;
-    UPDATE {schema}.log_head SET position = position + cardinality(states) RETURNING position INTO last;
+    UPDATE {schema}.log_head SET position = position + cardinality(states) RETURNING position, turn INTO last, taken;
+    IF taken <> of_turn THEN
+        RAISE EXCEPTION USING ERRCODE = {other_place}, MESSAGE = format('turn %s is not the next one', of_turn);
+    END IF;
     IF last - cardinality(states) + 1 <> first THEN
         RAISE EXCEPTION USING ERRCODE = {other_place}, MESSAGE = format('position %s is not the next one', first);
     END IF;

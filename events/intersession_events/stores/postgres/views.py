@@ -178,7 +178,7 @@ _OF_LOG: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("state", "bytea"),
     ),
     "log_identity": (("log_id", "text"), ("format", "bigint"), ("epoch", "bigint"), ("created_ms", "bigint")),
-    "log_head": (("position", "bigint"),),
+    "log_head": (("position", "bigint"), ("turn", "bigint")),
     "log_topics": (("topic", "text"),),
     "inline_views": (("name", "text"), ("shape", "bigint"), ("position", "bigint")),
     "set_aside": (

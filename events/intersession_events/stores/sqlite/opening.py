@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from intersession_events.log import SHORT_FROM, Lineage
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
-from intersession_events.stores.portable import Holder, Identity, Opened, latest_time_in
+from intersession_events.stores.portable import Holder, Identity, Opened, recent_in
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import database_uri
@@ -87,7 +87,7 @@ def open_for_writing(
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
-                latest_time = latest_time_in(cursor)
+                recent = recent_in(cursor)
             folded = identity.Folded(path, log_id)
             if not memory:
                 folded.check()
@@ -109,7 +109,7 @@ def open_for_writing(
         log_id=log_id,
         epoch=epoch,
         head=head,
-        latest_time=latest_time,
+        recent=recent,
         app=app,
         lock=lock,
         held=held,

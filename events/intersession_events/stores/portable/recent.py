@@ -1,0 +1,95 @@
+"""What the log has taken in of late: its latest time, and the ids by which an event is known that is told again."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from intersession_events.errors import CorruptEvent
+from intersession_events.log import Draft, opened
+from intersession_events.stores.database import Cursor
+
+KNOWN: Final = 20_000
+"""So many events are known again by their ids (a few megabytes)."""
+_LAST_EVENTS: Final = 512
+"""So many are looked at as a log is opened. The last ones may be of an import, with times of their own."""
+
+
+class Recent(NamedTuple):
+    """The last events of a log as it was opened."""
+
+    time: int
+    """The latest time (ms) among them; 0 if there is none that can be read."""
+    ids: Mapping[str, int]
+    """Their ids with their positions, from the first on."""
+
+
+def recent_in(cursor: Cursor) -> Recent:
+    """Return what a log has taken in of late."""
+    cursor.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT ?", (_LAST_EVENTS,))
+    latest, ids = 0, dict[str, int]()
+    for position, state in reversed(cursor.fetchall()):
+        with suppress(CorruptEvent):  # whoever reads the event says so
+            event = opened(state, where="a row")
+            latest, ids[event.id] = max(latest, event.time), position
+    return Recent(latest, ids)
+
+
+class LogClock:
+    """The latest time that the log itself has recorded, in ms: what is recorded later has no earlier one.
+
+    The machine's clock may be set back, and what two threads read of it may be written the other way round.
+    """
+
+    def __init__(self, latest: int) -> None:
+        self._latest = latest
+
+    def of(self, draft: Draft) -> int:
+        """Return the time to record for a draft. What an import brings keeps the time it had."""
+        if draft.is_dated:
+            return draft.time
+        self._latest = max(self._latest, draft.time)
+        return self._latest
+
+
+class KnownIds:
+    """Where the last events are that no version was expected for: only by their ids is it seen that one is told again.
+
+    The others are known again by the version that was expected. Only the writer's thread may call it.
+    """
+
+    def __init__(self, ids: Mapping[str, int]) -> None:
+        self._durable = OrderedDict(ids)
+        self._now: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """Begin a transaction, and forget what was written in one that has failed."""
+        self._now = {}
+
+    def read(self, cursor: Cursor, *, after: int) -> None:
+        """Learn, inside a transaction, which events are in the log behind a position."""
+        cursor.execute("SELECT rowid, state FROM stored_events WHERE rowid > ?", (after,))
+        for position, state in cursor.fetchall():
+            with suppress(CorruptEvent):
+                self._durable[opened(state, where="a row").id] = position
+
+    def position_of(self, event_id: str) -> int | None:
+        """Return where an event is; None for one that is not known."""
+        found = self._now.get(event_id)
+        return self._durable.get(event_id) if found is None else found
+
+    def note(self, event_id: str, position: int) -> None:
+        """Take note of an event that was written in the transaction that goes on."""
+        self._now[event_id] = position
+
+    def undo(self, ids: Iterable[str]) -> None:
+        """Forget events that were rolled back, while the transaction goes on."""
+        for event_id in ids:
+            self._now.pop(event_id, None)
+
+    def committed(self) -> None:
+        """Hear that what was written is durable."""
+        self._durable.update(self._now)
+        self._now = {}
+        while len(self._durable) > KNOWN:
+            self._durable.popitem(last=False)
