@@ -26,6 +26,8 @@ Match: TypeAlias = Literal["exact", "meaning", "place"]
 DivergenceKind: TypeAlias = Literal["context", "tool", "missing", "open"]
 
 _ACTING: Final = frozenset({"sessions_send", "sessions_spawn"})
+_NO_THREADS: Final = "no_threads"
+"""What a spawn is refused with where the channel opens no thread: its word comes from outside, as an agent's does."""
 _READING: Final = frozenset({"sessions_list", "sessions_history", "sessions_search", "agents_list"})
 
 
@@ -173,7 +175,7 @@ class RecordedAgent:
                     _record_result(turn, message)
                 continue
             for block in _calls_in(message):
-                if self._is_called(turn, block):
+                if self._is_called(turn, block, results.get(block.id)):
                     diverged = _compared(turn, results.get(block.id), _called(turn, block))
                     if diverged is not None:
                         return diverged
@@ -192,15 +194,23 @@ class RecordedAgent:
         earlier = (self._recording.run(turn.run_id, attempt) for attempt in range(1, turn.attempt))
         return len(turn.partial) - sum(len(attempt.done) for attempt in earlier if attempt is not None)
 
-    def _is_called(self, turn: Turn, block: ToolCallBlock) -> bool:
+    def _is_called(self, turn: Turn, block: ToolCallBlock, result: Message | None) -> bool:
         """Whether a tool is called again. A call of the session's that is not keeps its number all the same."""
-        if block.name in _ACTING:
-            return True
-        if block.name not in _READING:
+        if block.name not in _ACTING | _READING:
             return False
+        if block.name in _ACTING:
+            said_by_a_channel = result is not None and _code_of(text_of(result)) == _NO_THREADS
+            if said_by_a_channel:
+                turn.tools.pass_over()
+            return not said_by_a_channel
         if self._match != "exact":
             turn.tools.pass_over()
         return self._match == "exact"
+
+
+def _code_of(result: str) -> JsonValue:
+    value = _arguments(result)
+    return None if value is None else value.get("code")
 
 
 def _calls_in(message: Message) -> tuple[ToolCallBlock, ...]:

@@ -5,8 +5,8 @@ import binascii
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,7 @@ ROOT_NAMES: Final = (".openclaw", "attachments")
 """Where the directories of attachments are, from a workspace on."""
 
 TOOL: Final = "sessions_spawn"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _MIME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,126}/[A-Za-z0-9][A-Za-z0-9.+_-]{0,126}", re.ASCII)
 _MOUNT: Final = re.compile(rf"[A-Za-z0-9._/:-]{{1,{MOUNT.most}}}", re.ASCII)
 
@@ -36,14 +37,46 @@ class AttachmentArgument(
 
 
 class GivenFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was checked, with its content."""
+    """A file that was checked, with its content; one that is `withheld` has none here."""
 
     file: AttachedFile
     content: bytes
+    withheld: bool = False
 
 
-def check_attachments(given: Sequence[AttachmentArgument], rules: AttachmentRules) -> tuple[GivenFile, ...]:
-    """Return the files of a call.
+class Reference(NamedTuple):
+    """What stands for a file's content where a call is on record (ATT-4)."""
+
+    bytes: int
+    sha256: str
+
+
+def taken_out(arguments: JsonObject) -> tuple[JsonObject, dict[int, Reference]]:
+    """Return a call's arguments with an empty content in the place of each reference, and the references by the number of their file.
+
+    For a call that is made again as it was recorded, in a fork: nobody has the contents any more.
+    """
+    given = arguments.get("attachments")
+    if not is_list_like(given):
+        return arguments, {}
+    found = {
+        number: reference
+        for number, file in enumerate(given)
+        if is_object(file) and (reference := _as_reference(file.get("content"))) is not None
+    }
+    files = [
+        {**file, "content": ""} if is_object(file) and number in found else file
+        for number, file in enumerate(given)
+    ]
+    return {**arguments, "attachments": files} if found else arguments, found
+
+
+def check_attachments(
+    given: Sequence[AttachmentArgument],
+    rules: AttachmentRules,
+    references: Mapping[int, Reference] | None = None,
+) -> tuple[GivenFile, ...]:
+    """Return the files of a call. `references` stand for the contents of some of them, by number.
 
     Raises:
         ToolRefused: attachments are off (`forbidden`), or one of them can't be taken; nothing was written.
@@ -54,7 +87,8 @@ def check_attachments(given: Sequence[AttachmentArgument], rules: AttachmentRule
         )
     _check_count(len(given), rules)
     _check_names(given)
-    files = tuple(_file(index, one, rules) for index, one in enumerate(given))
+    known = references or {}
+    files = tuple(_file(index, one, rules, known.get(index)) for index, one in enumerate(given))
     total = sum(file.file.bytes for file in files)
     if total > rules.max_total_bytes:
         raise ToolRefused(
@@ -137,28 +171,32 @@ def _check_names(given: Sequence[AttachmentArgument]) -> None:
             )
 
 
-def _file(index: int, given: AttachmentArgument, rules: AttachmentRules) -> GivenFile:
+def _file(
+    index: int, given: AttachmentArgument, rules: AttachmentRules, reference: Reference | None
+) -> GivenFile:
     if given.mime_type is not None and _MIME.fullmatch(given.mime_type) is None:
         raise _refused("invalid_request", index, "mimeType", "no type such as text/plain, give one or none")
     most = rules.max_file_bytes
     # No more is decoded than may be taken: base64 is a third longer than what it stands for.
     size = len(given.content) if given.encoding == "utf8" else len(given.content) // 4 * 3 - 2
     content = b"" if size > most else _content(index, given)
-    if max(size, len(content)) > most:
+    size = max(size, len(content)) if reference is None else reference.bytes
+    if size > most:
         raise _refused(
             "file_bytes_exceeded",
             index,
             "content",
-            f"{max(size, len(content))} bytes, give at most {most} (tools.sessions_spawn.attachments.maxFileBytes)",
+            f"{size} bytes, give at most {most} (tools.sessions_spawn.attachments.maxFileBytes)",
         )
     return GivenFile(
         file=AttachedFile(
             name=given.name,
-            bytes=len(content),
-            sha256=hashlib.sha256(content).hexdigest(),
+            bytes=size,
+            sha256=hashlib.sha256(content).hexdigest() if reference is None else reference.sha256,
             mime_type=given.mime_type,
         ),
         content=content,
+        withheld=reference is not None,
     )
 
 
@@ -199,10 +237,23 @@ def _without_content(file: object) -> JsonValue:
 
 
 def _reference(content: object, encoding: object) -> JsonObject:
+    there = _as_reference(content)
+    if there is not None:  # a call that is made again as it was recorded is recorded as it was
+        return {"omitted": True, "bytes": there.bytes, "sha256": there.sha256}
     decoded = _decoded(content, str(encoding)) if isinstance(content, str) else None
     if decoded is None:
         decoded = _json(content)
     return {"omitted": True, "bytes": len(decoded), "sha256": hashlib.sha256(decoded).hexdigest()}
+
+
+def _as_reference(content: object) -> Reference | None:
+    if not is_object(content) or content.keys() != {"omitted", "bytes", "sha256"}:
+        return None
+    match content["omitted"], content["bytes"], content["sha256"]:
+        case True, int() as size, str() as sha256 if 0 <= size < 2**53 and _SHA256.fullmatch(sha256):
+            return Reference(size, sha256)
+        case _:
+            return None
 
 
 def _json(value: object) -> bytes:

@@ -99,6 +99,11 @@ def claim_files(place: Place, attachments: Attachments) -> str:
             return _checked(own, attachments)
 
 
+def manifest_sha256(attachments: Attachments) -> str:
+    """Return the SHA-256 of the manifest that goes with files."""
+    return hashlib.sha256(_manifest(attachments)).hexdigest()
+
+
 def discard_staged(place: Place) -> None:
     """Remove what was staged for a spawn that was not accepted; what can't be removed is swept at the next start."""
     try:
@@ -225,7 +230,7 @@ def _manifest(attachments: Attachments) -> bytes:
 def _checked(own: int, attachments: Attachments) -> str:
     """Return the manifest's hash if all is there as it was given, and nothing else."""
     wanted = {file.name: file.sha256 for file in attachments.files}
-    wanted[MANIFEST] = hashlib.sha256(_manifest(attachments)).hexdigest()
+    wanted[MANIFEST] = manifest_sha256(attachments)
     if set(os.listdir(own)) != set(wanted):
         raise _unsafe(f"other files stand at {attachments.directory} than were put there")
     for name, sha256 in wanted.items():

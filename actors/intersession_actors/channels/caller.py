@@ -46,7 +46,8 @@ class ChannelCaller:
     """Keeps the channels and calls them: sync ones on threads, async ones on an event loop.
 
     Each channel has `seats` for its calls. With a clock and timers, a call that has not come back `timeout_ms` after it
-    began is given up; its seat is free then, while its thread is lost until it does come back (`calls`).
+    began is given up; its seat is free then, while its thread is lost until it does come back (`calls`). Of channels that are
+    `sealed` it calls none: they are not here, and threads that they are asked for are withheld (FORK-5).
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class ChannelCaller:
         timeout_ms: int = 60_000,
         hosts_loop: host.HostsLoop | None = None,
         threads: Threads | None = None,
+        sealed: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         threads = threads or MachineThreads()
         self._outside = host.Outside(
@@ -74,6 +76,8 @@ class ChannelCaller:
         self._numbers = itertools.count(1)
         self._changed = threads.changed()
         self._channels: dict[str, Channel] = {}
+        self._sealed = sealed
+        self._kept_shut: dict[str, Channel] = {}
         self._running: dict[host.Call, str] = {}
         self._stopping = False
 
@@ -85,7 +89,7 @@ class ChannelCaller:
         """
         made = as_channel(channel)
         with self._changed:
-            self._channels[name] = made
+            (self._kept_shut if self._sealed(name) else self._channels)[name] = made
 
     def has(self, name: str) -> bool:
         """Whether there is a channel of this name."""
@@ -98,9 +102,10 @@ class ChannelCaller:
             return name in self._channels and self._channels[name].idempotent
 
     def has_threads(self, name: str) -> bool:
-        """Whether the channel can open threads."""
+        """Whether the channel can open threads. One that is sealed and that nobody knows could, for all that can be told."""
         with self._changed:
-            return name in self._channels and self._channels[name].threads is not None
+            channel = self._channels.get(name) or self._kept_shut.get(name)
+        return self._sealed(name) if channel is None else channel.threads is not None
 
     @property
     def registered(self) -> tuple[str, ...]:
@@ -180,6 +185,9 @@ class ChannelCaller:
             self.threads.came(wanted.key, 1, result)
             _report(done, result)
 
+        if self._sealed(name):
+            came(ThreadOpened(thread=wanted.key, withheld=True))
+            return
         if channel is None or channel.threads is None:
             came(NotDelivered(error=f"channel {name!r} has no threads", retry=False))
             return

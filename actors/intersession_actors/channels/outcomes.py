@@ -42,9 +42,10 @@ DeliveryResult = Delivered | NotDelivered
 
 
 class ThreadOpened(Fact, frozen=True, kw_only=True):
-    """The channel opened a thread."""
+    """The channel opened a thread; or, `withheld`, it is sealed and was not asked: the thread has a made-up id (FORK-5)."""
 
     thread: str
+    withheld: bool = False
 
 
 def delivery_of(outcome: host.Outcome, channel: Channel, cut_at: int | None) -> DeliveryResult:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from intersession_actors.agents import runner_of
 from intersession_actors.service import Reader
 from intersession_events import facts, ids
 from intersession_events.keys import SessionKey
@@ -92,8 +93,11 @@ def _added(used: facts.Usage, more: facts.Usage | None) -> facts.Usage:
 
 
 def agent_ids(reader: Reader) -> tuple[str, ...]:
-    """Return the ids of the agents that can be asked in a log: those of its sessions, and those that are configured."""
+    """Return the ids of the agents that can be asked in a log: those of its sessions, and those that are configured.
+
+    A runtime that ran sub-agents is among them, as `runtime:acp`.
+    """
     prefix = ids.session_stream("")
     keys = [stream.removeprefix(prefix) for stream in reader.log.streams(prefix)]
-    known = {SessionKey.recorded(key).agent_id for key in keys}
+    known = {SessionKey.recorded(key).agent_id for key in keys} | {runner_of(key) for key in keys}
     return tuple(sorted(known | set(reader.config.agent_ids)))

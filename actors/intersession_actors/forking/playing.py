@@ -13,6 +13,7 @@ from intersession_actors.agents import (
     Recording,
     Turn,
     as_function,
+    runner_of,
     script_file,
 )
 from intersession_actors.config import Config, load_config
@@ -233,7 +234,8 @@ class Forker:
 
     def _live(self, turn: Turn, divergence: Divergence) -> object:
         del divergence
-        agent = self._named.get(turn.agent_id)
+        runner = runner_of(turn.session_key)
+        agent = self._named.get(runner)
         if agent is None:
-            raise LookupError(f"no agent {turn.agent_id!r} of the host is here to go on")
+            raise LookupError(f"no agent {runner!r} of the host is here to go on")
         return as_function(agent)(turn)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from intersession_actors.agents import runner_of
 from intersession_actors.service import Service
 from intersession_events.facts import HeldText
-from intersession_events.keys import SessionKey
 from intersession_projections.run_outcomes import RunOutcome
 
 
@@ -69,7 +69,7 @@ def _has_agent(service: Service, key: str) -> bool:
 
 
 def _agent_id(run: RunOutcome) -> str:
-    return SessionKey.recorded(run.session_key).agent_id
+    return runner_of(run.session_key)
 
 
 def _flows_go_on(service: Service, apart: Collection[str], still: Collection[str]) -> bool:

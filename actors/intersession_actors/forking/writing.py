@@ -215,7 +215,10 @@ def _with_words(event: facts.Event, text: str) -> facts.Event:
                 event, message=text, idempotency_key=None, request_digest=None, asked_digest=None
             )
         case facts.SpawnAccepted():
-            return msgspec.structs.replace(event, task=text, idempotency_key=None, request_digest=None)
+            files = event.attachments and msgspec.structs.replace(event.attachments, withheld=True)
+            return msgspec.structs.replace(
+                event, task=text, attachments=files, idempotency_key=None, request_digest=None
+            )
         case facts.RunQueued():
             return msgspec.structs.replace(event, idempotency_key=None, request_digest=None)
         case _:

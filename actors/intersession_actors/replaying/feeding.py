@@ -38,6 +38,7 @@ from intersession_events.log import Recorded
 
 TOO_OLD = "(deliveries.maxAgeSeconds)"
 GIVEN_UP = "given up by "
+_READY = facts.ThreadOpened | facts.AttachmentsReady
 
 
 class ToSession(NamedTuple):
@@ -222,9 +223,15 @@ def _queued(
 
 
 def _began(flow: str, recording: Recording) -> ToFlow | None:
-    """Return what began a flow, where the message of its first step comes before its own first event."""
+    """Return what led to a step of a flow whose message comes before the flow's own event, unless an actor decides it by itself.
+
+    It is what began the flow, or a child that had to wait for files or a thread, or a fork in which it goes on.
+    """
     first = recording.ahead(flow)
-    found = command_for(first, recording) if first is not None and first.version == 1 else None
+    if first is None:
+        return None
+    is_fed = first.version == 1 or isinstance(first.event, _READY)
+    found = command_for(first, recording) if is_fed else goes_on(first, recording)
     return found if isinstance(found, ToFlow) else None
 
 
@@ -335,26 +342,18 @@ def _to_spawn(recorded: Recorded, recording: Recording) -> ToFlow | None:
         case facts.SpawnAccepted() as accepted:
             budget = budget_of(accepted, recorded.correlation, recorded.time)
             return ToFlow(stream, OpenSpawn(budget=budget, accepted=accepted, causation=recorded.causation))
-        case facts.ThreadOpened(route=route):
-            ready = next(
-                (
-                    item.event.manifest_sha256
-                    for item in recording.append_ahead(stream)
-                    if isinstance(item.event, facts.AttachmentsReady)
-                ),
-                None,
+        case facts.ThreadOpened() | facts.AttachmentsReady():
+            ahead = [item.event for item in recording.append_ahead(stream)]
+            thread = next((one for one in ahead if isinstance(one, facts.ThreadOpened)), None)
+            files = next((one for one in ahead if isinstance(one, facts.AttachmentsReady)), None)
+            command = Prepared(
+                stream=stream,
+                manifest_sha256=None if files is None else files.manifest_sha256,
+                files_withheld=files is not None and files.withheld,
+                thread=None if thread is None else thread.route,
+                thread_withheld=thread is not None and thread.withheld,
             )
-            return ToFlow(stream, Prepared(stream=stream, thread=route, manifest_sha256=ready))
-        case facts.AttachmentsReady(manifest_sha256=digest):
-            thread = next(
-                (
-                    item.event.route
-                    for item in recording.append_ahead(stream)
-                    if isinstance(item.event, facts.ThreadOpened)
-                ),
-                None,
-            )
-            return ToFlow(stream, Prepared(stream=stream, manifest_sha256=digest, thread=thread))
+            return ToFlow(stream, command)
         case facts.SpawnClosed(note=note) if not _began_a_child(recorded, recording):
             refused = Refused(code="unavailable", error=note or "it could not be prepared")
             return ToFlow(stream, Prepared(stream=stream, refused=refused))

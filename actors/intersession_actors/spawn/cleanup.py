@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from intersession_actors.session import Archive
 from intersession_actors.spawn import rules
 from intersession_actors.spawn.commands import ArchiveDue, FilesRemoved, SpawnCommand
-from intersession_actors.spawn.preparation import remove_files
+from intersession_actors.spawn.preparation import is_own, remove_files
 from intersession_actors.streams import Flow, Plan, World
-from intersession_events import facts, ids
+from intersession_events import facts
 from intersession_events.crash_points import crash_point
 
 BUSY_CHILD_MS = 60_000
@@ -39,15 +39,9 @@ class Cleanup:
     def remove_files(self, stream: str, state: rules.Spawn) -> None:
         """Have the child's files removed if it is time, once (ATT-5)."""
         files = state.files_due
-        if files is not None and stream not in self._removing and self._are_own(state):
+        if files is not None and stream not in self._removing and is_own(self._world.log, state.accepted):
             self._removing.add(stream)
             remove_files(self._world, state.accepted.spawn_id, files, self._tell)
-
-    def _are_own(self, state: rules.Spawn) -> bool:
-        """Whether the files are this log's to remove: a fork has spawns of its source, whose files they are."""
-        accepted, log = state.accepted, self._world.log
-        own = ids.derive(log.log_id, "spawn", accepted.run_id) == accepted.spawn_id
-        return log.forked is None or own
 
     def removed(self, flow: SpawnFlow, command: FilesRemoved) -> Plan:
         """Note what became of the files."""

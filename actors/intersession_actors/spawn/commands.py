@@ -38,10 +38,15 @@ class AskStarted(FlowCommand, frozen=True, kw_only=True):
 
 
 class Prepared(FlowCommand, frozen=True, kw_only=True):
-    """What a child needs is there, its files and its thread; or it can't be had, and why."""
+    """What a child needs is there, its files and its thread; or it can't be had, and why.
+
+    In a fork either can be `withheld`: the child goes on as if it were there (FORK-5).
+    """
 
     manifest_sha256: str | None = None
+    files_withheld: bool = False
     thread: Route | None = None
+    thread_withheld: bool = False
     refused: Refused | None = None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from intersession_actors.attachments import Place, claim_files, remove_claimed
+from intersession_actors.attachments import Place, claim_files, manifest_sha256, remove_claimed
 from intersession_actors.channels import Asked, NotDelivered, ThreadOpened, ThreadWanted
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import described
@@ -17,6 +17,7 @@ from intersession_actors.spawn.commands import FilesRemoved, Prepared
 from intersession_actors.streams import Refused, World
 from intersession_events import ids
 from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked
+from intersession_events.log import Log
 
 
 def prepare(
@@ -26,34 +27,50 @@ def prepare(
 
     What the channel's code does when it is asked for a thread goes on with the spawn's chain, which it is called `inside`.
     A thread that this process is asking for right now is not asked for again: its answer comes by the first call.
+    In a fork the files of the log that it was made of stay where they are, and a sealed channel is asked for nothing.
     """
     stream = ids.spawn_stream(accepted.spawn_id)
+    attachments = accepted.attachments
+    withheld = attachments is not None and (attachments.withheld or not is_own(world.log, accepted))
 
     def claimed(result: str | Exception | None) -> None:
         if isinstance(result, Exception):
             done(Prepared(stream=stream, refused=_refused(result)))
-        elif accepted.thread is None:
-            done(Prepared(stream=stream, manifest_sha256=result))
-        elif not isinstance(asked := world.channels.threads.of(accepted.thread.key, 1), Asked):
-            done(_prepared(stream, result, _opened(accepted.thread, asked)))
+            return
+        ready = Prepared(stream=stream, manifest_sha256=result, files_withheld=withheld)
+        thread = accepted.thread
+        if thread is None:
+            done(ready)
+        elif not isinstance(asked := world.channels.threads.of(thread.key, 1), Asked):
+            done(_with_thread(ready, thread, asked))
         elif asked is Asked.UNDER_WAY:
             pass
-        elif again and asked is Asked.NEVER and not world.channels.idempotent(accepted.thread.channel):
+        elif again and asked is Asked.NEVER and not _can_be_asked_again(world, thread.channel):
             error = (
                 "thread: the channel may have opened one before a crash and can't be asked twice, spawn again"
             )
             done(Prepared(stream=stream, refused=Refused(code="no_threads", error=error)))
         else:
-            _open_thread(
-                world, accepted.thread, lambda opened: done(_prepared(stream, result, opened)), inside
+            wanted = msgspec.convert(thread, ThreadWanted, from_attributes=True)
+            world.channels.open_thread(
+                thread.channel,
+                wanted,
+                lambda opened: done(_with_thread(ready, thread, opened)),
+                inside=inside,
             )
 
-    attachments = accepted.attachments
     if attachments is None:
         claimed(None)
         return
     place = place_of(world.log.log_id, accepted.spawn_id, attachments)
-    world.on_disk(lambda: claim_files(place, attachments), claimed)
+    world.on_disk(
+        lambda: manifest_sha256(attachments) if withheld else claim_files(place, attachments), claimed
+    )
+
+
+def is_own(log: Log, accepted: SpawnAccepted) -> bool:
+    """Whether a spawn began in this log: a fork has spawns of the log that it was made of, whose files are that one's."""
+    return log.forked is None or ids.derive(log.log_id, "spawn", accepted.run_id) == accepted.spawn_id
 
 
 def remove_files(
@@ -74,27 +91,18 @@ def place_of(log_id: str, spawn_id: str, attachments: Attachments) -> Place:
     return Place(root=attachments.root, log_id=log_id, spawn_id=spawn_id)
 
 
-def _open_thread(
-    world: World, asked: ThreadAsked, opened: Callable[[Route | Refused], None], inside: Inside
-) -> None:
-    wanted = msgspec.convert(asked, ThreadWanted, from_attributes=True)
-    world.channels.open_thread(
-        asked.channel, wanted, lambda result: opened(_opened(asked, result)), inside=inside
-    )
+def _can_be_asked_again(world: World, channel: str) -> bool:
+    return world.channels.idempotent(channel) or world.sealed(channel)
 
 
-def _opened(asked: ThreadAsked, result: ThreadOpened | NotDelivered) -> Route | Refused:
+def _with_thread(ready: Prepared, asked: ThreadAsked, result: ThreadOpened | NotDelivered) -> Prepared:
     match result:
-        case ThreadOpened(thread=thread):
-            return Route(channel=asked.channel, to=asked.to, account=asked.account, thread=thread)
+        case ThreadOpened(thread=thread, withheld=withheld):
+            route = Route(channel=asked.channel, to=asked.to, account=asked.account, thread=thread)
+            return msgspec.structs.replace(ready, thread=route, thread_withheld=withheld)
         case NotDelivered(error=error):
-            return Refused(code="no_threads", error=f"thread: none was opened ({error}), spawn without one")
-
-
-def _prepared(stream: str, manifest_sha256: str | None, opened: Route | Refused) -> Prepared:
-    if isinstance(opened, Refused):
-        return Prepared(stream=stream, refused=opened)
-    return Prepared(stream=stream, manifest_sha256=manifest_sha256, thread=opened)
+            why = f"thread: none was opened ({error}), spawn without one"
+            return Prepared(stream=ready.stream, refused=Refused(code="no_threads", error=why))
 
 
 def _refused(error: Exception) -> Refused:

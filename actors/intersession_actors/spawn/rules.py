@@ -37,7 +37,7 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
     def files_due(self) -> facts.Attachments | None:
         """The files that are to be removed now (ATT-5)."""
         files, accepted = self.accepted.attachments, self.accepted
-        if files is None or self.files_over:
+        if files is None or files.withheld or self.files_over:
             return None
         kept = files.retain and accepted.cleanup == "keep" and not self.not_started
         over = self.closed is not None and not kept
@@ -140,7 +140,7 @@ def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | Non
         return [facts.SpawnClosed(reason="not_started", code=why.code, note=why.error)]
     events: list[facts.SpawnEvent] = []
     if prepared.thread is not None:
-        events.append(facts.ThreadOpened(route=prepared.thread))
+        events.append(facts.ThreadOpened(route=prepared.thread, withheld=prepared.thread_withheld))
     files = state.accepted.attachments
     if files is not None and prepared.manifest_sha256 is not None:
         events.append(
@@ -149,6 +149,7 @@ def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | Non
                 count=len(files.files),
                 total_bytes=sum(file.bytes for file in files.files),
                 manifest_sha256=prepared.manifest_sha256,
+                withheld=prepared.files_withheld,
             )
         )
     return events

@@ -100,10 +100,10 @@ class Assembly:
             timers=self.timers,
             timeout_ms=milliseconds(deliveries.timeout_seconds),
             threads=threads,
+            sealed=self.is_sealed,
         )
         for name, channel in channels.items():
-            if not self.is_sealed(name):
-                self.caller.register(name, channel)
+            self.caller.register(name, channel)
         self.threads = DoorThreads(check=log.head, threads=threads)
         self._disk = Workers(DISK_THREADS, name="files", threads=threads)
         self.supervisor = Supervisor(

@@ -109,7 +109,7 @@ class SessionSystem(Operated):
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
         callable_of("on_failure", on_failure)
         callable_of("hold", hold)
-        self._settings = Settings(config, agents=given_agents, channels={*given_channels})
+        self._settings = Settings(config, agents=filter(is_agent, given_agents), channels={*given_channels})
         self._channels = {**self._settings.begun.channels, **given_channels}
         self._clock = clock
         self._new_id = new_id
@@ -360,7 +360,7 @@ class SessionSystem(Operated):
             return SessionSystem(
                 made.path,
                 agents=cast.agents,
-                channels={name: self._channels[name] for name in deliver},
+                channels=self._channels,
                 config=cast.config,
                 deliver=deliver,
                 stopping=cast.stopping,
@@ -374,7 +374,13 @@ class SessionSystem(Operated):
 
     def _beside(self, made: MadeFork, cast: Cast) -> "SessionSystem":
         """Start a system on a fork for those who call from elsewhere: nothing of it goes out."""
-        return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
+        return SessionSystem(
+            made.path,
+            agents=cast.agents,
+            channels=self._channels,
+            config=cast.config,
+            stopping=cast.stopping,
+        )
 
     def carried_on(self, timeout: float | None = None) -> Carried:
         """Wait until what was forked has ended, waits for agents that are not here, or has left its recording (FORK-7).
@@ -432,6 +438,7 @@ class SessionSystem(Operated):
         if name != "acp":
             raise invalid("name", 'there is no such runtime, give "acp"')
         self._parts.executor.register(ACP, runner)
+        self._agents[ACP] = runner
         wake_agent(self.service, ACP)
 
     def register_channel(self, name: str, channel: AnyChannel) -> None:
@@ -444,9 +451,8 @@ class SessionSystem(Operated):
         checked("name", name, most=CREDENTIAL.most)
         with suppress(RuntimeError):
             self._parts.hosts_loop.offer(asyncio.get_running_loop())
-        if not self._parts.is_sealed(name):
-            self._parts.caller.register(name, channel)
-            self._channels[name] = channel
+        self._parts.caller.register(name, channel)
+        self._channels[name] = channel
         recover_channel(self.service, name)
 
     def reload(self, config: Config | JsonMapping | Path | str | None) -> None:

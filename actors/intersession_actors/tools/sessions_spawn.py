@@ -1,6 +1,7 @@
 """`sessions_spawn`: a sub-agent for one task (SPAWN)."""
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -9,12 +10,14 @@ from intersession_actors.agents import ACP
 from intersession_actors.attachments import (
     AttachmentArgument,
     GivenFile,
+    Reference,
     can_be_safe,
     check_attachments,
     check_mount_path,
     discard_staged,
     receipt,
     stage_files,
+    taken_out,
 )
 from intersession_actors.errors import ToolRefused
 from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnWish, judge_spawn
@@ -73,6 +76,14 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     idempotency_key: gate.IdempotencyKey | None = None
 
 
+class _Asked(NamedTuple):
+    """What a caller gives, what of it is taken over as it is, and what stands for contents of files that a fork does not have."""
+
+    given: SessionsSpawn
+    words: SpawnWords
+    references: Mapping[int, Reference]
+
+
 def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
     """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
 
@@ -81,6 +92,7 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
     Raises:
         ToolRefused: nothing was started and nothing is left behind.
     """
+    arguments, references = taken_out(arguments) if service.log.forked is not None else (arguments, {})
     given = read_arguments(SessionsSpawn, arguments)
     if not given.task.strip():
         raise gate.invalid("task", "blank, write what the sub-agent should do")
@@ -96,13 +108,12 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
         wants_thread=given.thread,
         runtime=given.runtime,
     )
+    asked = _Asked(given, words, references)
     run_id = run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
     # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
     with service.spawning.inside(call.caller.key or call.caller.name):
         known = _known(service, call, words, run_id)
-        accepted, started = (
-            (known, None) if known is not None else _begin(service, call, given, words, run_id)
-        )
+        accepted, started = (known, None) if known is not None else _begin(service, call, asked, run_id)
     call.summary = AccessSummary(keys=(accepted.child,))
     if accepted.attachments is not None or accepted.thread is not None:
         # A channel is given up before that.
@@ -138,17 +149,17 @@ def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> Spaw
     return None
 
 
-def _begin(
-    service: Service, call: Call, given: SessionsSpawn, words: SpawnWords, run_id: str
-) -> tuple[SpawnAccepted, FirstAnswer]:
+def _begin(service: Service, call: Call, asked: _Asked, run_id: str) -> tuple[SpawnAccepted, FirstAnswer]:
     """Judge a spawn, stage its files, and have it accepted."""
+    given, words, references = asked
     if given.runtime == "acp":
         _check_acp(service, given)
     allowed, started = _judge(service, call, given), FirstAnswer()
     origin = origin_of(service, call.caller, run_id)
     files: tuple[GivenFile, ...] = ()
     if given.attachments:
-        files = check_attachments(given.attachments, service.config.tools.sessions_spawn.attachments)
+        rules = service.config.tools.sessions_spawn.attachments
+        files = check_attachments(given.attachments, rules, references)
     accepted = accepted_spawn(service, call, words, allowed, files=files, run_id=run_id)
     with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
         command = OpenSpawn(
@@ -169,7 +180,7 @@ def _begin(
 
 
 def _stage(service: Service, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
-    if accepted.attachments is None:
+    if accepted.attachments is None or accepted.attachments.withheld:
         return
     if not can_be_safe():
         raise ToolRefused("not_supported", "attachments: not on this system, put the content in the task")

@@ -105,6 +105,7 @@ def _attachments(service: Service, agent_id: str, files: tuple[GivenFile, ...], 
         directory=ids.derive(service.log.log_id, "attachments", spawn_id),
         files=tuple(file.file for file in files),
         retain=service.config.tools.sessions_spawn.attachments.retain_on_session_keep,
+        withheld=any(file.withheld for file in files),
     )
 
 

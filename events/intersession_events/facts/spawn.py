@@ -42,13 +42,15 @@ class AttachedFile(Fact, frozen=True, kw_only=True):
 class Attachments(Fact, frozen=True, kw_only=True):
     """What a child is given, and where (ATT-5): in `directory` below `root`, its agent's workspace.
 
-    `retain`: what is there outlives the announce of a child that is kept, up to its archiving.
+    `retain`: what is there outlives the announce of a child that is kept, up to its archiving. `withheld`: an agent did again
+    in a fork what it had done then, and the log has no contents of files (ATT-4): they are named, and not there.
     """
 
     root: str
     directory: str
     files: tuple[AttachedFile, ...]
     retain: bool = False
+    withheld: bool = False
 
 
 class ThreadAsked(Fact, frozen=True, kw_only=True):
@@ -111,18 +113,26 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
 
 
 class ThreadOpened(Fact, frozen=True, kw_only=True):
-    """The channel opened the thread that was asked for; the child's session is bound to it (SPAWN-12)."""
+    """The channel opened the thread that was asked for; the child's session is bound to it (SPAWN-12).
+
+    `withheld`: the channel is one of a fork and sealed, and was not asked. The thread has a name of the fork's own (FORK-5).
+    """
 
     route: Route
+    withheld: bool = False
 
 
 class AttachmentsReady(Fact, frozen=True, kw_only=True):
-    """The files are in their place, the manifest last; the child starts (ATT-3)."""
+    """The files are in their place, the manifest last; the child starts (ATT-3).
+
+    `withheld`: they are those of a fork, which has not their contents. They are named, and not there (FORK-5).
+    """
 
     directory: str
     count: int
     total_bytes: int
     manifest_sha256: str
+    withheld: bool = False
 
 
 class AttachmentsRemoved(Fact, frozen=True, kw_only=True):

@@ -84,6 +84,8 @@ class _Folding:
         self._announced: dict[str, _Draft] = {}
         """The announces that deliveries, by their ids, are of."""
         self._lanes: dict[str, str] = {}
+        self._threads: set[str | None] = set()
+        """The threads that were opened for the child: their ids are what a channel calls them, and mean nothing."""
         self._turns = 0
         self._loop_end: str | None = None
         self._end: str | None = None
@@ -121,6 +123,8 @@ class _Folding:
             case facts.ExchangeClosed() | facts.SpawnClosed() as event:
                 self._end = event.reason
                 self._add("end", recorded, {"reason": event.reason, "limit": event.limit, "note": event.note})
+            case facts.ThreadOpened(route=route):
+                self._threads.add(route.thread)
             case facts.MessageRecorded(message=message):
                 self._messages[message.id] = recorded
             case _:
@@ -312,11 +316,15 @@ class _Folding:
                     found[recorded.stream] = draft, after
 
     def _delivery(self, recorded: Recorded, event: facts.DeliveryDecided) -> _Draft:
-        draft = _Draft("delivery", recorded, likeness=f"{route_text(event.route)} {event.text}")
+        own = event.route.thread if event.route.thread in self._threads else None
+        route = event.route if own is None else msgspec.structs.replace(event.route, thread="<its thread>")
+        draft = _Draft("delivery", recorded, likeness=f"{route_text(route)} {event.text}")
         draft.ids["delivery"] = event.delivery_id
+        if own is not None:
+            draft.ids["thread"] = own
         draft.sessions["who"] = event.session_key
         draft.fields.update(
-            to=route_text(event.route),
+            to=route_text(route),
             purpose=event.purpose,
             text=self._shown(event.text, event.session_key),
             state="decided",

@@ -123,10 +123,16 @@ def of_spawn(event: facts.SpawnEvent, sides: Sides) -> Words:  # noqa: C901 - on
                 after=f"after the end of {child}: it has left the list ({event.reason})",
             )  # fmt: skip
         case facts.ThreadOpened():
+            if event.withheld:
+                how = f"would have a thread of its own in {event.route.channel}: the channels of a fork are sealed"
+                return Words(None, None, f"would open a thread in {event.route.channel}", how)
             place = route_text(event.route)
             return Words(None, None, f"thread {place}", f"has a thread of its own: {place}")
         case facts.AttachmentsReady():
             files, size, place = f"{event.count} files", f"{event.total_bytes} bytes", event.directory
+            if event.withheld:
+                how = f"would have {files} ({size}): a fork does not have their contents"
+                return Words(None, None, f"{files}, {size}, not in this fork", how)
             return Words(None, None, f"{files}, {size}, in {place}", f"has {files} ({size}) in {place}")
         case facts.AttachmentsRemoved():
             how = f"has no files any more in {event.directory}"
