@@ -41,8 +41,12 @@ def dies_at(number: int) -> Callable[[str], None]:
     return hook
 
 
+EVERYTHING_STAYS = -1
+"""Only the process dies, and not the power."""
+
+
 def after_death(disk: Disk, work: Callable[[], None], at: int, lost: int) -> bool:
-    """Do work up to a call of the disk, and lose the power there; say whether it was done before."""
+    """Do work up to a call of the disk, and lose the power there (`lost` says how much); say whether it was done before."""
     disk.hook = dies_at(at)
     try:
         work()
@@ -50,7 +54,8 @@ def after_death(disk: Disk, work: Callable[[], None], at: int, lost: int) -> boo
         return False
     finally:
         disk.hook = lambda _: None
-        disk.lose_power(lambda _, most: min(lost, most))
+        if lost != EVERYTHING_STAYS:
+            disk.lose_power(lambda _, most: min(lost, most))
     return True
 
 
@@ -84,6 +89,22 @@ def test_staging_that_was_cut_off_is_done_again(lost: int) -> None:
         if is_done:
             break
     assert at > 20
+
+
+@pytest.mark.clause("ATT-3", "P3")
+def test_files_that_a_dead_process_put_in_their_place_outlive_the_power_once_another_found_them() -> None:
+    at = 0
+    for at in count(1):
+        disk = Disk()
+        with disk.mounted():
+            stage()
+            is_done = after_death(disk, claim, at, EVERYTHING_STAYS)
+            claim()
+            disk.lose_power(lambda *_: 0)
+        assert disk.within(CLAIMED).keys() == {"note.txt", ".manifest.json"}, f"the process died at call {at}"
+        if is_done:
+            break
+    assert at > 10
 
 
 def test_what_nobody_synced_is_gone_with_the_power() -> None:

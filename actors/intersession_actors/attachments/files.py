@@ -93,8 +93,9 @@ def claim_files(place: Place, attachments: Attachments) -> str:
                     raise _unsafe(f"something stands at {attachments.directory} already")
                 os.rename(place.staged, attachments.directory, src_dir_fd=staging, dst_dir_fd=parent)
                 crash_point("P3")
-                os.fsync(staging)
-                os.fsync(parent)
+            # Also where another process put them there, which may have ended before it came to this.
+            os.fsync(staging)
+        os.fsync(parent)
         with _directory(attachments.directory, parent) as own:
             return _checked(own, attachments)
 
@@ -124,6 +125,7 @@ def remove_claimed(place: Place, directory: str) -> None:
             if _is_link(ROOT_NAMES[-1], above):
                 # What was ours is not here any more; the link is not followed, and does not stay.
                 os.unlink(ROOT_NAMES[-1], dir_fd=above)
+                os.fsync(above)
                 return
             with _directory(ROOT_NAMES[-1], above) as parent:
                 _remove(directory, parent)
@@ -199,7 +201,7 @@ def _attachments(root: str, *, make: bool = False) -> Generator[int]:
 
 @contextmanager
 def _directory(name: str, parent: int, *, make: bool = False) -> Generator[int]:
-    """Open a directory that is no link, made first if it has to be."""
+    """Open a directory that is no link, made first if it has to be, and then durable, whoever made it."""
     made = False
     if make:
         with suppress(FileExistsError):
@@ -209,6 +211,7 @@ def _directory(name: str, parent: int, *, make: bool = False) -> Generator[int]:
     try:
         if made:
             os.fchmod(opened, DIRECTORY_MODE)
+        if make:
             os.fsync(parent)
         yield opened
     finally:
