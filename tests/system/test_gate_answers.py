@@ -94,6 +94,36 @@ def test_what_stands_beside_a_text_is_cut_and_noted_and_the_text_is_told(booth: 
     assert len(completed.notes) == 5
 
 
+@pytest.mark.clause("HIST-4")
+def test_an_id_that_an_agent_uses_again_is_given_to_one_message_so_that_pages_come_to_an_end(
+    booth: Booth,
+) -> None:
+    def agent(turn: Turn) -> Reply:
+        for result in ("yes", "no"):
+            turn.record_result(turn.record_call("ask", {}, call_id="call_0"), "ask", result)
+        before = turn.transcript[0].id if turn.transcript else turn.asked.id
+        said = [
+            Message(id=name, role="assistant", content="well", timestamp=0) for name in ("1", "1", before)
+        ]
+        return Reply("well", messages=tuple(said))
+
+    system = booth.start({"main": agent})
+    for text in ("one", "two"):
+        say(system, text)
+    names, before = list[str](), None
+    while before is not None or not names:
+        asked = {"sessionKey": MAIN, "limit": 3, "includeTools": True}
+        page = system.tools().call("sessions_history", asked | ({} if before is None else {"before": before}))
+        names = [message["id"] for message in page["messages"]] + names
+        before = page.get("before")
+        assert len(names) <= 16, "pages go on and on"
+    noted = [run.notes for run in recorded(system, RunCompleted)]
+
+    assert len(names) == len(set(names)) == 16
+    assert names.count("1") == 1
+    assert noted == [("the id of a message was that of another one, given another",)] * 2
+
+
 @pytest.mark.clause("L3")
 def test_what_a_tool_gave_is_cut_or_spelled_out_and_the_run_goes_on(booth: Booth) -> None:
     def agent(turn: Turn) -> str:

@@ -1,6 +1,6 @@
 """The result of one call of an agent, made of whatever the agent returned or raised."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, cast
 
@@ -10,6 +10,7 @@ from intersession_actors import gate
 from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.failures import described, traced
 from intersession_actors.host import Came, LoopEnded, Outcome, Raised
+from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact, FailureCode, Message, Usage, check_unknown
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
@@ -75,7 +76,27 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
         flaw = gate.flaw_of_message(message)
         if flaw is not None:
             return _bad(turn, f"returned a message that could not be read again: {flaw}")
-    return _fitted(reply, notes)
+    return _fitted(reply, turn, notes)
+
+
+def _named(messages: Iterable[Message], turn: Turn, notes: list[str]) -> Iterator[Message]:
+    """Yield messages of which none has an id that another one of the session has: pages of a history end before one (HIST-4)."""
+    taken: set[str] = set()
+    for message in messages:
+        if message.id and (message.id in taken or _has(turn, message.id)):
+            notes.append("the id of a message was that of another one, given another")
+            yield msgspec.structs.replace(message, id="")
+        else:
+            taken.add(message.id)
+            yield message
+
+
+def _has(turn: Turn, message_id: str) -> bool:
+    """Say whether the session has a message of an id, or may have: where nobody can tell, it gets one of its own."""
+    try:
+        return turn.recorder.has(message_id)
+    except IntersessionError:
+        return True
 
 
 def _counted(reply: Reply, notes: list[str]) -> Reply:
@@ -96,15 +117,16 @@ def _counted(reply: Reply, notes: list[str]) -> Reply:
     )
 
 
-def _fitted(reply: Reply, notes: Iterable[str]) -> Answered:
+def _fitted(reply: Reply, turn: Turn, notes: list[str]) -> Answered:
     """Return the answer as it can be recorded: what is beside the text never costs the run. `notes` are on its usage."""
     model, reason = gate.fit_word("model", reply.model), gate.fit_word("stopReason", reply.stop_reason)
     messages = [gate.fit_message(message) for message in reply.messages or ()]
+    named = tuple(_named((message.value for message in messages), turn, notes))
     return Answered(
         text=reply.text,
         usage=reply.usage,
         model=model.value,
-        messages=None if reply.messages is None else tuple(message.value for message in messages),
+        messages=None if reply.messages is None else named,
         stop_reason=reason.value,
         notes=tuple(
             dict.fromkeys(chain(notes, model.notes, reason.notes, *(message.notes for message in messages)))

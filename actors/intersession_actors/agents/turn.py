@@ -106,9 +106,14 @@ class ToolBox:
 class Recorder:
     """Puts what an agent does into its session's transcript while it does it, so that a crash does not lose it.
 
-    Each method returns once it is durable, so they block: an async agent calls them on a thread. This one is of no session
+    Each method that records returns once it is durable, so they block: an async agent calls them on a thread. This one is of no session
     and records nothing; `tools/recorder.py` has the one that does.
     """
+
+    def has(self, message_id: str) -> bool:
+        """Say whether the session has a message of this id."""
+        del message_id
+        return False
 
     def said(self, blocks: Sequence[Block]) -> None:
         """Record what the model said beside a tool call: text, thinking."""

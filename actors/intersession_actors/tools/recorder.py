@@ -24,6 +24,10 @@ class RunRecorder(Recorder):
         self._key = key
         self._run = run
 
+    def has(self, message_id: str) -> bool:
+        """Say whether the session has a message of this id."""
+        return bool(self._service.sessions.versions_of_message(self._key, message_id))
+
     def said(self, blocks: Sequence[Block]) -> None:
         """Record what the model said beside a tool call."""
         # Nothing tells these words apart but their order, which a second try may change: the id is random.
@@ -46,10 +50,17 @@ class RunRecorder(Recorder):
         )
 
     def _message_id(self, what: str) -> str:
-        """Return the id of a message that the same attempt gives to the same thing."""
-        return ids.derive(
-            self._service.log.log_id, "message", self._run.run_id, self._run.attempt, storable(what)
-        )
+        """Return the id of a message that the same attempt gives to the same thing; another one where that was there before.
+
+        There are models that call each of their calls by the same id.
+        """
+        place = (self._service.log.log_id, "message", self._run.run_id, self._run.attempt)
+        found = ids.derive(*place, storable(what))
+        again = 1
+        while self.has(found):
+            again += 1
+            found = ids.derive(*place, storable(what), again)
+        return found
 
     def _record(
         self,
