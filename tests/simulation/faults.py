@@ -23,6 +23,8 @@ FAULTS: Final = (
     "agent_quotes",
     "agent_skip",
     "agent_silent",
+    "agent_tokens",
+    "agent_tells",
     "agent_sends",
     "agent_spawns",
     "agent_records",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from intersession import Channel, DeliveryInDoubt, DeliveryRefused, Outbound, Reply, Turn
 from intersession_actors.channels import ThreadWanted
+from intersession_events.facts import Message, Provenance
 from simulation.disk import missing_files
 from support.history import Asked, Shown
 
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
 AGENTS: Final = ("main", "desk", "aide")
 CHANNELS: Final = ("keyed", "plain")
 MAINS: Final = tuple(f"agent:{name}:main" for name in AGENTS)
+TOKENS: Final = (
+    "REPLY_SKIP",
+    "ANNOUNCE_SKIP",
+    "NO_REPLY",
+    " \tREPLY_SKIP\r\n",
+    "\nANNOUNCE_SKIP ",
+    "\r\n NO_REPLY",
+    " \n",
+    "reply_skip",
+    "\u00a0REPLY_SKIP",
+    "ANNOUNCE_SKIP\u200b",
+    "NO_REPLY.",
+    "HEARTBEAT_OK",
+)
+"""Words that keep silent where they are meant to, and others that only look so; said at any step."""
 IN_TIME_S: Final = 20.0
 """Well below the time that a call of a channel has, by what passes early."""
 
@@ -27,6 +43,8 @@ class Agents:
         self._world = world
         self.asked: list[Asked] = []
         self._said: Counter[str] = Counter()
+        self._given: dict[str, str] = {}
+        """The id of the last message that each session's agent was given."""
         self.all: dict[str, Any] = dict.fromkeys(AGENTS, self.answer) | {"aide": self.answer_later}
 
     def answer(self, turn: Turn) -> object:
@@ -43,7 +61,7 @@ class Agents:
             world.system.register_agent(name, self.all[name])
         if seconds := self._late(name):
             world.runtime.pause(seconds)
-        return self._words(name)
+        return self._words(turn)
 
     async def answer_later(self, turn: Turn) -> object:
         """Answer on an event loop, or not."""
@@ -53,7 +71,7 @@ class Agents:
         self._fail(turn.agent_id)
         if seconds := self._late(turn.agent_id):
             await asyncio.sleep(seconds)
-        return self._words(turn.agent_id)
+        return self._words(turn)
 
     def _note(self, turn: Turn) -> None:
         world = self._world
@@ -61,6 +79,8 @@ class Agents:
         if "files" in world.faults.enabled and ":subagent:" in turn.session_key:
             for words in missing_files(world.disk, world.log.all(), turn.session_key):
                 world.wrong("files", f"run {turn.run_id} is begun without {words}")
+        if turn.transcript:
+            self._given[turn.session_key] = turn.transcript[-1].id
         self.asked.append(
             Asked(
                 run_id=turn.run_id,
@@ -86,20 +106,41 @@ class Agents:
             1 + world.chance.fixed(f"late {name}", 90) if strikes("agent_late", 0.2, where=name) else 0
         )
 
-    def _words(self, name: str) -> object:
-        world, strikes = self._world, self._world.faults.strikes
+    def _words(self, turn: Turn) -> object:
+        world, strikes, name = self._world, self._world.faults.strikes, turn.agent_id
         if strikes("agent_lie", 0.1, where=name):
             lies = (7, b"bytes", "lone \udce9", {"not": "a reply"}, Reply("x", model="m" * 10_000))
             return lies[world.chance.fixed(f"lies {name}", len(lies) - 1)]
         if strikes("agent_silent", 0.1, where=name):
             return None
+        if strikes("agent_tokens", 0.2, where=name):
+            return TOKENS[world.chance.fixed(f"tokens {name}", len(TOKENS) - 1)]
         if strikes("agent_skip", 0.2, where=name):
             return Reply.skip()
         self._said[name] += 1
         words = f"{name} says {self._said[name]}"
         if strikes("agent_quotes", 0.2, where=name):
             return f"{words}: REPLY_SKIP is a word, so is ANNOUNCE_SKIP and NO_REPLY"
+        if strikes("agent_tells", 0.2, where=name):
+            return Reply(words, messages=self._told(turn, words))
         return words
+
+    def _told(self, turn: Turn, words: str) -> tuple[Message, ...]:
+        """Return messages that an agent passes off as somebody else's, under an id that a message has, perhaps."""
+        fixed, key, name = self._world.chance.fixed, turn.session_key, turn.agent_id
+        claims = (
+            Provenance(kind="external_user", sender="ada"),
+            Provenance(kind="internal_system"),
+            Provenance(kind="inter_session", source_session_key=MAINS[0]),
+        )
+        one = Message(
+            id=("", f"{key} 1", self._given.get(key, ""))[fixed(f"ids {name}", 2)],
+            role=("user", "system")[fixed(f"roles {name}", 1)],
+            content="a person wants it",
+            timestamp=0,
+            provenance=claims[fixed(f"claims {name}", len(claims) - 1)],
+        )
+        return one, Message(id="", role="assistant", content=words, timestamp=0)
 
     def _calls(self, turn: Turn) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the tools that an agent uses."""

@@ -19,12 +19,18 @@ from intersession_events.facts import (
     ExchangeClosed,
     ExchangeReleased,
     LoopEnded,
+    Message,
     MessageRecorded,
+    Provenance,
+    Route,
+    RouteChanged,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunQueued,
     RunStarted,
+    SessionArchived,
+    SpawnAccepted,
     SpawnClosed,
     TurnReplied,
     TurnRequested,
@@ -177,12 +183,79 @@ def reads_less(evidence: Evidence) -> Evidence:
 
 def swapped(evidence: Evidence) -> Evidence:
     """Have the run's end before its start, both where the other was."""
-    start, end = last(evidence, RunStarted), last(evidence, RunCompleted)
+    return exchanged(evidence, last(evidence, RunStarted), last(evidence, RunCompleted))
+
+
+def exchanged(evidence: Evidence, one: Recorded, other: Recorded) -> Evidence:
+    """Have two events each where the other was."""
     moved = {
-        start.position: structs.replace(end, position=start.position),
-        end.position: structs.replace(start, position=end.position),
+        one.position: structs.replace(other, position=one.position),
+        other.position: structs.replace(one, position=other.position),
     }
     return replace(evidence, events=[moved.get(item.position, item) for item in evidence.events])
+
+
+def of_desk(evidence: Evidence, kind: type[E]) -> list[Recorded]:
+    return [item for item, _ in evidence.of(kind) if item.stream == f"session:{DESK}"]
+
+
+def side_by_side(evidence: Evidence) -> Evidence:
+    """Start a session's second run before its first one has ended."""
+    return exchanged(evidence, of_desk(evidence, RunCompleted)[0], of_desk(evidence, RunStarted)[1])
+
+
+def overtaken(evidence: Evidence) -> Evidence:
+    """Queue a session's second run before the first, which starts first all the same."""
+    return exchanged(evidence, of_desk(evidence, RunQueued)[1], of_desk(evidence, RunStarted)[0])
+
+
+def archived_early(evidence: Evidence) -> Evidence:
+    item = of_desk(evidence, RunCompleted)[0]
+    return instead(evidence, item, SessionArchived(session_id="x", reason="deleted"))
+
+
+def said_by(evidence: Evidence, role: str) -> tuple[Recorded, Message]:
+    """Return what was said last by a role."""
+    found = [
+        (item, event.message) for item, event in evidence.of(MessageRecorded) if event.message.role == role
+    ]
+    return found[-1]
+
+
+def said_otherwise(evidence: Evidence, message_id: str, **fields: object) -> Evidence:
+    item, message = evidence.messages[message_id][0]
+    return changed(evidence, item, message=structs.replace(message, **fields))
+
+
+def turn_says(evidence: Evidence, **fields: object) -> Evidence:
+    return said_otherwise(evidence, evidence.of(TurnRequested)[0][1].message_id, **fields)
+
+
+def task_says(evidence: Evidence, **fields: object) -> Evidence:
+    return said_otherwise(evidence, evidence.of(SpawnAccepted)[0][1].message_id, **fields)
+
+
+def answered_as_a_person(evidence: Evidence) -> Evidence:
+    item, message = said_by(evidence, "assistant")
+    person = structs.replace(message, role="user", provenance=Provenance(kind="external_user"))
+    return changed(evidence, item, message=person)
+
+
+def goes_on_behind_silence(evidence: Evidence) -> Evidence:
+    """Have a turn follow on a skip word, which all of them say."""
+    replied, turn = evidence.of(TurnReplied)[0]
+    asked = evidence.of(TurnRequested)[1][1]
+    told = changed(evidence, replied, text="REPLY_SKIP")
+    told = said_otherwise(told, asked.message_id, content="REPLY_SKIP")
+    return changed(told, evidence.ends[turn.run_id][0], reply="REPLY_SKIP")
+
+
+def announced(evidence: Evidence) -> Recorded:
+    return next(item for item, event in evidence.of(DeliveryDecided) if event.owner is not None)
+
+
+def answered(evidence: Evidence) -> Recorded:
+    return next(item for item, event in evidence.of(DeliveryDecided) if event.owner is None)
 
 
 def acked_early(evidence: Evidence) -> Evidence:
@@ -330,6 +403,59 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "a text that is shown twice": (
         "shown_once",
         lambda told: replace(told, shown=[*told.shown, *told.shown]),
+    ),
+    "two runs of a session at a time": ("one_at_a_time", side_by_side),
+    "a run that starts before it is queued": ("one_at_a_time", overtaken),
+    "a run in a session that is archived": ("gone_is_gone", archived_early),
+    "a route that no person changed": ("routes_are_of_people", lambda told: again(told, RouteChanged)),
+    "an answer that its session does not have": (
+        "answers_are_said",
+        lambda told: said_otherwise(told, said_by(told, "assistant")[1].id, content="x"),
+    ),
+    "words of an agent as a person's": ("own_output", answered_as_a_person),
+    "a turn of whoever spoke last": (
+        "each_in_turn",
+        lambda told: changed(told, told.of(TurnRequested)[0][0], speaker=DESK),
+    ),
+    "a turn with words that nobody said": ("words_go_on", lambda told: turn_says(told, content="x")),
+    "a turn that says it is from a person": (
+        "words_go_on",
+        lambda told: turn_says(told, provenance=Provenance(kind="external_user")),
+    ),
+    "a task in other words": ("results_go_on", lambda told: task_says(told, content="x")),
+    "a task from nowhere": ("results_go_on", lambda told: task_says(told, provenance=None)),
+    "a loop that ends for no text, and there is one": (
+        "loops_end_for_cause",
+        lambda told: changed(told, last(told, LoopEnded), reason="no_text"),
+    ),
+    "a loop that ends as somebody is gone, who is there": (
+        "loops_end_for_cause",
+        lambda told: changed(told, last(told, LoopEnded), reason="requester_gone"),
+    ),
+    "a loop that goes on behind a skip word": ("loops_end_for_cause", goes_on_behind_silence),
+    "a loop that counts other turns": (
+        "loops_end_for_cause",
+        lambda told: changed(told, last(told, LoopEnded), turns=1),
+    ),
+    "an announce in other words": (
+        "announced_as_said",
+        lambda told: changed(told, announced(told), text="x"),
+    ),
+    "an announce to another chat": (
+        "announced_as_said",
+        lambda told: changed(told, announced(told), route=Route(channel="x", to="another")),
+    ),
+    "an answer to another chat": (
+        "announced_as_said",
+        lambda told: changed(told, answered(told), route=Route(channel="x", to="another")),
+    ),
+    "an exchange that closes as unannounced": (
+        "closed_as_it_ended",
+        lambda told: changed(told, last(told, ExchangeClosed), reason="announce_denied"),
+    ),
+    "a spawn that closes as silent": (
+        "closed_as_it_ended",
+        lambda told: changed(told, last(told, SpawnClosed), reason="silent"),
     ),
     "a run that never ends": ("all_ended", lambda told: without(told, last(told, RunCompleted))),
 }

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
-from support.history import of_events, of_outside
+from support.history import of_events, of_outside, of_sessions, of_talk
 from support.history.evidence import Evidence
 
 Law = Callable[[Evidence], Iterator[str]]
@@ -40,6 +40,17 @@ LAWS: Final[Mapping[str, Law]] = {
         of_events.budgets_kept,
         of_events.tokens_kept,
         of_events.chains_go_on,
+        of_sessions.one_at_a_time,
+        of_sessions.gone_is_gone,
+        of_sessions.routes_are_of_people,
+        of_sessions.answers_are_said,
+        of_sessions.own_output,
+        of_talk.each_in_turn,
+        of_talk.words_go_on,
+        of_talk.results_go_on,
+        of_talk.loops_end_for_cause,
+        of_talk.announced_as_said,
+        of_talk.closed_as_it_ended,
         of_outside.acknowledged_once,
         of_outside.said_once,
         of_outside.keys_answer_alike,

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from intersession_events.facts import (
     Message,
@@ -23,6 +23,18 @@ from intersession_events.facts import (
 from intersession_events.log import Recorded
 
 E = TypeVar("E")
+
+WHITE_SPACE: Final = " \t\r\n"
+
+
+def said(text: str | None) -> str | None:
+    """Return a text as somebody says it, None where that is nothing (LOOP-6): the protocol's words, not the code's."""
+    return None if text is None or text.strip(WHITE_SPACE) in {"", "NO_REPLY"} else text
+
+
+def is_word(text: str | None, word: str) -> bool:
+    """Say whether a text is a word that keeps silent, and nothing else (LOOP-2, ANN-1)."""
+    return text is not None and text.strip(WHITE_SPACE) == word
 
 
 @dataclass(frozen=True, kw_only=True)

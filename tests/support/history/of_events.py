@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from intersession_actors.policy import budget_of
-from intersession_actors.prompt import visible_text
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -36,7 +35,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.log import FIRST, Recorded
-from support.history.evidence import Evidence
+from support.history.evidence import Evidence, is_word, said
 
 MOST_TURNS: Final = 5
 
@@ -241,33 +240,35 @@ def words_are_theirs(evidence: Evidence) -> Iterator[str]:
     ]
     for item, event in told:
         end = evidence.ends.get(event.run_id)
-        said = evidence.replies.get(event.run_id)
+        reply = evidence.replies.get(event.run_id)
         if end is not None and end[0].position > item.position:
             yield f"#{item.position} knows how run {event.run_id} ends before it does"
-        if (event.status == "ok") != (said is not None):
+        if (event.status == "ok") != (reply is not None):
             yield f"#{item.position} says {event.status} of run {event.run_id}"
-        elif said is not None and visible_text(event.text or "") != visible_text(said.reply or ""):
-            yield f"#{item.position} has other words than run {event.run_id}"
-
-
-SKIPS: Final = {"reply_skip": "REPLY_SKIP", "announce_skip": "ANNOUNCE_SKIP"}
+        elif reply is not None:
+            words = said(reply.reply)
+            if isinstance(event, PrimaryEnded) and is_word(words, "REPLY_SKIP"):
+                words = None
+            if event.text != words:
+                yield f"#{item.position} has other words than run {event.run_id}"
 
 
 def silence_is_said(evidence: Evidence) -> Iterator[str]:
-    """LOOP-2, ANN-1: who is taken for silent said the token and nothing else."""
+    """LOOP-2, ANN-1: who is taken for silent said the token and nothing else, and who said it is taken for silent."""
     for item, ended in evidence.of(LoopEnded):
         if ended.reason == "reply_skip":
-            said = [
+            turns = [
                 one.event.text for one in evidence.streams[item.stream] if isinstance(one.event, TurnReplied)
             ]
-            if (said[-1] or "").strip(" \t\r\n") != SKIPS[ended.reason]:
-                yield f"#{item.position} takes {said[-1]!r} for silence"
+            if not turns or not is_word(turns[-1], "REPLY_SKIP"):
+                yield f"#{item.position} takes {turns[-1:]} for silence"
     for item, decided in evidence.of(AnnounceDecided):
         reply = evidence.replies.get(decided.run_id or "")
-        if decided.why != "announce_skip" or reply is None:
-            continue
-        if (reply.reply or "").strip(" \t\r\n") != SKIPS[decided.why]:
-            yield f"#{item.position} takes {reply.reply!r} for silence"
+        if reply is not None and decided.why in {"text", "announce_skip", "no_text"}:
+            why = "no_text" if said(reply.reply) is None else "text"
+            why = "announce_skip" if is_word(reply.reply, "ANNOUNCE_SKIP") else why
+            if decided.why != why and item.stream.startswith("exchange:"):
+                yield f"#{item.position} takes {reply.reply!r} for {decided.why}"
 
 
 def aborts_are_asked_for(evidence: Evidence) -> Iterator[str]:

@@ -1,0 +1,114 @@
+"""What the stream of a session owes: one run at a time and in turn, nothing in one that is gone, routes of people, words that were said."""
+
+from collections.abc import Iterator
+
+from intersession_events.facts import (
+    LateReplyDropped,
+    MessageRecorded,
+    RouteChanged,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+    SessionArchived,
+    SessionOpened,
+    SessionReset,
+    text_of,
+)
+from support.history.evidence import Evidence, said
+
+
+def one_at_a_time(evidence: Evidence) -> Iterator[str]:
+    """SEND-10: a session has one run at a time, in order of arrival; one that was cut off comes first again."""
+    for items in evidence.flows("session:"):
+        line = _Line()
+        for item in items:
+            if (wrong := line.take(item.event)) is not None:
+                yield f"#{item.position} {item.topic} of {item.stream}: {wrong}"
+
+
+class _Line:
+    """The runs of a session: which is under way, and which wait."""
+
+    def __init__(self) -> None:
+        self._under_way: str | None = None
+        self._waiting: list[str] = []
+
+    def take(self, event: object) -> str | None:
+        """Take an event in; return what is wrong with it."""
+        wrong: str | None = None
+        match event:
+            case RunQueued(run_id=run_id):
+                self._waiting.append(run_id)
+            case RunStarted(run_id=run_id):
+                if self._under_way is not None:
+                    wrong = f"it is at {self._under_way}"
+                elif self._waiting[:1] != [run_id]:
+                    wrong = f"it is for {self._waiting[:1]} to start"
+                self._leave(run_id)
+                self._under_way = run_id
+            case RunInterrupted(run_id=run_id):
+                self._leave(run_id)
+                self._waiting = [run_id, *self._waiting]
+            case RunCompleted(run_id=run_id) | RunFailed(run_id=run_id) | RunAborted(run_id=run_id):
+                self._leave(run_id)
+            case SessionReset() | SessionArchived() if self._under_way is not None or self._waiting:
+                wrong = f"it has {self._under_way} and {self._waiting} to do"
+            case _:
+                pass
+        return wrong
+
+    def _leave(self, run_id: str) -> None:
+        self._under_way = None if self._under_way == run_id else self._under_way
+        self._waiting = [one for one in self._waiting if one != run_id]
+
+
+def gone_is_gone(evidence: Evidence) -> Iterator[str]:
+    """HIST-7: in a session that is archived nothing happens any more, until it is opened anew."""
+    for items in evidence.flows("session:"):
+        archived: int | None = None
+        for item in items:
+            if isinstance(item.event, SessionOpened):
+                archived = None
+            elif archived is not None and not isinstance(item.event, LateReplyDropped):
+                yield f"#{item.position} {item.topic} is in {item.stream}, which was archived at #{archived}"
+            elif isinstance(item.event, SessionArchived):
+                archived = item.position
+
+
+def routes_are_of_people(evidence: Evidence) -> Iterator[str]:
+    """INB-1: a route changes with what a person said, and with nothing else."""
+    for item, _ in evidence.of(RouteChanged):
+        after = [one.event for one in evidence.streams[item.stream][item.version :]]
+        said = next((event.message for event in after if isinstance(event, MessageRecorded)), None)
+        if said is None or said.provenance is None or said.provenance.kind != "external_user":
+            yield f"#{item.position} changes the route of {item.stream}, and no person spoke"
+
+
+def answers_are_said(evidence: Evidence) -> Iterator[str]:
+    """HIST-3: the answer of a run stands in its session as what its agent said last."""
+    for item, end in evidence.of(RunCompleted):
+        if said(end.reply) is None:
+            continue
+        before = evidence.streams[item.stream][: item.version - 1]
+        words = (
+            text_of(one.event.message)
+            for one in reversed(before)
+            if isinstance(one.event, MessageRecorded)
+            and (one.event.message.run_id, one.event.message.role) == (end.run_id, "assistant")
+        )
+        if (last := next(words, None)) != end.reply:
+            yield f"#{item.position} answers {end.reply!r} and said {last!r}"
+
+
+def own_output(evidence: Evidence) -> Iterator[str]:
+    """PROV-2: what an agent gives as somebody else's words is recorded as its own session's."""
+    for item, event in evidence.of(MessageRecorded):
+        message, origin = event.message, event.message.provenance
+        if message.run_id is None or message.role in {"assistant", "toolResult"}:
+            continue
+        own = item.stream.partition(":")[2]
+        if origin is None or (origin.kind, origin.source_session_key) != ("inter_session", own):
+            yield f"#{item.position} is said by run {message.run_id} as if it came from {origin}"
