@@ -1,7 +1,8 @@
 """The list of views that follow the log in their own time: nobody's next step waits for them."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import closing
 from typing import Final
 
 from intersession_events.errors import StoreUnavailable
@@ -21,13 +22,23 @@ def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
     return (FullTextView(redact), UsageView())
 
 
+def take_in(log: Log, redact: Redact, progress: Callable[[int, int], None] | None = None) -> None:
+    """Bring all of them up to date, and close them: whoever has added much to a log leaves them so.
+
+    `progress` gets the position and the last one, for one view after the other.
+    """
+    for tail in tails_of(log, [view.name for view in tailed_views(redact)], redact):
+        with closing(tail.view):
+            tail.catch_up(progress)
+
+
 def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[ViewFile]]:
-    """Return what keeps the named views of a log up to date; one whose database can't be opened is left out, and logged."""
+    """Return what keeps the named views of a log up to date, patiently; one that can't be opened is left out, and logged."""
     tails: list[Tail[ViewFile]] = []
     for view in tailed_views(redact):
         if view.name in names:
             try:
-                tails.append(Tail(log, ViewFile(view, log)))
+                tails.append(Tail(log, ViewFile(view, log), patient=True))
             except StoreUnavailable as error:
                 _LOGGER.warning("%s", error)
     return tails

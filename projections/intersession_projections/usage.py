@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events.facts import RunCompleted
+from intersession_events.facts import RunCompleted, topics_of
 from intersession_events.log import Recorded, Row, Sql, SqlValue
 
 _SESSION: Final = "session:"
@@ -40,10 +40,11 @@ class Used(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class UsageView:
-    """A row for each day (of UTC), session and model."""
+    """A row for each day (of UTC), session and model. Of the log it takes the ends of runs alone."""
 
     name = "usage"
     shape = 1
+    topics: Final = topics_of(RunCompleted)
 
     def create(self, sql: Sql) -> None:
         """Create the table if it is not there."""

@@ -1,6 +1,6 @@
 """Rows are looked through as they lie, and nothing is passed over that is asked for (FIND-2)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,15 @@ class Read:
         self.rows_read += len(found)
         return found
 
-    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
-        for recorded in self._log.all(after=after, to=to, limit=limit):
+    def all(
+        self,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        limit: int | None = None,
+        topics: Collection[str] = (),
+    ) -> Iterator[Recorded]:
+        for recorded in self._log.all(after=after, to=to, limit=limit, topics=topics):
             self.events_read += 1
             yield recorded
 

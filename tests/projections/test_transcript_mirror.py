@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -321,9 +321,16 @@ class Unread(PlainLog):
         super().__init__()
         self.reads: list[int] = []
 
-    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+    def all(
+        self,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        limit: int | None = None,
+        topics: Collection[str] = (),
+    ) -> Iterator[Recorded]:
         self.reads.append(after)
-        return super().all(after=after, to=to, limit=limit)
+        return super().all(after=after, to=to, limit=limit, topics=topics)
 
 
 def put(log: PlainLog, number: int) -> None:

@@ -8,6 +8,7 @@ from intersession_actors.config.host import Views
 from intersession_events.stores import place_of
 from support.doors.command_line import ran
 from support.running import WAIT
+from support.soaking import until
 
 
 def costly(turn: Turn) -> Reply:
@@ -18,14 +19,14 @@ def test_usage_is_kept_while_the_system_runs_and_added_up_on_demand(tmp_path: Pa
     """Issue 9: usage is a projection that follows the log."""
     path = tmp_path / "log.db"
     agents = {"main": costly, "ops": costly}
-    with SessionSystem(
-        f"sqlite:///{path}", agents=agents, config=Config(views=Views(keep=("usage",)))
-    ) as system:
+    config = Config(views=Views(keep=("usage",), after_seconds=0))
+    with SessionSystem(f"sqlite:///{path}", agents=agents, config=config) as system:
         for number in range(3):
             system.inbound(
                 channel="telegram", chat_id="1", text="ab", sender="ann", message_id=str(number), wait=WAIT
             )
-    assert Path(place_of(str(path), "usage")).exists()
+        until(Path(place_of(str(path), "usage")).exists)
+    assert not Path(place_of(str(path), "search")).exists()
 
     def told(*tokens: str) -> list[dict[str, object]]:
         found: list[dict[str, object]] = ran("usage", *tokens, "--store", path, "--json").json["usage"]

@@ -2,7 +2,7 @@
 
 import sqlite3
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -95,11 +95,19 @@ class PlainLog:
         ]
         return (found[::-1] if backwards else found)[:limit]
 
-    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+    def all(
+        self,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        limit: int | None = None,
+        topics: Collection[str] = (),
+    ) -> Iterator[Recorded]:
         for recorded in self.events[after:to][:limit]:
             if recorded.position in self.unreadable:
                 raise self.unreadable[recorded.position]
-            yield recorded
+            if not topics or recorded.topic in topics:
+                yield recorded
 
     def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Any]:
         raise NotImplementedError("no view reads rows")

@@ -16,6 +16,7 @@ from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.log_drafts import anywhere, said
 from support.running import closed_exchange
+from support.soaking import until
 
 ROOMS = (
     "eventsourcing/",
@@ -109,9 +110,10 @@ def test_each_path_goes_through_the_library(
 
 
 def test_views_that_follow_run_on_the_projection_and_the_runner_of_the_library(tmp_path: Path) -> None:
-    config = {**CONFIG, "views": {"keep": ["usage"]}, "transcripts": {"mirror": True}}
+    config = {**CONFIG, "views": {"keep": ["usage"], "afterSeconds": 0}, "transcripts": {"mirror": True}}
     with traced() as seen, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=config) as system:
         inbound(system)
+        until((tmp_path / "log.db.views" / "usage.db").exists)
 
     assert {
         "BaseProjectionRunner.__init__",

@@ -17,6 +17,7 @@ from support.soaking import grown, held, resident_bytes, settled
 
 SOON: Mapping[str, Any] = {
     "runs": {"idleSeconds": 0.05},
+    "views": {"afterSeconds": 0},
     "agents": {"defaults": {"subagents": {"archiveAfterMinutes": 0.001}}},
 }
 GROUPS = 2

@@ -139,9 +139,10 @@ class Transcripts(Settings, frozen=True, kw_only=True):
 
 
 class Views(Settings, frozen=True, kw_only=True):
-    """The views beside a log that a running system keeps up to date, in `<store>.views`."""
+    """The views beside a log that a system keeps up to date, in `<store>.views`, once it has run for so many seconds."""
 
-    keep: tuple[Literal["search", "usage"], ...] = ()
+    keep: tuple[Literal["search", "usage"], ...] = ("search", "usage")
+    after_seconds: Seconds = 5
 
 
 class Audit(Settings, frozen=True, kw_only=True):

@@ -33,11 +33,11 @@ from intersession_events.errors import LogError
 from intersession_events.facts import ExchangeAccepted, ForkEdit
 from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
-from intersession_events.stores import Tail, ViewFile
+from intersession_events.stores import MEMORY, Tails
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.smells import SmellRule
 from intersession_projections.tailed_views import tails_of
-from intersession_projections.transcript_mirror import Transcripts, mirror_directory, transcript_mirror
+from intersession_projections.transcript_mirror import mirror_directory, transcript_mirror
 
 T = TypeVar("T")
 logger = logging.getLogger("intersession.actors")
@@ -126,11 +126,8 @@ class Assembly:
         )
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
-        self._tails: list[Tail[Transcripts] | Tail[ViewFile]] = [
-            *tails_of(log, config().views.keep, redact_raw)
-        ]
-        if transcripts is not None:
-            self._tails.append(transcript_mirror(log, transcripts))
+        self._views = Tails(lambda: tails_of(log, config().views.keep, redact_raw))
+        self._mirror = None if transcripts is None else transcript_mirror(log, transcripts)
         reader = Reader(
             log, config=config, clock=clock, record=receipts.record, transcripts=transcripts, smells=smells
         )
@@ -223,8 +220,11 @@ class Assembly:
         recover(self.service)
         self.checkpointer.start()
         if not self._blocking.by_hand:  # else they take in what is new when they are asked
-            for tail in self._tails:
-                tail.start()
+            views = self._config().views
+            if views.keep and self._log.place != MEMORY:
+                self.timers.after(milliseconds(views.after_seconds), ("views",), self._views.begin)
+            if self._mirror is not None:
+                self._mirror.start()
 
     def stop(self, seconds: float) -> None:
         """Stop in order: runs and texts under way get so many seconds, then timers, actors, waits, views beside the log."""
@@ -246,8 +246,9 @@ class Assembly:
         if self._hold_rule is not None:
             self._hold_rule.stop(max(until - self._clock.monotonic(), 0.0))
         self.tracing.stop()
-        for tail in self._tails:
-            tail.stop()
+        self._views.stop()
+        if self._mirror is not None:
+            self._mirror.stop()
         self.threads.shutdown()
         self.reports.stop(max(until - self._clock.monotonic(), LEAST_FOR_REPORTS_S))
         self._runtime.close()

@@ -85,6 +85,7 @@ from intersession_events.facts.registry import (
     encode,
     latest,
     topic_of,
+    topics_of,
 )
 from intersession_events.facts.run import (
     FailureCode,
@@ -261,6 +262,7 @@ __all__ = [
     "ready",
     "text_of",
     "topic_of",
+    "topics_of",
     "unsaid",
     "without_measures",
     "words",

@@ -109,6 +109,12 @@ def topic_of(event: Event) -> str:
     return _TOPIC_OF[type(event)]
 
 
+def topics_of(*kinds: type[Event]) -> frozenset[str]:
+    """Return all stored names that kinds of events have, or had in logs of earlier versions."""
+    known = {*TOPICS, *UPCASTERS}
+    return frozenset(topic for topic in known if TOPICS[latest(topic)] in kinds)
+
+
 def encode(event: Event) -> bytes:
     """Return the canonical JSON (RFC 8785) of an event."""
     return _ENCODER.encode(event)

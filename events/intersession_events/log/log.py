@@ -3,7 +3,7 @@
 The protocol that everything else is written against; `stores/` has the implementations.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -91,6 +91,16 @@ class AddingView(InlineView, Protocol):
     @property
     def only_added(self) -> Sequence[str]:
         """The names of those tables. Who folds the whole log puts their rows into their order once, at the end."""
+        ...
+
+
+@runtime_checkable
+class PickingView(InlineView, Protocol):
+    """A view that takes in events of some stored names alone: where the log is read for it, others are not."""
+
+    @property
+    def topics(self) -> Collection[str]:
+        """The stored names of those events."""
         ...
 
 
@@ -187,8 +197,15 @@ class Log(Protocol):
         """Read a stream behind a version, off a reader's thread; never blocks. `on_loaded` must not block either."""
         ...
 
-    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
-        """Read all events with `after < position <= to`, in order."""
+    def all(
+        self,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        limit: int | None = None,
+        topics: Collection[str] = (),
+    ) -> Iterator[Recorded]:
+        """Read all events with `after < position <= to`, in order; only those of some stored names, if any are given."""
         ...
 
     def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:

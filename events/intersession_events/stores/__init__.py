@@ -8,7 +8,7 @@ from intersession_events.stores.migrating import Migrated, migrate
 from intersession_events.stores.opened import Located, gateway_of, located, open_log
 from intersession_events.stores.portable import NAME, Holder, PortableLog
 from intersession_events.stores.sqlite import SessionLog, SqliteLog, holder_of
-from intersession_events.stores.tailing import Tail, TailedView, ViewFile, place_of
+from intersession_events.stores.tailing import Tail, TailedView, Tails, ViewFile, place_of
 from intersession_events.stores.url import VARIABLE
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "SqliteLog",
     "Tail",
     "TailedView",
+    "Tails",
     "ViewFile",
     "back_up",
     "gateway_of",

@@ -25,7 +25,14 @@ class Term(NamedTuple):
 
 def terms(texts: Iterable[str]) -> set[str]:
     """Return all words of some texts, in small letters; of a word of more than 64 characters, how it begins."""
-    return {term for text in texts for word in _WORD.findall(_folded(text)) for term in _cut(word)}
+    return {term for text in texts for term in _words(_folded(text))}
+
+
+def _words(folded: str) -> Iterator[str]:
+    words = _WORD.findall(folded)
+    if _UNSPACED.search(folded):
+        return (piece for word in words for piece in _cut(word))
+    return (word[:_LONGEST] for word in words)
 
 
 def terms_asked(text: str) -> tuple[Term, ...]:
@@ -69,7 +76,7 @@ def _is_asked(word: str, asked: Collection[Term]) -> bool:
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
 def _cut(word: str) -> Iterator[str]:

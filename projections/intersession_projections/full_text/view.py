@@ -7,7 +7,7 @@ strangers are in groups of their own, which a stranger's search never names.
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Final
 
@@ -104,6 +104,7 @@ class FullTextView:
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take in the words of events, and out what was erased."""
+        names = _Names(sql)
         erased = False
         for recorded in events:
             event = recorded.event
@@ -111,34 +112,28 @@ class FullTextView:
                 for version, _ in event.rows:
                     erased = self._forget(sql, event.stream, version) or erased
             else:
-                self._keep(sql, recorded)
+                self._keep(sql, names, recorded)
         if erased and self.indexed:
             # Until they are merged, the parts of an index keep the words of what was taken out of it.
             sql.execute("INSERT INTO said_words (said_words) VALUES ('optimize')")
 
-    def _keep(self, sql: Sql, recorded: Recorded) -> None:
+    def _keep(self, sql: Sql, names: "_Names", recorded: Recorded) -> None:
         shown, private, is_message = self._words(recorded)
         if not shown and not private:
             return
         key = recorded.stream.removeprefix(_SESSION) if recorded.stream.startswith(_SESSION) else _NOBODY
-        agent, session = _number(sql, "agent", agent_of(key)), _number(sql, "session", key)
+        agent, session = names.number("agent", agent_of(key)), names.number("session", key)
+        stream = names.number("stream", recorded.stream)
+        topic = names.number("topic" if is_message else "event", recorded.topic)
         said = (_stored(shown), None if private is None else _stored(private))
         sql.execute(
             "INSERT INTO said_at VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                recorded.position,
-                _number(sql, "stream", recorded.stream),
-                recorded.version,
-                _number(sql, "topic" if is_message else "event", recorded.topic),
-                agent,
-                session,
-                *said,
-            ),
+            (recorded.position, stream, recorded.version, topic, agent, session, *said),
         )
         if self.indexed:
             sql.execute(
                 "INSERT INTO said_words (rowid, words) VALUES (?, ?)",
-                (recorded.position, _entries(agent, session, *said, is_message=is_message)),
+                (recorded.position, _entries(agent, session, shown, private, is_message=is_message)),
             )
 
     def _words(self, recorded: Recorded) -> tuple[set[str], set[str] | None, bool]:
@@ -169,31 +164,50 @@ class FullTextView:
         if self.indexed:
             sql.execute(
                 "INSERT INTO said_words (said_words, rowid, words) VALUES ('delete', ?, ?)",
-                (position, _entries(agent, session, words, private, is_message=bool(is_message))),
+                (
+                    position,
+                    _entries(
+                        agent,
+                        session,
+                        restored(words),
+                        None if private is None else restored(private),
+                        is_message=bool(is_message),
+                    ),
+                ),
             )
         return True
 
 
-def _number(sql: Sql, kind: str, name: str) -> int:
-    """Return the number that stands for a name; it is given one if it has none."""
-    select = "SELECT no FROM said_names WHERE kind = ? AND name = ?"
-    if (row := sql.execute(select, (kind, name)).fetchone()) is None:
-        sql.execute("INSERT INTO said_names (kind, name) VALUES (?, ?)", (kind, name))
-        row = sql.execute(select, (kind, name)).fetchone()
-    number: int = row[0]
-    return number
+class _Names:
+    """The numbers that stand for names, each looked up once: no longer than a transaction, which may be undone."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._known: dict[tuple[str, str], int] = {}
+
+    def number(self, kind: str, name: str) -> int:
+        """Return the number of a name; it is given one if it has none."""
+        if (known := self._known.get((kind, name))) is not None:
+            return known
+        select = "SELECT no FROM said_names WHERE kind = ? AND name = ?"
+        if (row := self._sql.execute(select, (kind, name)).fetchone()) is None:
+            self._sql.execute("INSERT INTO said_names (kind, name) VALUES (?, ?)", (kind, name))
+            row = self._sql.execute(select, (kind, name)).fetchone()
+        number: int = row[0]
+        self._known[kind, name] = number
+        return number
 
 
-def _entries(agent: int, session: int, words: bytes, private: bytes | None, *, is_message: bool) -> str:
+def _entries(
+    agent: int, session: int, words: Iterable[str], private: Iterable[str] | None, *, is_message: bool
+) -> str:
     said = [(_SHOWN if is_message else _EVENTS, words), *([] if private is None else [(_PRIVATE, private)])]
-    return " ".join(_entries_of(agent, session, said))
-
-
-def _entries_of(agent: int, session: int, said: Sequence[tuple[str, bytes]]) -> Iterator[str]:
-    for letters, words in said:
-        for word in restored(words):
-            yield entry(f"{letters[0]}{agent}", word)
-            yield entry(f"{letters[1]}{session}", word)
+    return " ".join(
+        entry(f"{letter}{number}", word)
+        for letters, some in said
+        for letter, number in zip(letters, (agent, session), strict=True)
+        for word in some
+    )
 
 
 def entry(group: str, word: str) -> str:

@@ -17,7 +17,7 @@ from support.running import SEES_ALL, merged
 from support.soaking import grown, held, resident_bytes, settled, until
 
 MAIN = "agent:main:main"
-SOON = {"runs": {"idleSeconds": 0.05}}
+SOON = {"runs": {"idleSeconds": 0.05}, "views": {"afterSeconds": 0}}
 PATIENT = Limits(handshake_s=600.0)
 """No timer of a connection may outlive it: one that did would keep it for longer than is waited here."""
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from eventsourcing.projection import BaseProjectionRunner
 
-from intersession_events.facts import Message, MessageRecorded
+from intersession_events.facts import Message, MessageRecorded, SessionOpened, topics_of
 from intersession_events.log import Draft, Recorded, Sql, StreamAppend
-from intersession_events.stores import SqliteLog, Tail, ViewFile, place_of
+from intersession_events.stores import SqliteLog, Tail, Tails, ViewFile, place_of
 from support.rows import edited
 
 STREAM = "session:agent:main:main"
@@ -66,13 +66,14 @@ def kept(log: SqliteLog, shape: int = 1) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("patient", [False, True])
 @pytest.mark.parametrize("path", ["log.db", ":memory:"])
-def test_a_view_follows_the_log_from_where_it_was(tmp_path: Path, path: str) -> None:
+def test_a_view_follows_the_log_from_where_it_was(tmp_path: Path, path: str, *, patient: bool) -> None:
     """Issue 9: views that are not inline run on the library's projection, runner and tracking recorder."""
     place = path if path == ":memory:" else str(tmp_path / path)
     with SqliteLog(place) as log:
         say(log, "one", "two")
-        tail = Tail(log, ViewFile(Words(), log))
+        tail = Tail(log, ViewFile(Words(), log), patient=patient)
         tail.start()
         assert isinstance(tail._runner, BaseProjectionRunner)
         tail.wait(2, timeout=10)
@@ -87,6 +88,55 @@ def test_a_view_follows_the_log_from_where_it_was(tmp_path: Path, path: str) -> 
         with sqlite3.connect(place_of(place, "words")) as connection:
             tracked = connection.execute("SELECT * FROM tracking WHERE application_name='intersession'")
             assert tracked.fetchall() == [("intersession", 4)]
+
+
+class Sessions(Words):
+    """Chokes on whatever is no opening of a session."""
+
+    name = "sessions"
+    topics = topics_of(SessionOpened)
+
+    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+        for recorded in events:
+            assert isinstance(recorded.event, SessionOpened)
+            sql.execute("INSERT INTO words VALUES (?, ?)", (recorded.position, recorded.topic))
+
+
+def test_a_view_of_few_kinds_of_events_reads_no_others_and_comes_as_far_as_the_log(tmp_path: Path) -> None:
+    """The view of usage read each event of a log to find the ends of runs."""
+    with SqliteLog(tmp_path / "log.db") as log:
+        tail = Tail(log, ViewFile(Sessions(), log))
+        assert tail.catch_up() == 0
+        say(log, *map(str, range(3)))
+        assert tail.catch_up() == 3
+        session = SessionOpened(key="agent:ops:main", session_id="s2", agent_id="ops", opened_by="send")
+        opened = Draft(event=session, id="opened", time=1)
+        log.append_now([StreamAppend(stream="session:agent:ops:main", expected=0, drafts=(opened,))])
+        assert tail.catch_up() == 4
+        assert words(tail.view) == ["session_opened.1"]
+        tail.stop()
+
+
+def test_views_that_begin_late_are_opened_then_and_are_closed_with_all_that_was_committed(
+    tmp_path: Path,
+) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        never = Tails(lambda: [Tail(log, ViewFile(Words(), log))])
+        never.stop()
+        never.begin()
+        assert not list(tmp_path.glob("*.views"))
+        say(log, "one")
+        opened: list[ViewFile] = []
+
+        def open_it() -> list[Tail[ViewFile]]:
+            opened.append(ViewFile(Words(), log))
+            return [Tail(log, opened[0], patient=True)]
+
+        late = Tails(open_it)
+        late.begin()
+        say(log, "two")
+        late.stop()
+        assert [view.position for view in opened] == [2]
 
 
 def test_what_is_not_of_this_log_and_shape_or_is_damaged_is_built_anew(tmp_path: Path) -> None:

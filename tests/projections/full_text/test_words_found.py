@@ -129,7 +129,7 @@ def test_a_snippet_shows_the_words_on_one_line_and_says_where_it_was_cut() -> No
 def test_what_was_erased_is_gone_from_the_index_and_from_its_files(tmp_path: Path, *, kept: bool) -> None:
     path = tmp_path / "log.db"
     view = Path(place_of(str(path), "search"))
-    config = {"views": {"keep": ["search"] if kept else []}}
+    config = {"views": {"keep": ["search"] if kept else [], "afterSeconds": 0}}
     channels = {"telegram": MemoryChannel()}
     with SessionSystem(path, agents={"main": echo()}, channels=channels, config=config) as system:
         for number, text in enumerate(("zanzibar at noon", "nothing more")):

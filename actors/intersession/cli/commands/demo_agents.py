@@ -91,8 +91,9 @@ _SOON: Final[Mapping[str, JsonObject]] = {
     "tools": CONFIG["tools"],
     "agents": {**CONFIG["agents"], "defaults": {"subagents": {"archiveAfterMinutes": 1 / 60}}},
     "runs": {"idleSeconds": 1},
+    "views": {"afterSeconds": 0},
 }
-"""What takes minutes or an hour otherwise."""
+"""What takes minutes or an hour otherwise, or begins in a while."""
 
 
 def host(store: str | None, *, channel: Channel | None = None, in_fast_motion: bool = False) -> SessionSystem:

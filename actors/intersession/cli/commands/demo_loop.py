@@ -10,8 +10,10 @@ from intersession.cli.commands.demo_agents import host
 from intersession.cli.commands.demo_play import play_round
 from intersession.cli.shell import Answer, Screen
 from intersession_actors.channels import Channel
+from intersession_actors.disclosure import redact_raw
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import located
+from intersession_projections.tailed_views import take_in
 
 _MIB: Final = 1024 * 1024
 _GROUPS: Final = 50
@@ -35,6 +37,7 @@ def looped(url: str, rounds: int) -> Answer:
             progress(number, rounds)
             if number in points:
                 measured.append({"round": number, **_of_process()})
+        take_in(system.log, redact_raw)
         position, log_id = system.log.head(), system.log.log_id
     store = located(url)
     value: JsonObject = {

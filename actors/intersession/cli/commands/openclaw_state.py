@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 from intersession.cli.host import gateway_beside, import_beside, reader_of, reading_log, store_url
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment, safe
 from intersession_actors.config import load_config
+from intersession_actors.disclosure import redact_raw
 from intersession_actors.runtime import SystemClock
 from intersession_actors.session import take_snapshots
 from intersession_actors.system import export_state
@@ -17,6 +18,7 @@ from intersession_events.stores import located, open_log
 from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
 from intersession_projections.inline_views import inline_views
 from intersession_projections.openclaw_state import ExportReport
+from intersession_projections.tailed_views import take_in
 from intersession_projections.wording import counted
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
@@ -69,6 +71,7 @@ def openclaw_in(
                     appended=appended.update,
                 )
                 take_snapshots(log, appended)
+                take_in(log, redact_raw)
     value: JsonObject = msgspec.to_builtins(report)
     return Answer(value | {"store": path}, lambda on: _show_import(on, report, path))
 

@@ -65,8 +65,15 @@ class EventReader:
         )
         return events
 
-    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
-        """Read all events with `after < position <= to`, in order, in pages.
+    def all(
+        self,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        limit: int | None = None,
+        topics: Sequence[str] = (),
+    ) -> Iterator[Recorded]:
+        """Read all events with `after < position <= to`, in order, in pages; of some stored names alone, if any are given.
 
         Raises:
             CorruptEvent: a row was changed; its `position` says where to read on.
@@ -76,7 +83,7 @@ class EventReader:
         while left is None or left > 0:
             size = PAGE if left is None else min(PAGE, left)
             with typed(self._recorder.failures):
-                page = self._recorder.select_notifications(after, size, to, inclusive_of_start=False)
+                page = self._recorder.select_notifications(after, size, to, topics, inclusive_of_start=False)
             yield from map(self._mapper.to_domain_event, page)
             if len(page) < PAGE:
                 return

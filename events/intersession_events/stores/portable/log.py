@@ -165,15 +165,24 @@ class PortableLog:
         """Read a stream behind a version, off a reader's thread; never blocks."""
         self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
 
-    def all(self, *, after: int = 0, to: int | None = None, limit: int | None = None) -> Iterator[Recorded]:
+    def all(
+        self,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        limit: int | None = None,
+        topics: Collection[str] = (),
+    ) -> Iterator[Recorded]:
         """Read all events with `after < position <= to`, in order; every row is proven.
+
+        `topics` are stored names: only events of these, if any are given.
 
         Raises:
             CorruptEvent: a row was changed; its `position` says where to read on.
             UnknownTopic: a row is of a newer version; the same.
         """
         self._check_process()
-        return self._events.all(after=after, to=to, limit=limit)
+        return self._events.all(after=after, to=to, limit=limit, topics=tuple(topics))
 
     def streams(self, prefix: str) -> Sequence[str]:
         """Return the names of the streams that begin with a prefix, sorted."""

@@ -2,6 +2,7 @@
 
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.tails import Tails
 from intersession_events.stores.tailing.view import TailedView, place_of
 
-__all__ = ["Tail", "TailedView", "ViewFile", "place_of"]
+__all__ = ["Tail", "TailedView", "Tails", "ViewFile", "place_of"]

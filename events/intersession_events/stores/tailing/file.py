@@ -11,7 +11,7 @@ from eventsourcing.persistence import PersistenceError, Tracking
 from eventsourcing.sqlite import SQLiteCursor, SQLiteTrackingRecorder
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, Log, Recorded, Row, SqlValue
+from intersession_events.log import InlineView, Log, PickingView, Recorded, Row, SqlValue
 from intersession_events.stores.folding import PlainSql
 from intersession_events.stores.portable import NAME
 from intersession_events.stores.sqlite import MEMORY, LogDatastore
@@ -40,6 +40,8 @@ class ViewFile(TailedView, SQLiteTrackingRecorder):
         TailedView.__init__(self)
         self.said = f"the view {view.name}"
         self._view = view
+        if isinstance(view, PickingView):
+            self.topics = view.topics
         self._log = log
         self._place = place_of(log.place, view.name) if place is None else place
         try:

@@ -3,7 +3,8 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from time import monotonic
 from typing import Final, NamedTuple, cast
 
 from eventsourcing.application import Application
@@ -18,8 +19,13 @@ PAGE: Final = 500
 """Events that are taken in together, at most."""
 _MOST_KEPT: Final = 2_000
 """Events that are kept in memory for it; one that is further behind reads the log."""
+_STRETCH: Final = 50_000
+"""So much of the log is gone through at a time for the few events that a view takes."""
 _COALESCE_S: Final = 0.1
 """Nobody waits for these views: many small commits make one page."""
+_TO_OTHERS: Final = 3
+_TO_WRITERS: Final = 9
+"""A patient one rests so many times as long as it worked; the longer where somebody has written meanwhile."""
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 Written = Callable[[int], int]
@@ -39,11 +45,23 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
     What was just committed is at hand. It is taken if it follows on the position without a gap, else the log is read.
     """
 
-    def __init__(self, log: Log, gt: int, written: Written, *, follows: bool) -> None:
+    def __init__(
+        self,
+        log: Log,
+        gt: int,
+        written: Written,
+        *,
+        topics: Collection[str] = (),
+        follows: bool,
+        patient: bool = False,
+    ) -> None:
         super().__init__(cast("ApplicationRecorder", None), gt)
         self._log = log
         self._written = written
+        self._taken = topics
         self._follows = follows
+        self._patient = patient
+        self._began: float | None = None
         self._given = self._after = gt
         self._page: deque[Recorded] = deque()
         self._changed = threading.Condition()
@@ -56,8 +74,10 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
         """Return the next event. It ends when it was stopped and what had been committed is given."""
         while not self._page:
             self._after = self._written(self._given)
+            self._rest()
             if not self._take_page():
                 raise StopIteration
+            self._began = monotonic()
         recorded = self._page.popleft()
         return cast("Notification", _Given(recorded.position, recorded))
 
@@ -69,6 +89,16 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
             self._changed.notify_all()
         if not again:  # the library stops what it lets go of, too
             self._unsubscribe()
+
+    def _rest(self) -> None:
+        """Having taken in a page, leave the processor to others for a multiple of the time that it took."""
+        if not self._patient or self._began is None:
+            return
+        took = monotonic() - self._began
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._stopping, took * (_TO_WRITERS if self._moved else _TO_OTHERS)
+            )
 
     def _take_page(self) -> bool:
         failed = self._after < self._given  # it could not be written: not before something else has happened
@@ -104,11 +134,15 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
             return True
         head = self._log.head()
         while self._given < head and len(self._page) < PAGE:
+            to = min(head, self._given + _STRETCH)
             try:
-                for recorded in self._log.all(after=self._given, limit=PAGE - len(self._page)):
+                for recorded in self._log.all(
+                    after=self._given, to=to, limit=PAGE - len(self._page), topics=self._taken
+                ):
                     self._page.append(recorded)
                     self._given = recorded.position
-                break
+                if len(self._page) < PAGE:
+                    self._given = to
             except LogError as error:
                 if error.position is None:
                     raise
@@ -130,16 +164,15 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
 
 
 class _Recorder:
-    def __init__(self, log: Log, written: Written) -> None:
-        self._log = log
-        self._written = written
+    def __init__(self, subscribed: Callable[[int], CommitSubscription]) -> None:
+        self._subscribed = subscribed
 
     def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> CommitSubscription:
         if topics:
             raise ValueError(
                 "a view that follows the log hears of all events: one that is passed over moves it, too"
             )
-        return CommitSubscription(self._log, gt or 0, self._written, follows=True)
+        return self._subscribed(gt or 0)
 
 
 class _Ready:
@@ -149,15 +182,18 @@ class _Ready:
         return cast("_Given", stored_event).recorded
 
 
-def application_of(log: Log, written: Written) -> type[Application[str]]:
-    """Return the class of which the library's runner makes its application: a log that is open, and stays so."""
+def application_of(subscribed: Callable[[int], CommitSubscription]) -> type[Application[str]]:
+    """Return the class of which the library's runner makes its application: a log that is open, and stays so.
+
+    `subscribed` returns the subscription to what stands behind a position.
+    """
 
     class FollowedLog(Application[str]):
         name = NAME
 
         def __init__(self, _env: EnvType | None = None) -> None:
             # Nothing of the library's own is made: recorder and connections are the log's.
-            self.recorder = cast("ApplicationRecorder", _Recorder(log, written))
+            self.recorder = cast("ApplicationRecorder", _Recorder(subscribed))
             self.mapper = cast("Mapper[str]", _Ready())
 
         def close(self) -> None:

@@ -49,10 +49,14 @@ class _Pages(Projection[V]):
 
 
 class Tail(Generic[V]):
-    """A view and what keeps it up to date: a thread from `start` to `stop`, or whoever calls `catch_up`."""
+    """A view and what keeps it up to date: a thread from `start` to `stop`, or whoever calls `catch_up`.
 
-    def __init__(self, log: Log, view: V) -> None:
+    With `patient` that thread leaves most of the time to others: nobody waits for the view.
+    """
+
+    def __init__(self, log: Log, view: V, *, patient: bool = False) -> None:
         self.view: Final = view
+        self._patient = patient
         self._log = log
         self._pages = _Pages(view)
         self._runner: BaseProjectionRunner[Application[str]] | None = None
@@ -64,7 +68,7 @@ class Tail(Generic[V]):
             try:
                 self._runner = BaseProjectionRunner[Application[str]](
                     projection=self._pages,
-                    application_class=application_of(self._log, self._pages.written),
+                    application_class=application_of(self._subscription),
                     tracking_recorder=self.view,
                     topics=(),
                 ).__enter__()
@@ -97,9 +101,22 @@ class Tail(Generic[V]):
                 progress(reached, max(head, reached))
             return reached
 
-        for given in CommitSubscription(self._log, self.view.reached(), written, follows=False):
+        behind = CommitSubscription(
+            self._log, self.view.reached(), written, topics=self.view.topics, follows=False
+        )
+        for given in behind:
             self._pages.process_event(given.recorded, Tracking(NAME, given.id))  # type: ignore[attr-defined]  # what it gives
         return self.view.position
+
+    def _subscription(self, gt: int) -> CommitSubscription:
+        return CommitSubscription(
+            self._log,
+            gt,
+            self._pages.written,
+            topics=self.view.topics,
+            follows=True,
+            patient=self._patient,
+        )
 
     def wait(self, position: int, timeout: float) -> None:
         """Wait until the view has come to a position of the log.

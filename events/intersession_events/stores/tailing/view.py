@@ -2,7 +2,7 @@
 
 import threading
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -20,6 +20,8 @@ class TailedView(TrackingRecorder):
 
     said: str
     """What it is called where it is told that it is behind."""
+    topics: Collection[str] = ()
+    """The stored names of the events that it takes in, where those are not all."""
 
     def __init__(self) -> None:
         self._advanced = threading.Condition()
