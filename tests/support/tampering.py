@@ -108,6 +108,11 @@ def _unseen(rows: sqlite3.Connection) -> None:
     rows.execute(made)
 
 
+def _unmarked(rows: sqlite3.Connection) -> None:
+    for (name,) in rows.execute("SELECT name FROM sqlite_master WHERE type='trigger'").fetchall():
+        rows.execute(f"DROP TRIGGER {name}")
+
+
 def _stream_gone(rows: sqlite3.Connection) -> None:
     rows.execute("DELETE FROM stored_events WHERE originator_id LIKE 'exchange:%'")
     close_gaps(rows)
@@ -331,6 +336,18 @@ EVENTS: tuple[Kind, ...] = (
     ),
     Kind(
         "an empty envelope", "verify", "unreadable", f"UPDATE stored_events SET state=X'' WHERE rowid={SAID}"
+    ),
+    Kind(
+        "the bytes of a state said to be text",
+        "verify",
+        "unreadable",
+        f"UPDATE stored_events SET state=CAST(state AS TEXT) WHERE rowid={SAID}",
+    ),
+    Kind(
+        "the bytes of all states said to be text",
+        "verify",
+        "unreadable",
+        "UPDATE stored_events SET state=CAST(state AS TEXT)",
     ),
     Kind(
         "another topic",
@@ -877,6 +894,24 @@ VIEWS: tuple[Kind, ...] = (
         "'session.1' AS topic, X'7b7d' AS state",
     ),
     Kind("the snapshots made another table", "verify", "view_differs", "CREATE TABLE stored_snapshots (x)"),
+    *(
+        Kind(
+            f"a snapshot with {what} that is no text",
+            "verify",
+            "view_differs",
+            f"{NO_SNAPSHOTS_YET}; INSERT INTO stored_snapshots VALUES ({stream}, 3, {topic}, X'7b7d')",
+        )
+        for what, stream, topic in (
+            ("a stream", "CAST(X'ff' AS TEXT)", "'session_state.1'"),
+            ("a topic", "'session:agent:main:main'", "CAST(X'ff' AS TEXT)"),
+        )
+    ),
+    Kind(
+        "all triggers that tell of a touch dropped",
+        "repaired",
+        "view_differs",
+        _unmarked,
+    ),
     Kind(
         "something set aside for a view nobody has",
         "unproven",

@@ -169,6 +169,8 @@ def opened(state: bytes, *, where: str | tuple[str, int]) -> Envelope:
     """
     if is_short(state):
         return _of_places(state, where)
+    if type(state) is not bytes:
+        raise CorruptEvent(f"{_said(where)}: the state is no envelope: it is not stored as bytes")
     try:
         envelope = _DECODE(state)
     except (ValueError, TypeError, RecursionError) as error:

@@ -172,6 +172,8 @@ def read_snapshot(*, log_id: str, stream: str, version: int, topic: str, state: 
     """
     if not isinstance(version, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # SQLite keeps what it is given
         raise CorruptEvent(f"the snapshot of {stream!r} has version {version!r}, which is none")
+    if type(state) is not bytes:
+        raise CorruptEvent(f"the snapshot of {stream!r} version {version} is none: it is not stored as bytes")
     try:
         stored = _DECODE(state)
     except (ValueError, TypeError, RecursionError) as error:

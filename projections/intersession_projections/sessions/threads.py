@@ -13,7 +13,7 @@ class ThreadBindingsView:
     """Keeps a row per session that has a thread: the thread is its own until it is unbound or archived."""
 
     name = "thread_bindings"
-    shape = 1
+    shape = 2
 
     def create(self, sql: Sql) -> None:
         """Create the table."""

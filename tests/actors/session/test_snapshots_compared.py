@@ -71,29 +71,57 @@ def test_a_snapshot_that_was_changed_is_a_finding(path: Path, statement: str) ->
     assert {(finding.code, finding.view) for finding in findings} == {("view_differs", "snapshots")}
 
 
+def forge(raw: sqlite3.Connection) -> int:
+    """Change the last snapshot, compute its digest again, and return its version."""
+    log_id = raw.execute("SELECT log_id FROM log_identity").fetchone()[0]
+    version, topic, state = raw.execute(
+        "SELECT originator_version, topic, state FROM stored_snapshots ORDER BY 1 DESC"
+    ).fetchone()
+    stored = msgspec.json.decode(state)
+    stored["data"]["session"]["settings"] = {"sendPolicy": "allow"}
+    data = msgspec.json.encode(stored["data"], order="sorted")
+    about = msgspec.json.encode([log_id, STREAM, version, topic, stored["hash"]])
+    stored["digest"] = sha256(about + data).hexdigest()
+    forged = b'{"data":%s,"digest":"%s","hash":"%s"}' % (
+        data,
+        stored["digest"].encode(),
+        stored["hash"].encode(),
+    )
+    raw.execute("UPDATE stored_snapshots SET state=? WHERE originator_version=?", (forged, version))
+    return int(version)
+
+
 def test_a_snapshot_whose_digest_was_computed_again_is_a_finding(path: Path) -> None:
     """The digest proves nothing against somebody who can hash; the events do."""
     with sqlite3.connect(path) as raw:
-        log_id = raw.execute("SELECT log_id FROM log_identity").fetchone()[0]
-        version, topic, state = raw.execute(
-            "SELECT originator_version, topic, state FROM stored_snapshots ORDER BY 1 DESC"
-        ).fetchone()
-        stored = msgspec.json.decode(state)
-        stored["data"]["session"]["settings"] = {"sendPolicy": "allow"}
-        data = msgspec.json.encode(stored["data"], order="sorted")
-        about = msgspec.json.encode([log_id, STREAM, version, topic, stored["hash"]])
-        stored["digest"] = sha256(about + data).hexdigest()
-        forged = b'{"data":%s,"digest":"%s","hash":"%s"}' % (
-            data,
-            stored["digest"].encode(),
-            stored["hash"].encode(),
-        )
-        raw.execute("UPDATE stored_snapshots SET state=? WHERE originator_version=?", (forged, version))
+        version = forge(raw)
 
     findings, unproven = compared(path)
 
     assert [finding.problem for finding in findings] == [f"version {version}: the events say another state"]
     assert unproven == []
+
+
+@pytest.mark.parametrize(
+    ("stream", "topic", "state"),
+    [
+        ("CAST(X'ff' AS TEXT)", "'session_state.1'", "X'7b7d'"),
+        ("X'ff'", "'session_state.1'", "X'7b7d'"),
+        (f"'{STREAM}'", "CAST(X'ff' AS TEXT)", "X'7b7d'"),
+        (f"'{STREAM}'", "'session_state.1'", "CAST(X'ff' AS TEXT)"),
+        (f"'{STREAM}'", "'session_state.1'", "CAST(X'7b7d' AS TEXT)"),
+    ],
+)
+def test_a_row_that_can_not_be_read_hides_no_other(path: Path, stream: str, topic: str, state: str) -> None:
+    """Finding B3: it had all snapshots of its stream, or of the log, pass for none."""
+    with sqlite3.connect(path) as raw:
+        version = forge(raw)
+        raw.execute(f"INSERT INTO stored_snapshots VALUES ({stream}, 3, {topic}, {state})")  # noqa: S608 - written above
+
+    problems = [finding.problem for finding in compared(path)[0]]
+
+    assert f"version {version}: the events say another state" in problems
+    assert len(problems) == 2
 
 
 def test_snapshots_of_another_shape_are_named_as_not_compared(path: Path) -> None:

@@ -95,7 +95,7 @@ def _of_the_file(log_format: int) -> Iterator[str]:
     )
     yield (
         "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
-        "and how SQLite has laid out in pages what is read."
+        "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew."
     )
     yield (
         "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "

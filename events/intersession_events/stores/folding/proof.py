@@ -143,10 +143,8 @@ def _advance(
 def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterator[Finding]:
     there = made_in(seen)
     made, found = dict(layout.schema), dict(schema_of(there, layout.all_tables))
-    # A log of an earlier version has none before it is opened to write.
-    if marks := layout.marks_in(there):
-        made.update(layout.marks)
-        found.update(marks)
+    made.update(layout.marks)
+    found.update(layout.marks_in(there))
     for name in sorted(made.keys() | found.keys()):
         if made.get(name, "") != found.get(name, ""):
             was = "is missing" if name not in found else "was added" if name not in made else "is another"

@@ -11,7 +11,7 @@ from intersession_events.stores.portable.inline_views import InlineViews, Query,
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.reading import Follows, ReadsLog
-from intersession_events.stores.portable.recent import recent_in
+from intersession_events.stores.portable.recent import Recent, recent_in
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "PortableLog",
     "Query",
     "ReadsLog",
+    "Recent",
     "ViewTables",
     "Writer",
     "identity_of",

@@ -75,7 +75,7 @@ class LogApplication(Application[str]):
     ) -> StreamStates:
         """Return the states of the streams. What the arguments do is the log's: it has the readers and the writer."""
         recorder, snapshots = self.snapshot_recorder, cast("EventStore[str]", self.snapshots)
-        recorder.rows = cast("ReadsLog", self.recorder).rows
+        recorder.rows = cast("ReadsLog", self.recorder).event_rows
         recorder.submit = self.submit_snapshot
         return StreamStates(snapshots, read=read, later=later, clear=lambda: transact(recorder.clear))
 

@@ -51,7 +51,9 @@ class ReadViews:
         """Run a reading statement on the tables of views, or on the events."""
         with typed(self._recorder.failures):
             # The events themselves are in the log alone, however its views are read.
-            if self._beside is not None and "stored_events" not in statement:
+            if "stored_events" in statement:
+                return self._recorder.event_rows(statement, parameters)
+            if self._beside is not None:
                 return self._beside.query(statement, parameters)
             return self._recorder.rows(statement, parameters)
 

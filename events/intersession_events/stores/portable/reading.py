@@ -49,7 +49,7 @@ class ReadsLog(ApplicationRecorder):
 
     @abstractmethod
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
-        """Return rows of events. What is no text where text should be comes as bytes: one such row must not hide the others."""
+        """Return rows of events or snapshots. What is no text where text should be comes as bytes: one such row must not hide others."""
 
     @abstractmethod
     def positions_given(self) -> int:

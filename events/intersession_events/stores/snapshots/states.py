@@ -123,7 +123,8 @@ class StreamStates:
 
     def problems(self) -> Iterator[str]:
         """Say what is wrong with the table of snapshots itself."""
-        return self._recorder.problems()
+        yield from self._recorder.problems()
+        yield from self._recorder.nameless()
 
     def drop(self) -> int:
         """Drop all snapshots, and say how many there were.

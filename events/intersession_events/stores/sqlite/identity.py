@@ -20,7 +20,7 @@ from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable import Identity, identity_of
 from intersession_events.stores.sqlite.connections import connect_to_read, database_uri
 from intersession_events.stores.sqlite.failures import log_error
-from intersession_events.stores.sqlite.readers import text_or_bytes
+from intersession_events.stores.sqlite.readers import text_or_none
 
 
 def inspect(path: str) -> Identity | None:
@@ -130,7 +130,7 @@ class Folded:
 def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     # One look at all of it: a writer that makes the file a log just now must not be seen half way.
     connection.execute("BEGIN")
-    connection.text_factory = text_or_bytes
+    connection.text_factory = text_or_none
     mark = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
     if mark == 0 and not tables:

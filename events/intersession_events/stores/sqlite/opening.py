@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from intersession_events.log import SHORT_FROM, Lineage
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
-from intersession_events.stores.portable import Holder, Identity, Opened, recent_in
+from intersession_events.stores.portable import Holder, Identity, Opened, Recent, recent_in
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
-from intersession_events.stores.sqlite.connections import database_uri
+from intersession_events.stores.sqlite.connections import database_uri, raw_of
 from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.readers import text_or_none
 from intersession_events.stores.sqlite.writer_lock import WriterLock
 
 
@@ -87,7 +88,7 @@ def open_for_writing(
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
-                recent = recent_in(cursor)
+                recent = _recent_in(cursor)
             folded = identity.Folded(path, log_id)
             if not memory:
                 folded.check()
@@ -115,6 +116,16 @@ def open_for_writing(
         held=held,
         folded=folded,
     )
+
+
+def _recent_in(cursor: Cursor) -> Recent:
+    """Return what the last events say. A state that somebody made text, and is none, is told by whoever reads it."""
+    connection = raw_of(cursor)
+    factory, connection.text_factory = connection.text_factory, text_or_none
+    try:
+        return recent_in(cursor)
+    finally:
+        connection.text_factory = factory
 
 
 def _known(path: str) -> Identity | None:

@@ -156,7 +156,7 @@ def event_rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] 
         if _NO_TEXT not in str(error):
             raise
     with readers.connection() as connection:
-        factory, connection.text_factory = connection.text_factory, text_or_bytes
+        factory, connection.text_factory = connection.text_factory, text_or_none
         try:
             cursor = connection.cursor()
             cursor.row_factory = None
@@ -168,12 +168,16 @@ def event_rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] 
 _NO_TEXT: Final = "Could not decode to UTF-8"
 
 
-def text_or_bytes(stored: bytes) -> str | bytes:
-    """Return text as it is stored, for `text_factory`: bytes, if it is none."""
+class NoText(bytes):
+    """What stands where text should be and is none. It is told from bytes that were stored as such: those may be genuine."""
+
+
+def text_or_none(stored: bytes) -> str | NoText:
+    """Return text as it is stored, for `text_factory`; `NoText`, if it is none."""
     try:
         return stored.decode()
     except UnicodeDecodeError:
-        return stored
+        return NoText(stored)
 
 
 def rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
