@@ -61,13 +61,17 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         log = opened.enter_context(_taken(source))
         if there is not None:
             return _moved_before(log, there, told)
-        _check(log, "verifying", told)
+        # Both have the same rows at the end, so one of them is verified: what lies in a file is looked at without a network.
+        is_verified = isinstance(log, SqliteLog) or is_postgres(target)
+        if is_verified:
+            _check(log, "verifying", told)
         moved = _known_of(log)
         resumed_at = _copy(log, place, moved, told)
         place.complete(moved)
         with place.reading() as copied:
             head, events = _compared(log, copied, told)
-            _check(copied, "comparing", told)
+            if not is_verified:
+                _check(copied, "comparing", told)
         crash_point("M2")
         place.finish()
         crash_point("M3")
@@ -181,13 +185,11 @@ def _compared(log: PortableLog, copied: PortableLog, told: Progress) -> tuple[Lo
 
 
 def _check(log: PortableLog, what: Literal["verifying", "comparing"], told: Progress) -> None:
-    """Verify a log in a file; another one has the same rows, by then.
+    """Verify a log: its hashes, chains, positions and checkpoints.
 
     Raises:
         MigrationFailed: it is not as it was written.
     """
-    if not isinstance(log, SqliteLog):
-        return
     report = verify_log(log, progress=partial(told, what))
     if not report.ok:
         found = ", ".join(f"{code} ({number})" for code, number in sorted(report.counts.items()))

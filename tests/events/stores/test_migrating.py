@@ -101,6 +101,31 @@ def test_a_log_of_each_format_goes_to_postgresql_and_back_as_it_was(
         assert (report.counts, report.checkpoints.taken) == ({}, 2)
 
 
+@pytest.mark.postgres
+def test_a_log_goes_from_one_schema_to_another_if_it_is_as_it_was_written(
+    source: str, postgres_url: str
+) -> None:
+    """Each row hashes, and none is missing from what is compared: that is told by chains, positions and checkpoints alone."""
+    whole, changed, refused = (
+        postgres_url.replace("&schema=", f"&schema={name}_") for name in ("whole", "changed", "refused")
+    )
+    migrate(source, postgres_url)
+    migrate(postgres_url, whole)
+    assert rows_of(whole) == rows_of(source)
+    with PostgresLog(whole, read_only=True) as log:
+        assert verify_log(log).checkpoints.taken == 2
+
+    migrate(postgres_url, changed)
+    with psycopg.connect(address_of(changed).conninfo, autocommit=True) as connection:
+        connection.execute(
+            f"DELETE FROM {address_of(changed).schema}.stored_events WHERE notification_id = 3".encode()
+        )
+    with pytest.raises(MigrationFailed, match="is not as it was written"):
+        migrate(changed, refused)
+    with pytest.raises(LogError):
+        opened(refused, read_only=True)
+
+
 def test_a_moved_log_goes_on_where_it_ended(source: str, target: str) -> None:
     with SqliteLog(source, read_only=True) as log:
         last, epoch = log.head(), log.query("SELECT epoch FROM log_identity")[0][0]
