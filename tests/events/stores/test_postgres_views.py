@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import psycopg
 import pytest
 
-from intersession_events.facts import RunCompleted, RunQueued
+from intersession_events.facts import Route, RunCompleted, RunQueued, ThreadBound
+from intersession_events.stores import views_proven
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.dialect import translated
 from intersession_projections.inline_views import inline_views
 from intersession_projections.run_outcomes import Runs
-from intersession_projections.sessions import Sessions
+from intersession_projections.sessions import Sessions, ThreadBindings
 from support.story import MAIN, Story
 
 pytestmark = pytest.mark.postgres
@@ -102,6 +104,22 @@ def test_an_id_of_any_form_is_kept_beside_those_that_are_uuids(story: Story, run
     assert [found.run_id for name in (uuid, run_id) if (found := runs.get(name))] == [uuid, run_id]
     assert run_id in runs.ids(run_id[:-1], 10)
     assert runs.ids(run_id, 10)[:1] == [run_id]
+
+
+def test_a_nul_that_a_channel_gave_is_one_in_every_view(story: Story) -> None:
+    """PostgreSQL has no text with a NUL; what asks for one finds nothing else."""
+    thread = Route(channel="tele\0gram", to="4\0", thread="t\0")
+    story.open()
+    story.put(f"session:{MAIN}", ThreadBound(route=thread))
+    for _ in range(2):
+        threads = ThreadBindings(story.log)
+        assert (threads.session_of(thread), threads.of(MAIN)) == (MAIN, thread)
+        assert threads.session_of(msgspec.structs.replace(thread, thread="t")) is None
+        story.log.rebuild("thread_bindings")
+    assert story.log.stream("session:\0") == []
+    assert Sessions(story.log).get(f"{MAIN}\0") is None
+    assert list(story.log.set_aside()) == []
+    assert views_proven(story.log, inline_views()) == ([], [])
 
 
 def test_what_sqlite_has_and_postgresql_has_not_is_translated() -> None:

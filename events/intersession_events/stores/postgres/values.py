@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from psycopg import Connection
 from psycopg.abc import Buffer
-from psycopg.adapt import Dumper
+from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types.numeric import NumericBinaryLoader
+from psycopg.types.string import StrDumperUnknown
 
 from intersession_events.log import ID_TEXT, IdText
 
@@ -23,6 +24,28 @@ class _IdTextDumper(Dumper):
         return ID_TEXT + obj.encode()
 
 
+_NUL: Final = "\ufdd0"
+"""What stands for the one character that PostgreSQL has in no text: no character, so none of anybody's."""
+_NUL_BYTES: Final = _NUL.encode()
+
+
+class _TextDumper(StrDumperUnknown):
+    """Takes any text: what holds a NUL can be asked for, and stand in a view."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", _NUL) if "\0" in obj else obj)
+
+
+class _TextLoader(Loader):
+    """Returns a text as it was given."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        raw = bytes(data)
+        return raw.replace(_NUL_BYTES, b"\0").decode() if _NUL_BYTES in raw else raw.decode()
+
+
 class _WholeLoader(NumericBinaryLoader):
     """Returns whole numbers as such: a sum of big integers is a numeric."""
 
@@ -33,6 +56,8 @@ class _WholeLoader(NumericBinaryLoader):
 
 def adapt(connection: Connection[Any]) -> None:  # whatever its rows are
     """Have a connection take and give values as SQLite does."""
+    connection.adapters.register_dumper(str, _TextDumper)
+    connection.adapters.register_loader("text", _TextLoader)
     connection.adapters.register_dumper(IdText, _IdTextDumper)
     connection.adapters.register_loader("numeric", _WholeLoader)
 
