@@ -23,6 +23,7 @@ from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from support.log_drafts import anywhere, said, to
+from support.postgres.pooler import pooler
 from support.postgres.server import Server
 
 A, B, C = (said(name) for name in "abc")
@@ -183,6 +184,24 @@ def test_a_server_that_is_none_for_a_log_is_refused_by_name(postgres: Server) ->
     )
     with pytest.raises(NoSuchStore, match="it is CockroachDB"):
         PostgresLog(f"{postgres.url}&options=-csearch_path%3Dcockroach,pg_catalog")
+
+
+@pytest.mark.postgres
+def test_a_pooler_that_lends_its_connections_for_a_transaction_is_refused(
+    postgres: Server, postgres_url: str
+) -> None:
+    """What the log sets for its connection would be another's, and another's its own."""
+    schema = address_of(postgres_url).schema
+    for read_only in (False, True):
+        with pooler(postgres.directory, "transaction") as between:
+            with pytest.raises(NoSuchStore, match="pool_mode"):
+                PostgresLog(between.url(schema), read_only=read_only)
+            with psycopg.connect(address_of(between.url(schema)).conninfo) as connection:
+                found = connection.execute("SHOW search_path").fetchone()
+                assert found == ('"$user", public',)  # nothing was left behind
+    with pooler(postgres.directory, "session") as between, PostgresLog(between.url(schema)) as log:
+        log.append_now([to("s", 0, A)])
+        assert [event.id for event in log.all()] == ["id-a"]
 
 
 @pytest.mark.postgres

@@ -1,7 +1,8 @@
 """A subscription to a log, for the library's projections: it has no thread, and waits for the log to get further."""
 
+import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from eventsourcing.persistence import ApplicationRecorder, Notification, Subscription
@@ -10,6 +11,7 @@ from intersession_events.stores.library.frontier import Frontier
 
 PAGE: Final = 500
 _LOOK_S: Final = 1.0
+_LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class LogSubscription(Subscription[ApplicationRecorder]):
@@ -21,8 +23,12 @@ class LogSubscription(Subscription[ApplicationRecorder]):
         frontier: Frontier,
         gt: int | None = None,
         topics: Sequence[str] = (),
+        *,
+        is_away: Callable[[Exception], bool],
     ) -> None:
+        """Subscribe to what stands behind a position; `is_away` says of an error that the store may come back."""
         super().__init__(recorder, gt, topics)
+        self._is_away = is_away
         self._events = recorder
         self._wanted = topics
         self._frontier = frontier
@@ -37,7 +43,15 @@ class LogSubscription(Subscription[ApplicationRecorder]):
                 return self._page.popleft()
             head = self._frontier.head
             if head > self._after:
-                self._take_page(head)
+                try:
+                    self._take_page(head)
+                except Exception as error:
+                    if not self._is_away(error):
+                        raise
+                    _LOGGER.warning(
+                        "the log can't be read behind position %d: %s", self._after, type(error).__name__
+                    )
+                    self._frontier.wait_until(lambda: self._stopped, _LOOK_S)
             elif self._frontier.is_closed:
                 break
             else:

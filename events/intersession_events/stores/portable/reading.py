@@ -15,7 +15,7 @@ from eventsourcing.persistence import ApplicationRecorder, Notification, StoredE
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Row as AnyRow
 from intersession_events.log import SqlValue
-from intersession_events.stores.database import COLUMNS, Failures, StoredRow, of_stream
+from intersession_events.stores.database import COLUMNS, Failures, StoredRow, of_stream, typed
 from intersession_events.stores.library import Frontier, LogSubscription
 
 _ALL: Final = 2**63 - 1
@@ -105,12 +105,18 @@ class ReadsLog(ApplicationRecorder):
     def subscribe(
         self, gt: int | None = None, topics: Sequence[str] = ()
     ) -> Subscription[ApplicationRecorder]:
-        """Return a subscription to all events behind a position."""
+        """Return a subscription to all events behind a position.
+
+        Raises:
+            StoreUnavailable: there is nothing to be followed now.
+        """
         with self._following:
             if self.frontier is None:
-                frontier = self.frontier = Frontier(0)
-                self._follower = self.follow(lambda: frontier.advance(self.max_notification_id() or 0))
-        return LogSubscription(self, self.frontier, gt, topics)
+                frontier = Frontier(0)
+                with typed(self.failures):
+                    self._follower = self.follow(lambda: frontier.advance(self.max_notification_id() or 0))
+                self.frontier = frontier
+        return LogSubscription(self, self.frontier, gt, topics, is_away=self.failures.is_of_the_store)
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **_: object) -> Sequence[int]:
         """Refuse: only the writer's recorder takes events.

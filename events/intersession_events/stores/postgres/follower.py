@@ -1,4 +1,4 @@
-"""Follows a log that another process writes: by LISTEN, with a look now and then, or by looking alone (`wake=poll`)."""
+"""Follows a log that another process writes: by LISTEN, with a look now and then, or by looking alone (`wake=poll`, and on a standby)."""
 
 import logging
 from collections.abc import Callable
@@ -30,16 +30,19 @@ class Follower(Following):
         self._address = address
         self._is_out = False
         """Whether the log can't be reached, and that was said."""
+        self._listens = address.notifies
         super().__init__(catch_up)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                if self._address.notifies:
+                if self._listens:
                     self._listen()
                 else:
                     self._look()
                     self._stopping.wait(POLL_S)
+            except psycopg.errors.ReadOnlySqlTransaction:
+                self._listens = False  # a standby tells nobody
             except (psycopg.Error, LogError) as error:
                 if not self._is_out:
                     self._is_out = True

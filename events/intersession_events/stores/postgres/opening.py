@@ -1,6 +1,7 @@
 """Opens a schema for the one writer of a log, or looks whether there is one to be read."""
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ def open_for_writing(
     app = WriterApplication(settings_of(url))
     try:
         with typed(app.reading.failures), app.datastore.writing(None) as cursor:
+            _check_primary(cursor, address)
             # Two that open a new log at once: the second one finds what the first has made.
             cursor.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"intersession {address.schema}",)
@@ -151,6 +153,8 @@ def _asked(address: Address, look: Callable[[Connection[Any]], T]) -> T:  # rows
     failure: LogError | None = None
     try:
         with closing(psycopg.connect(address.conninfo, autocommit=True)) as connection:
+            _check_server(connection, address)
+            _check_pooler(connection, address)
             return look(connection)
     except psycopg.ProgrammingError as error:
         failure = NoSuchStore(address.shown, address.said(error))
@@ -167,7 +171,6 @@ def _looked_at(
     *,
     unfinished: bool,
 ) -> Identity | None:
-    _check_server(connection, address)
     settle(connection, address.schema, writes=False)
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
@@ -216,6 +219,36 @@ def _check_server(connection: Connection[Any], address: Address) -> None:  # as 
     if not says.startswith("PostgreSQL"):
         _LOGGER.warning(
             "%s is %s: nobody has tried a log on that", address.shown, says.split(" on ", maxsplit=1)[0]
+        )
+
+
+def _check_pooler(connection: Connection[Any], address: Address) -> None:  # as above
+    """Make sure that a connection stays one: what is set for it is no longer there, or another's, where a pooler lends it."""
+    pid = connection.info.backend_pid
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    if row == (pid,):
+        return
+    mark = f"{os.getpid()} {pid} {id(connection)}"
+    connection.execute("SELECT set_config('intersession.mark', %s, false)", (mark,))
+    try:
+        # The connection that was lent last is lent first.
+        with closing(psycopg.connect(address.conninfo, autocommit=True)) as another:
+            found = another.execute("SELECT current_setting('intersession.mark', true)").fetchone()
+    finally:
+        connection.execute("SELECT set_config('intersession.mark', '', false)")
+    if found == (mark,):
+        raise NoSuchStore(
+            address.shown,
+            "a pooler is before it that lends a connection for one transaction; a log needs one that stays its own "
+            "(PgBouncer: pool_mode=session), or the server itself",
+        )
+
+
+def _check_primary(cursor: PgCursor, address: Address) -> None:
+    if cursor.execute("SELECT pg_is_in_recovery()").fetchall() == [(True,)]:
+        raise StoreUnavailable(
+            f"{address.shown} is a standby, which can only be read; name the primary, or both of them with "
+            "target_session_attrs=read-write"
         )
 
 
