@@ -220,9 +220,9 @@ class _Opened(BytesIO):
     """A file that is open to be read whole, or to be written."""
 
     def __init__(self, disk: Disk, fd: int, *, writes: bool) -> None:
-        super().__init__(b"" if writes else disk.read(fd))
         self._disk = disk
         self._fd = fd
+        super().__init__(b"" if writes else disk.read(fd))
 
     def __enter__(self) -> Self:
         return self

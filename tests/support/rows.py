@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @contextmanager
-def edited(path: Path) -> Generator[sqlite3.Connection]:
+def edited(path: Path | str) -> Generator[sqlite3.Connection]:
     """Open a database and keep what is changed in the block."""
     with closing(sqlite3.connect(path)) as connection, connection:
         yield connection

@@ -16,6 +16,7 @@ from intersession_events.log import EVERY, Finding
 from intersession_events.stores import SqliteLog, open_log
 from intersession_projections.inline_views import inline_views
 from support.log_drafts import anywhere, draft, said
+from support.rows import edited
 
 STREAM = "session:agent:main:main"
 OPENED = SessionOpened(key="agent:main:main", session_id="s", agent_id="main", opened_by="person")
@@ -62,7 +63,7 @@ def test_a_log_without_snapshots_has_nothing_to_compare(tmp_path: Path) -> None:
     ],
 )
 def test_a_snapshot_that_was_changed_is_a_finding(path: Path, statement: str) -> None:
-    with sqlite3.connect(path) as raw:
+    with edited(path) as raw:
         raw.execute(statement)
 
     findings, _ = compared(path)
@@ -93,7 +94,7 @@ def forge(raw: sqlite3.Connection) -> int:
 
 def test_a_snapshot_whose_digest_was_computed_again_is_a_finding(path: Path) -> None:
     """The digest proves nothing against somebody who can hash; the events do."""
-    with sqlite3.connect(path) as raw:
+    with edited(path) as raw:
         version = forge(raw)
 
     findings, unproven = compared(path)
@@ -114,7 +115,7 @@ def test_a_snapshot_whose_digest_was_computed_again_is_a_finding(path: Path) -> 
 )
 def test_a_row_that_can_not_be_read_hides_no_other(path: Path, stream: str, topic: str, state: str) -> None:
     """Finding B3: it had all snapshots of its stream, or of the log, pass for none."""
-    with sqlite3.connect(path) as raw:
+    with edited(path) as raw:
         version = forge(raw)
         raw.execute(f"INSERT INTO stored_snapshots VALUES ({stream}, 3, {topic}, {state})")  # noqa: S608 - written above
 
@@ -141,7 +142,7 @@ def test_snapshots_of_another_shape_are_named_as_not_compared(path: Path) -> Non
 
 
 def test_snapshots_of_a_stream_that_can_not_be_folded_are_named_as_not_compared(path: Path) -> None:
-    with sqlite3.connect(path) as raw:
+    with edited(path) as raw:
         raw.execute("UPDATE stored_events SET state='{}' WHERE originator_version=3")
 
     findings, unproven = compared(path)

@@ -1,7 +1,6 @@
 """A session that wakes from a snapshot is the session of its whole stream; what does not fit the log is not believed."""
 
 import logging
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
@@ -21,6 +20,7 @@ from intersession_events.stores import SqliteLog
 from support.bare_events import bare
 from support.busy_session import STEPS, Busy
 from support.log_drafts import anywhere, draft
+from support.rows import edited
 
 KEY = "agent:main:main"
 STREAM = f"session:{KEY}"
@@ -161,7 +161,7 @@ def test_a_long_stream_gets_snapshots_and_is_read_from_the_last_one(
 
 def test_a_snapshot_holds_no_transcript(filed: Written) -> None:
     filed.fold()
-    with sqlite3.connect(filed.log.path) as raw:
+    with edited(filed.log.path) as raw:
         sizes = [size for (size,) in raw.execute("SELECT length(state) FROM stored_snapshots")]
 
     assert len(sizes) == 2
@@ -276,7 +276,7 @@ def test_a_snapshot_that_was_changed_is_not_believed(
     filed: Written, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = shown(filed.fold().state)
-    with sqlite3.connect(filed.log.path) as raw:
+    with edited(filed.log.path) as raw:
         raw.execute(TAMPERINGS[how])
         if how == "another table":
             raw.execute("CREATE TABLE stored_snapshots (something)")
@@ -292,12 +292,12 @@ def test_a_snapshot_that_was_changed_is_not_believed(
 def test_a_snapshot_of_another_stream_or_log_is_not_believed(filed: Written, tmp_path: Path) -> None:
     filed.fold()
     with closing(Written(tmp_path / "other.db").log) as other:
-        with sqlite3.connect(filed.log.path) as raw:
+        with edited(filed.log.path) as raw:
             rows = raw.execute("SELECT * FROM stored_snapshots").fetchall()
         other.states.fold(STREAM, folding())
         other.step()
         expected = shown(naive(other.stream(STREAM)))
-        with sqlite3.connect(other.path) as raw:
+        with edited(other.path) as raw:
             raw.execute("DELETE FROM stored_snapshots")
             raw.executemany("INSERT INTO stored_snapshots VALUES (?,?,?,?)", rows)
 
@@ -319,13 +319,13 @@ def test_a_snapshot_of_another_past_of_the_same_stream_is_not_believed(tmp_path:
     with SqliteLog(paths[0], threads=False) as log:
         drafts = (draft(said(number), f"{number}") for number in range(EVERY - 10))
         log.append_now((anywhere(STREAM, *drafts),))
-    with sqlite3.connect(paths[0]) as raw:
+    with edited(paths[0]) as raw:
         raw.execute("VACUUM INTO ?", (str(paths[1]),))
     goes_on(paths[0], 10_000)
     expected = goes_on(paths[1], 20_000)
-    with sqlite3.connect(paths[0]) as raw:
+    with edited(paths[0]) as raw:
         rows = raw.execute("SELECT * FROM stored_snapshots").fetchall()
-    with sqlite3.connect(paths[1]) as raw:
+    with edited(paths[1]) as raw:
         raw.executemany("INSERT OR REPLACE INTO stored_snapshots VALUES (?,?,?,?)", rows)
 
     with SqliteLog(paths[1], threads=False) as log:
@@ -356,7 +356,7 @@ def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(written: Written
 def test_a_snapshot_of_what_the_log_has_lost_is_dropped(filed: Written) -> None:
     """The log is the truth: a copy of it that is older than its snapshots, say."""
     filed.fold()
-    with sqlite3.connect(filed.log.path) as raw:
+    with edited(filed.log.path) as raw:
         raw.execute("DELETE FROM stored_events WHERE originator_version>=?", (2 * EVERY,))
 
     folded = filed.fold()
@@ -369,7 +369,7 @@ def test_a_snapshot_of_what_the_log_has_lost_is_dropped(filed: Written) -> None:
 def test_a_crash_between_events_and_their_snapshot_loses_the_snapshot_alone(tmp_path: Path) -> None:
     written = Written(tmp_path / "log.db")
     written.log.states.fold(STREAM, folding())  # what it keeps is on its way to the next commit
-    with sqlite3.connect(written.log.path) as raw:
+    with edited(written.log.path) as raw:
         lost = raw.execute("SELECT name FROM sqlite_master WHERE name='stored_snapshots'").fetchall()
     expected = shown(naive(written.log.stream(STREAM)))
     again = shown(written.log.states.fold(STREAM, folding()).state)

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ TABLE = (
 
 def main(directory: Path, sizes: dict[str, Any]) -> None:
     source = Path(sizes["source"])
-    with sqlite3.connect(source / "log.db") as log:
+    with closing(sqlite3.connect(source / "log.db")) as log:
         rows = log.execute(
             "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
         ).fetchall()

@@ -1,6 +1,5 @@
 """A proof shows what it says without the log, and stops doing so as soon as anything of it is changed."""
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from intersession_events.proofs import (
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint, key_of
 from support.log_drafts import anywhere, said
+from support.rows import edited
 
 OURS, ANOTHERS = key_of(1), key_of(2)
 
@@ -166,7 +166,7 @@ def test_what_is_not_there_is_not_proven() -> None:
 
 def test_a_log_that_was_changed_gives_no_proof(tmp_path: Path) -> None:
     written(tmp_path / "log.db").close()
-    with sqlite3.connect(tmp_path / "log.db", isolation_level=None) as rows:
+    with edited(tmp_path / "log.db") as rows:
         for old, new in ((1, 9999), (2, 1), (9999, 2)):
             rows.execute("UPDATE stored_events SET rowid=? WHERE rowid=?", (new, old))
     rows.close()

@@ -1,7 +1,6 @@
 """Checkpoints are taken beside the writer: of what, by whom, and from where they go on."""
 
 import hashlib
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from intersession_events.proofs.merkle import root_of
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint, key_of, taken_by
 from support.log_drafts import anywhere, said
+from support.rows import edited
 
 
 def event_of(recorded: Recorded) -> CheckpointTaken:
@@ -161,7 +161,7 @@ def test_a_signed_checkpoint_names_its_key() -> None:
 def test_no_checkpoint_is_taken_of_a_row_that_can_not_be_read(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db") as log:
         put(log, "a", "b")
-    with sqlite3.connect(tmp_path / "log.db") as rows:
+    with edited(tmp_path / "log.db") as rows:
         rows.execute("UPDATE stored_events SET state=x'7b' WHERE rowid=2")
     rows.close()
 

@@ -1,6 +1,5 @@
 """Views that follow the log in databases of their own, by the library's projection and runner."""
 
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -85,7 +84,7 @@ def test_a_view_follows_the_log_from_where_it_was(tmp_path: Path, path: str, *, 
         assert tail.view.position == 4  # what was committed before the stop is in it
 
     if place != ":memory:":
-        with sqlite3.connect(place_of(place, "words")) as connection:
+        with edited(place_of(place, "words")) as connection:
             tracked = connection.execute("SELECT * FROM tracking WHERE application_name='intersession'")
             assert tracked.fetchall() == [("intersession", 4)]
 

@@ -1,6 +1,5 @@
 """The index of words finds what a look at every event finds, whoever asks, and forgets what was erased."""
 
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from intersession_projections.full_text import (
     texts_of_message,
 )
 from support.plain_log import PlainLog
+from support.rows import edited
 from support.running import WAIT
 from support.vocabulary import logs
 
@@ -145,15 +145,13 @@ def test_what_was_erased_is_gone_from_the_index_and_from_its_files(tmp_path: Pat
         assert not any(b"zanzibar" in file.read_bytes() for file in view.parent.iterdir())
         assert system.debug.search("zanzibar")["hits"] == []
         assert system.debug.search("erased")["hits"] == []  # nobody said it
-    with sqlite3.connect(view) as sql:
+    with edited(view) as sql:
         grown = sql.execute("SELECT position, words FROM said_at ORDER BY position").fetchall()
-    sql.close()
     view.unlink()
     with SessionSystem(path, agents={"main": echo()}) as system:
         assert system.debug.search("zanzibar")["hits"] == []
         with system.service.reader.full_text.up_to_date():
             pass
-    with sqlite3.connect(view) as sql:
+    with edited(view) as sql:
         rebuilt = sql.execute("SELECT position, words FROM said_at ORDER BY position").fetchall()
-    sql.close()
     assert rebuilt[: len(grown)] == grown
