@@ -166,6 +166,7 @@ class SessionAnswer(TypedDict):
     transcriptPath: NotRequired[str]
     messages: NotRequired[list[JsonObject]]
     messagesDropped: NotRequired[int]
+    messagesError: NotRequired[Refused]
 
 
 class ListAnswer(Refused, total=False):

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
-from intersession_events.errors import IntersessionError
+from intersession_events.errors import CorruptEvent, IntersessionError, LogTooNew, UnknownTopic
 
 RefusalCode = Literal[
     "invalid_request",
@@ -53,6 +53,7 @@ RefusalCode = Literal[
     "import_failed",
     "busy",
     "unavailable",
+    "unreadable",
     "internal",
 ]
 """Why a call was refused."""
@@ -120,6 +121,23 @@ class ToolRefused(IntersessionError):
     def as_result(self) -> dict[str, str]:
         """Return the answer that the tool gives."""
         return {"status": self.status, "code": self.code, "error": self.error}
+
+
+UNREADABLE: Final = (CorruptEvent, UnknownTopic, LogTooNew)
+"""What is wrong where something in the log can't be read."""
+
+
+def refused_by(error: BaseException, what: str) -> ToolRefused:
+    """Return the refusal of a call that failed on an error; `what` is what the caller is told of it.
+
+    It is `unreadable` where something in the log was changed, or a newer version wrote it, else `internal`.
+    """
+    if not isinstance(error, UNREADABLE):
+        return ToolRefused("internal", what)
+    advice = (
+        "what does not need it goes on, `intersession verify` tells the operator what is wrong with the log"
+    )
+    return ToolRefused("unreadable", f"{what}; {advice}")
 
 
 class LimitReached(ToolRefused):

@@ -21,6 +21,7 @@ _KINDS: Final[dict[RefusalCode, tuple[int, str]]] = {
     "not_visible": (403, "not_visible"),
     "forbidden": (403, "forbidden"),
     "unavailable": (503, "unavailable"),
+    "unreadable": (500, "unreadable"),
     "internal": (500, "internal"),
 }
 

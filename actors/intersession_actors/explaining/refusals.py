@@ -101,6 +101,9 @@ REFUSALS: Final[Mapping[RefusalCode, Rule]] = {
         "GATE-4", "a session that has too much to do takes no more", "another time, or a higher runs.inboxMax"
     ),
     "unavailable": Rule("SEND-3", "what is not durable is not accepted", "a store that takes it"),
+    "unreadable": Rule(
+        "HIST-6", "what was changed in the log is not shown as if it were said", "a log that is whole"
+    ),
     "internal": Rule(
         "SEND-3", "a call that fails in a way nobody foresaw leaves nothing behind", "see the log"
     ),

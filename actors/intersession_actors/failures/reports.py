@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from textwrap import indent
 from typing import Any, Final
 
+from intersession_actors.errors import UNREADABLE
 from intersession_actors.failures.failure import KINDS, LEVELS, Failure, FailureKind, failure_line
 from intersession_actors.failures.trace import described, one_line, traced
 from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside, Raised
@@ -16,7 +17,7 @@ OnFailure = Callable[[Failure], object]
 """Hears of failures, sync or async; what it returns is not used."""
 
 UNREAD_S: Final = 60.0
-"""A store that can't be read is told this often at most: each caller meets it anew."""
+"""A store, or a row of it, that can't be read is told this often at most: each caller meets it anew."""
 
 MOST_WAITING: Final = 1_000
 """So many failures may wait for the host's callback; what comes then is logged and counted, and not told to it."""
@@ -45,7 +46,7 @@ class Reports:
         self._dropped = 0
         self._store_since: float | None = None
         self._store_error: str | None = None
-        self._unread_since: float | None = None
+        self._unread_since: dict[FailureKind, float] = {}
 
     @property
     def counts(self) -> dict[FailureKind, int]:
@@ -113,13 +114,14 @@ class Reports:
 
     def store_unread(self, error: BaseException) -> None:
         """Tell that something could not be read, at most once in `UNREAD_S`, and not while the store is known to be away."""
+        kind: FailureKind = "row_unreadable" if isinstance(error, UNREADABLE) else "store_trouble"
         now = self._clock.monotonic()
         with self._changed:
-            told = self._unread_since is not None and now - self._unread_since < UNREAD_S
-            if told or self._store_since is not None:
+            since = self._unread_since.get(kind)
+            if self._store_since is not None or (since is not None and now - since < UNREAD_S):
                 return
-            self._unread_since = now
-        self.tell("store_trouble", error=described(error))
+            self._unread_since[kind] = now
+        self.tell(kind, error=described(error))
 
     # --- the host's callback
 

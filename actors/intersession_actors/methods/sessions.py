@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import UNREADABLE, ToolRefused
 from intersession_actors.gate import invalid
 from intersession_actors.methods.params import (
     ChatHistoryParams,
@@ -195,9 +195,13 @@ class GatewaySessions:
                 "status": "missing" if refused.code == "not_visible" else "error",
                 "items": [],
             }
-        page = self._service.reader.history.messages(
-            str(found.key), found.session_id or "", limit=limit, include_tools=False
-        )
+        try:
+            page = self._service.reader.history.messages(
+                str(found.key), found.session_id or "", limit=limit, include_tools=False
+            )
+        except UNREADABLE as error:  # of this session alone
+            self._service.store_failed(error)
+            return {"key": key, "status": "error", "items": []}
         texts = [(message["role"], _text(message)) for message in page.messages]
         items = [{"role": role, "text": _cut(text, most_chars)} for role, text in texts if text]
         return {"key": key, "status": "ok" if items else "empty", "items": items}

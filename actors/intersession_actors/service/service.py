@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from intersession_actors.config import Config
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import UNREADABLE, ToolRefused, refused_by
 from intersession_actors.runtime import Clock, Threads
 from intersession_actors.service.reader import Reader
 from intersession_actors.service.receipts import Receipts
@@ -44,12 +44,18 @@ class Service:
 
     @contextmanager
     def refusing_without_store(self) -> Generator[None]:
-        """Turn a store that is away, or closed, into the refusal that a caller gets for it (`unavailable`)."""
+        """Turn what is wrong with the store into the refusal that a caller gets for it.
+
+        A store that is away, or closed, is `unavailable`; one of whose rows something can't be read is `unreadable`.
+        """
         try:
             yield
         except StoreUnavailable as error:
             self.store_failed(error)
             raise ToolRefused("unavailable", f"the store is unavailable: {error}") from error
+        except UNREADABLE as error:
+            self.store_failed(error)
+            raise refused_by(error, f"the log can't be read: {error}") from error
 
     def store_failed(self, error: Exception) -> None:
         """Tell the operator that somebody met a store that is away. A closed system, or one in a forked child, has none."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pykka
 
-from intersession_actors.errors import RefusalCode
+from intersession_actors.errors import RefusalCode, ToolRefused, refused_by
 from intersession_actors.failures import Reports
 from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
 from intersession_actors.streams import (
@@ -51,6 +51,8 @@ class Supervisor:
         self._recover: Callable[[str], None] = _nothing
         self._failures: dict[str, Failures] = {}
         self._degraded: dict[str, str] = {}
+        self._given_up_on: dict[str, ToolRefused] = {}
+        """What is answered for a session that was given up."""
         self._stopping = False
 
     @property
@@ -121,11 +123,10 @@ class Supervisor:
         """Tell a session's actor, waking it from the log if it sleeps."""
         while True:
             with self._lock:
-                reason = self._degraded.get(key)
-                ref = None if reason is not None else self._awake(key)
-            if reason is not None:
-                error = f"the session is degraded: {reason}"
-                self._refuse(command, error, code="internal", to_flow="internal")
+                refused = self._given_up_on.get(key)
+                ref = None if refused is not None else self._awake(key)
+            if refused is not None:
+                self._refuse(command, refused.error, code=refused.code, to_flow=refused.code)
                 return
             if ref is None:
                 self._refuse(command, "the system is stopping")
@@ -197,7 +198,8 @@ class Supervisor:
         with self._lock:
             given_up = self._failures.setdefault(name, Failures()).too_many(now)
             if given_up:
-                self._degraded[name] = f"{type(failure.error).__name__}: {failure.error}"
+                reason = self._degraded[name] = f"{type(failure.error).__name__}: {failure.error}"
+                self._given_up_on[name] = refused_by(failure.error, f"the session is degraded: {reason}")
             if self._sessions.get(name) is failure.ref:
                 del self._sessions[name]
             is_manager = name in self._managers
@@ -207,7 +209,8 @@ class Supervisor:
         message = failure.message
         if isinstance(message, Command):
             # A flow is told again below (`SessionReadBack`): the step may be in the log, or can be taken yet.
-            self._refuse(message, f"it failed: {failure.error}", code="internal", to_flow=None)
+            refused = refused_by(failure.error, f"it failed: {failure.error}")
+            self._refuse(message, refused.error, code=refused.code, to_flow=None)
         if is_manager and not given_up and not self._stopping:
             self._replaced(name, failure.ref)
             self._recover(name)

@@ -11,6 +11,7 @@ import msgspec
 import pykka
 
 from intersession_actors.agents import Answered, Broke
+from intersession_actors.errors import refused_by
 from intersession_actors.runtime import Handler
 from intersession_actors.session import commands
 from intersession_actors.session.answers import ended_of
@@ -103,8 +104,9 @@ class SessionActor(Handler):
         if (under_way := self._owner.under_way) is not None:
             unsure = f"the session failed, and it is not known whether this is recorded ({why}), look, or try again"
             answer(under_way, Refused(code="unavailable", error=unsure))
+        refused = refused_by(error, f"the session failed: {why}")
         for command in self._owner.waiting():
-            answer(command, Refused(code="internal", error=f"the session failed: {why}"))
+            answer(command, Refused(code=refused.code, error=refused.error))
 
     def _handle(self, message: object) -> None:
         match message:
@@ -322,8 +324,8 @@ class SessionActor(Handler):
         if told is not None:
             if isinstance(told.command, commands.RunReturned):
                 self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
-            refused = Refused(code="internal", error=f"the session failed: {type(error).__name__}: {error}")
-            answer(told.command, refused)
+            refused = refused_by(error, f"the session failed: {type(error).__name__}: {error}")
+            answer(told.command, Refused(code=refused.code, error=refused.error))
         self._memory.forget()
         raise error
 

@@ -17,6 +17,7 @@ from typing import Generic, TypeGuard, TypeVar
 import msgspec
 import pykka
 
+from intersession_actors.errors import refused_by
 from intersession_actors.runtime import Handler
 from intersession_actors.streams import commands
 from intersession_actors.streams.failures import Failures
@@ -56,7 +57,7 @@ class ProcessManager(Handler, Generic[S, C]):
         self.world = world
         self._flows: dict[str, Flow[S, C]] = {}
         self._failures: dict[str, Failures] = {}
-        self._set_aside: dict[str, str] = {}
+        self._set_aside: dict[str, Refused] = {}
         """Flows that can't go on, and why, by stream."""
 
     # --- what a manager is made of
@@ -135,9 +136,9 @@ class ProcessManager(Handler, Generic[S, C]):
         return flow
 
     def _take(self, command: C) -> None:
-        reason = self._set_aside.get(command.stream)
-        if reason is not None:
-            self.refuse(command, _aside(reason))
+        refused = self._set_aside.get(command.stream)
+        if refused is not None:
+            self.refuse(command, refused)
             return
         flow = self._flow(command.stream)
         if not flow.is_busy and flow.state is None and not isinstance(command, commands.BeginsFlow):
@@ -247,11 +248,12 @@ class ProcessManager(Handler, Generic[S, C]):
         self.world.reports.tell("flow_set_aside", stream=owner.stream, error=error)
         self._flows.pop(owner.stream, None)
         self._failures.pop(owner.stream, None)
-        self._set_aside[owner.stream] = reason
+        refusal = refused_by(error, f"it is set aside until the next start: {reason}")
+        refused = self._set_aside[owner.stream] = Refused(code=refusal.code, error=refusal.error)
         self.world.set_aside(owner.stream, reason)
-        self.given_up(owner.stream, _aside(reason))
+        self.given_up(owner.stream, refused)
         for command in (*((told.command,) if told is not None else ()), *owner.waiting()):
-            self.refuse(command, _aside(reason))
+            self.refuse(command, refused)
 
     def _never_began(self, owner: Owner[S, C]) -> None:
         """Forget a flow; what waits to begin it (the same key, given twice at once) may do so."""
@@ -312,7 +314,3 @@ def foreign(recorded: Recorded) -> CorruptEvent:
     return CorruptEvent(
         f"{recorded.stream} holds {type(recorded.event).__name__} at version {recorded.version}, an event of another kind of stream"
     )
-
-
-def _aside(reason: str) -> Refused:
-    return Refused(code="internal", error=f"it is set aside until the next start: {reason}")

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import msgspec
 
 from intersession_actors.disclosure import shown_messages
+from intersession_actors.errors import UNREADABLE, refused_by
 from intersession_actors.gate import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText, invalid
 from intersession_actors.policy import Requester
 from intersession_actors.service import AccessSummary, Reader, bounded, read_arguments, whole
@@ -254,15 +255,19 @@ def _add_messages(
     truncated = redacted = False
     spans = reader.history.spans([row for _, row in rows])
     for (_, row), entry in zip(rows, entries, strict=True):
-        page = reader.history.messages(
-            row.key,
-            row.session_id,
-            as_of=query.position,
-            limit=query.message_limit,
-            include_tools=False,
-            row=row,
-            span=spans.get(row.key),
-        )
+        try:
+            page = reader.history.messages(
+                row.key,
+                row.session_id,
+                as_of=query.position,
+                limit=query.message_limit,
+                include_tools=False,
+                row=row,
+                span=spans.get(row.key),
+            )
+        except UNREADABLE as error:  # of this session alone
+            entry["messages"], entry["messagesError"] = [], refused_by(error, f"{error}").as_result()
+            continue
         shown = shown_messages(page.messages, redact=reader.is_stranger(requester, row.key))
         entry["messages"] = shown.messages
         if shown.dropped:

@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.errors import IntersessionError
+from intersession_events.errors import CorruptEvent, IntersessionError
 from intersession_events.facts import Message, MessageRecorded, RunQueued, raw_message
 from intersession_events.ids import session_stream
-from intersession_events.log import Log
+from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.columns import packed
 from intersession_projections.sessions.list import Sessions, Span
@@ -21,6 +21,18 @@ RawMessage = JsonObject
 
 class UnknownMessage(IntersessionError, LookupError):
     """The message a page was to end before is not in this generation of the session."""
+
+
+class DamagedHistory(CorruptEvent):
+    """An event of a session was changed or is missing; `behind` it are so many messages of the page, which can be read."""
+
+    def __init__(self, error: CorruptEvent, behind: int) -> None:
+        can = (
+            f"; the {behind} messages that come behind it can be read, with limit {behind}" if behind else ""
+        )
+        super().__init__(f"{error}{can}")
+        self.position = error.position
+        self.behind = behind
 
 
 _MORE: Final = 2
@@ -79,22 +91,28 @@ class History:
 
         Raises:
             UnknownMessage: there is no message `before` in this generation at that position.
+            DamagedHistory: a message of the page can't be read; those behind it can, with a lower `limit`.
         """
         position = self._log.head() if as_of is None else as_of
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
-        for taken in self._backwards(key, session_id, position, row, before, expected=limit, span=span):
-            message = taken.message
-            if waiting:
-                waiting = message.id != before
-                continue
-            if message.role == "toolResult" and not include_tools:
-                continue
-            if len(found) == limit:
-                more = True
-                break
-            found.append(_view(taken))
+        try:
+            for taken in self._backwards(key, session_id, position, row, before, expected=limit, span=span):
+                message = taken.message
+                if waiting:
+                    waiting = message.id != before
+                    continue
+                if message.role == "toolResult" and not include_tools:
+                    continue
+                if len(found) == limit:
+                    more = True
+                    break
+                found.append(_view(taken))
+        except CorruptEvent as error:
+            if len(found) < limit:
+                raise DamagedHistory(error, len(found)) from error
+            more = True
         if waiting:
             raise UnknownMessage(
                 f"before: no message {before!a} in this session, give the id of one that is there"
@@ -149,11 +167,14 @@ class History:
             if found is None:
                 return
             end = found
+        events = events_backwards(
+            self._log, session_stream(key), span.from_version, end.version, expected=expected + _MORE
+        )
+        if self._log.forked is None:  # which takes single events along
+            events = _beginning(events, end.version, key)
         of_generation = (
             recorded
-            for recorded in events_backwards(
-                self._log, session_stream(key), span.from_version, end.version, expected=expected + _MORE
-            )
+            for recorded in events
             if not isinstance(recorded.event, MessageRecorded) or recorded.event.session_id == session_id
         )
         for taken in taken_backwards(of_generation, end.waiting):
@@ -192,6 +213,15 @@ class History:
     def _taken_version(self, run_id: str) -> int | None:
         rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
         return rows[0][0] if rows else None
+
+
+def _beginning(events: Iterator[Recorded], version: int, key: str) -> Iterator[Recorded]:
+    """Make sure that events, read backwards, begin at a version that was there: nobody else misses the last of a stream."""
+    newest = next(events, None)
+    if newest is None or newest.version != version:
+        raise CorruptEvent(f"{session_stream(key)!r}: version {version} is missing")
+    yield newest
+    yield from events
 
 
 def _view(said: _Said) -> RawMessage:

@@ -196,10 +196,25 @@ def _message_of(run_id: str, taken: Recorded, log: Log) -> Recorded | None:
 def events_backwards(
     log: Log, stream: str, first: int, to: int, *, expected: int = _FIRST_PAGE
 ) -> Iterator[Recorded]:
-    """Yield events of a stream, the last first: so many at once as are expected to do, then a part of what was read."""
+    """Yield events of a stream, the last first: so many at once as are expected to do, then a part of what was read.
+
+    Raises:
+        CorruptEvent: one was changed; all behind it were yielded.
+        UnknownTopic: one is of a newer version; the same.
+    """
     size, read = expected, 0
+    behind = 0
+    """Whether the event behind a page is read again with it: one that is missing between two pages is noticed so."""
     while to >= first:
         after = max(first - 1, to - size)
-        yield from log.stream(stream, after=after, to=to, backwards=True)
+        try:
+            page = log.stream(stream, after=after, to=to + behind, backwards=True)
+        except (CorruptEvent, UnknownTopic):
+            if to - after == 1:
+                raise
+            size = (to - after) // 2
+            continue
+        yield from page[behind:]
+        behind = 1
         read += to - after
         to, size = after, min(_PAGE, max(_FIRST_PAGE, read // _SHARE))

@@ -12,7 +12,7 @@ PROTOCOL: Final = 3
 ErrorCode = Literal["INVALID_REQUEST", "UNAVAILABLE", "AGENT_TIMEOUT", "NOT_PAIRED", "NOT_LINKED"]
 Frame = JsonObject
 
-_UNAVAILABLE: Final[frozenset[RefusalCode]] = frozenset({"busy", "unavailable", "internal"})
+_UNAVAILABLE: Final[frozenset[RefusalCode]] = frozenset({"busy", "unavailable", "unreadable", "internal"})
 _RETRYABLE: Final[frozenset[RefusalCode]] = frozenset({"busy", "unavailable"})
 
 NAME: Final = 256
