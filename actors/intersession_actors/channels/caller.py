@@ -2,9 +2,9 @@
 
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from typing import Final, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -40,6 +40,13 @@ _MOST_THREADS: Final = 4_096
 
 
 T = TypeVar("T")
+
+
+class _UnderWay(NamedTuple):
+    """Which channel is called, and who hears if it is not after all."""
+
+    channel: str
+    failed: Callable[[NotDelivered], None]
 
 
 class ChannelCaller:
@@ -78,7 +85,7 @@ class ChannelCaller:
         self._channels: dict[str, Channel] = {}
         self._sealed = sealed
         self._kept_shut: dict[str, Channel] = {}
-        self._running: dict[host.Call, str] = {}
+        self._running: dict[host.Call, _UnderWay] = {}
         self._stopping = False
 
     def register(self, name: str, channel: AnyChannel) -> None:
@@ -153,13 +160,19 @@ class ChannelCaller:
         function = _as_function(channel.deliver)
         cut_at: list[int | None] = [None]
 
-        def deliver(given: Outbound) -> object:
+        def cut(given: Outbound) -> Outbound:
             text, cut_at[0] = fitted(given.text, channel)
-            return function(msgspec.structs.replace(given, text=text))
+            return msgspec.structs.replace(given, text=text)
+
+        def deliver(given: Outbound) -> object:
+            return function(cut(given))
+
+        async def deliver_on_loop(given: Outbound) -> object:
+            return await cast("Awaitable[object]", function(cut(given)))
 
         self._call(
             name,
-            deliver,
+            deliver_on_loop if host.is_async(function) else deliver,
             outbound,
             lambda outcome: came(delivery_of(outcome, channel, cut_at[0])),
             came,
@@ -205,7 +218,7 @@ class ChannelCaller:
         """Start nothing more, wait up to `grace` seconds for what is under way, and return the channels cut off.
 
         What is cut off reports nothing: after the restart it is in doubt, and the outbox says so. What was waiting for a
-        seat was never called, and is told so.
+        seat, for a thread or for its event loop was never called, and is told so.
         """
         with self._changed:
             self._stopping = True
@@ -213,10 +226,14 @@ class ChannelCaller:
         with self._changed:
             self._changed.wait_for(lambda: not self._running, timeout=grace)
             left, self._running = self._running, {}
-        for call in left:
-            call.cancel()
+        cut_off: list[str] = []
+        for call, under_way in left.items():
+            if call.cancel() and call.withdraw():
+                under_way.failed(_NOT_CALLED)
+            else:
+                cut_off.append(under_way.channel)
         self._outside.stop(grace)
-        return tuple(left.values())
+        return tuple(cut_off)
 
     @property
     def calls(self) -> dict[str, Calls]:
@@ -251,12 +268,12 @@ class ChannelCaller:
         def give_up() -> None:
             if call.cancel():
                 self._lanes.lose(name, call)
-                failed(self._timed_out(name, retry=idempotent))
+                failed(self._timed_out(name, retry=idempotent, called=not call.withdraw()))
                 self._over(name, call)
 
         def begin() -> None:
             with self._changed:
-                self._running[call] = name
+                self._running[call] = _UnderWay(name, failed)
             # The limit is the channel's own: it counts from here, however long the call had to wait.
             if self._timers is not None and self._clock is not None:
                 self._timers.after(self._timeout_ms, timer, give_up)
@@ -281,8 +298,13 @@ class ChannelCaller:
             self._changed.notify_all()
         self._lanes.leave(name)
 
-    def _timed_out(self, name: str, *, retry: bool) -> NotDelivered:
+    def _timed_out(self, name: str, *, retry: bool, called: bool) -> NotDelivered:
         seconds = self._timeout_ms / 1000
+        if not called:
+            why = "the event loop or the threads that it is called on are held up"
+            return NotDelivered(
+                error=f"timeout: channel {name!r} could not be called in {seconds:g} s, {why}", retry=True
+            )
         return NotDelivered(
             error=f"timeout: channel {name!r} has not come back in {seconds:g} s", retry=retry, in_doubt=True
         )

@@ -61,6 +61,8 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
     match error:
         case DeliveryRefused():
             return NotDelivered(error=described(error), retry=False)
+        case host.LoopEnded(begun=False):
+            return NotDelivered(error=described(error), retry=True)
         case DeliveryInDoubt() | host.LoopEnded():
             return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
         case _:

@@ -1,7 +1,7 @@
 """Calls the host's code for agents and channels: functions on threads, coroutines on a loop, actors by message."""
 
 from intersession_actors.host.actors import HostActor, asking, is_host_actor
-from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised
+from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised, is_async
 from intersession_actors.host.door_threads import ABOUT, DoorThreads
 from intersession_actors.host.extras import imported, is_installed, needed
 from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
@@ -27,6 +27,7 @@ __all__ = [
     "Workers",
     "asking",
     "imported",
+    "is_async",
     "is_host_actor",
     "is_installed",
     "needed",

@@ -51,7 +51,21 @@ class Call:
         self._lock = threading.Lock()
         self._cancelled = False
         self._settled = False
+        self._begun = False
+        self._withdrawn = False
         self._undo: Callable[[], bool] | None = None
+
+    def begin(self) -> bool:
+        """Say that code of the host's is about to run for it; False if that may not be any more, as it was withdrawn before."""
+        with self._lock:
+            self._begun = self._begun or not self._withdrawn
+            return self._begun
+
+    def withdraw(self) -> bool:
+        """Make sure that code of the host's never runs for it; False if it does, or did."""
+        with self._lock:
+            self._withdrawn = not self._begun
+            return self._withdrawn
 
     def settle(self, outcome: Outcome) -> None:
         """Take the outcome in. A second one is none."""
@@ -105,7 +119,7 @@ class Call:
     @property
     def is_zombie(self) -> bool:
         """Whether it was cancelled and has not come back."""
-        return self._cancelled and not self._settled
+        return self._cancelled and not self._settled and not self._withdrawn
 
 
 class Outside:
@@ -144,7 +158,7 @@ class Outside:
         `lane` is whom it is called for: where that is a function that blocks, it waits for others of its lane alone.
         """
         try:
-            if _is_async(function):
+            if is_async(function):
                 self._on_loop(call, lambda: function(argument), inside)
             else:
                 self._on_thread(call, lambda: function(argument), inside, lane)
@@ -160,6 +174,8 @@ class Outside:
         self, call: Call, run: Callable[[], object], inside: Inside, lane: Hashable = None
     ) -> None:
         def job() -> None:
+            if not call.begin():
+                return
             try:
                 with inside():
                     value = run()
@@ -213,6 +229,9 @@ class Outside:
         *,
         is_hosts: bool,
     ) -> None:
+        if not call.begin():
+            self._watch.end(call)
+            return
         try:
             with inside():
                 value = await run()
@@ -228,7 +247,7 @@ class Outside:
 
     def _loop_ended(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
         self._hosts_loop.ended(loop)
-        call.settle(Raised(LoopEnded()))
+        call.settle(Raised(LoopEnded(begun=not call.withdraw())))
 
     def _resolve(self, call: Call, value: object, inside: Inside) -> None:
         """Settle with a value, or wait for it without a thread where that is possible."""
@@ -259,7 +278,8 @@ def _is_cut_off(error: BaseException) -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _is_async(function: Callable[..., object]) -> bool:
+def is_async(function: Callable[..., object]) -> bool:
+    """Return whether calling a function gives a coroutine, which runs nothing of it yet."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - whether calling it gives a coroutine
     )

@@ -17,10 +17,11 @@ _Watched = tuple[asyncio.AbstractEventLoop, Stopped]
 
 
 class LoopEnded(RuntimeError):
-    """The host's event loop ended, or stopped, in the middle of a call."""
+    """The host's event loop ended, or stopped, in the middle of a call; or before it, where nothing of it had `begun`."""
 
-    def __init__(self) -> None:
-        super().__init__("the event loop that it ran on has ended")
+    def __init__(self, *, begun: bool = True) -> None:
+        super().__init__(f"the event loop that it {'ran' if begun else 'was to run'} on has ended")
+        self.begun = begun
 
 
 class HostsLoop:

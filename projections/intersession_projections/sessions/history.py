@@ -23,18 +23,6 @@ class UnknownMessage(IntersessionError, LookupError):
     """The message a page was to end before is not in this generation of the session."""
 
 
-class DamagedHistory(CorruptEvent):
-    """An event of a session was changed or is missing; `behind` it are so many messages of the page, which can be read."""
-
-    def __init__(self, error: CorruptEvent, behind: int) -> None:
-        can = (
-            f"; the {behind} messages that come behind it can be read, with limit {behind}" if behind else ""
-        )
-        super().__init__(f"{error}{can}")
-        self.position = error.position
-        self.behind = behind
-
-
 _MORE: Final = 2
 """Events beyond as many as messages are asked for: the one before them says that there are more."""
 
@@ -91,7 +79,7 @@ class History:
 
         Raises:
             UnknownMessage: there is no message `before` in this generation at that position.
-            DamagedHistory: a message of the page can't be read; those behind it can, with a lower `limit`.
+            CorruptEvent: a message of the page can't be read; those behind it can, with the `limit` in the error.
         """
         position = self._log.head() if as_of is None else as_of
         found: list[RawMessage] = []
@@ -111,7 +99,7 @@ class History:
                 found.append(_view(taken))
         except CorruptEvent as error:
             if len(found) < limit:
-                raise DamagedHistory(error, len(found)) from error
+                raise _damaged(error, len(found)) from error
             more = True
         if waiting:
             raise UnknownMessage(
@@ -213,6 +201,14 @@ class History:
     def _taken_version(self, run_id: str) -> int | None:
         rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
         return rows[0][0] if rows else None
+
+
+def _damaged(error: CorruptEvent, behind: int) -> CorruptEvent:
+    """Return an error that says how many messages come behind what can't be read."""
+    can = f"; the {behind} messages that come behind it can be read, with limit {behind}" if behind else ""
+    said = CorruptEvent(f"{error}{can}")
+    said.position = error.position
+    return said
 
 
 def _beginning(events: Iterator[Recorded], version: int, key: str) -> Iterator[Recorded]:
