@@ -2,16 +2,23 @@
 
 import sqlite3
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 
+import psycopg
 from eventsourcing.sqlite import SQLiteConnection, SQLiteDatastore
 from eventsourcing.utils import Environment, EnvType
 
+from intersession_events.stores.postgres.connections import LogDatastore as PostgresDatastore
+from intersession_events.stores.postgres.connections import LogFactory as PostgresFactory
+from intersession_events.stores.postgres.connections import PgCursor
 from intersession_events.stores.sqlite.connections import (
     LogDatastore,
     LogFactory,
     PinnedConnection,
     PinnedPool,
 )
+from intersession_events.stores.url import is_postgres
 
 
 class Fault:
@@ -88,4 +95,53 @@ class FaultyFactory(LogFactory):
         self.datastore.pool = FaultyPool(db_name=good.pool.db_name)
 
 
-FAULTY = {"PERSISTENCE_MODULE": "support.faulty_store:FaultyFactory"}
+class FaultyServer(PostgresDatastore):
+    @contextmanager
+    def writing(self, epoch: int | None) -> Generator[PgCursor]:
+        with super().writing(epoch) as cursor:
+            if epoch is not None:  # the log's writer, and not its lease
+                commit = cursor.commit
+
+                def faulty() -> None:
+                    cursor.in_doubt = True
+                    with _as_the_server_says_it():
+                        FAULT.take("before")
+                    commit()
+                    cursor.in_doubt = True
+                    with _as_the_server_says_it():
+                        FAULT.take("after")
+                    cursor.in_doubt = False
+
+                cursor.commit = faulty  # type: ignore[method-assign]
+            yield cursor
+
+
+_SERVERS: dict[str, type[psycopg.Error]] = {
+    "SQLITE_FULL": psycopg.errors.DiskFull,
+    "SQLITE_IOERR_FSYNC": psycopg.errors.IoError,
+    "SQLITE_PROTOCOL": psycopg.OperationalError,
+}
+
+
+@contextmanager
+def _as_the_server_says_it() -> Generator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise _SERVERS[error.sqlite_errorname](str(error)) from None
+
+
+class FaultyServerFactory(PostgresFactory):
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        super().__init__(env)
+        self.datastore = FaultyServer(self.datastore.address)
+
+
+def faulty(url: str) -> dict[str, str]:
+    """Return the environment of a store whose commits may fail."""
+    return {
+        "PERSISTENCE_MODULE": f"support.faulty_store:{'FaultyServerFactory' if is_postgres(url) else 'FaultyFactory'}"
+    }
+
+
+FAULTY = faulty("")

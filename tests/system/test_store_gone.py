@@ -25,16 +25,19 @@ from intersession_events.facts import (
 )
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import AnyLog, log_at
 from support.fakes import ManualClock
-from support.faulty_store import FAULT, FAULTY, disk_full, sync_failed
+from support.faulty_store import FAULT, disk_full, faulty, sync_failed
 from support.running import SEES_ALL, WAIT, Gate, merged, pass_time, pass_time_until, recorded, wait_for
 
 
+@pytest.mark.sqlite(
+    "after a failed sync a file has to be opened anew; a server that goes on is written as before"
+)
 @pytest.mark.clause("D4", "S6")
 def test_an_answer_that_a_broken_store_never_took_is_asked_for_again_at_the_next_start(
-    tmp_path: Path,
+    log_url: str,
 ) -> None:
-    path = tmp_path / "log.db"
     asked, go = threading.Event(), threading.Event()
     attempts: list[int] = []
 
@@ -44,7 +47,7 @@ def test_an_answer_that_a_broken_store_never_took_is_asked_for_again_at_the_next
         go.wait(30)
         return "done"
 
-    log = SqliteLog(path, inline=inline_views(), environment=FAULTY)
+    log = log_at(log_url, inline=inline_views(), environment=faulty(log_url))
     config = {"runs": {"storeRetryMaxSeconds": 1}}
     with SessionSystem(log, agents={"main": agent}, config=config) as system:
         run_id = system.inbound(channel="x", chat_id="1", sender="1", text="hi")["runId"]
@@ -55,7 +58,7 @@ def test_an_answer_that_a_broken_store_never_took_is_asked_for_again_at_the_next
         refused = system.inbound(channel="x", chat_id="2", sender="1", text="hi")
     log.close()
 
-    with SessionSystem(f"sqlite:///{path}", agents={"main": agent}) as system:
+    with SessionSystem(log_url, agents={"main": agent}) as system:
         answer = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 10_000})
         events = [item.event for item in system.log.stream("session:agent:main:main")]
 
@@ -80,10 +83,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def log(tmp_path: Path, clock: ManualClock) -> Iterator[SqliteLog]:
-    with SqliteLog(
-        tmp_path / "log.db", inline=inline_views(), environment=FAULTY, clock=clock.now_ms
-    ) as opened:
+def log(log_url: str, clock: ManualClock) -> Iterator[AnyLog]:
+    with log_at(log_url, inline=inline_views(), environment=faulty(log_url), clock=clock.now_ms) as opened:
         yield opened
     FAULT.down = None
 
@@ -94,7 +95,7 @@ def said(system: SessionSystem, text: str) -> Any:
 
 @pytest.mark.clause("D5", "S6")
 def test_trouble_that_is_over_does_not_shorten_the_patience_with_the_next(
-    log: SqliteLog, clock: ManualClock
+    log: AnyLog, clock: ManualClock
 ) -> None:
     gate = Gate()
     attempts: list[int] = []
@@ -122,7 +123,7 @@ def test_trouble_that_is_over_does_not_shorten_the_patience_with_the_next(
 
 
 @pytest.mark.clause("D5", "S3")
-def test_a_run_starts_however_long_the_store_was_away(log: SqliteLog, clock: ManualClock) -> None:
+def test_a_run_starts_however_long_the_store_was_away(log: AnyLog, clock: ManualClock) -> None:
     with SessionSystem(log, agents={}, config=MINUTES | _ONE, clock=clock) as system:
         said(system, "hi")
         wait_for(system, RunQueued)
@@ -142,7 +143,7 @@ def test_a_run_starts_however_long_the_store_was_away(log: SqliteLog, clock: Man
 
 @pytest.mark.clause("D5", "S6")
 def test_an_attempt_whose_answer_was_given_up_is_made_good_when_the_store_is_back(
-    log: SqliteLog, clock: ManualClock
+    log: AnyLog, clock: ManualClock
 ) -> None:
     gate = Gate()
     attempts: list[int] = []
@@ -174,7 +175,7 @@ def test_an_attempt_whose_answer_was_given_up_is_made_good_when_the_store_is_bac
 @pytest.mark.nightly
 @pytest.mark.clause("D5", "S6")
 @pytest.mark.parametrize("seed", range(4))
-def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(tmp_path: Path, seed: int) -> None:
+def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(log_url: str, seed: int) -> None:
     """Finding A3, as a law: short and long outages in the middle of runs, exchanges, spawns and deliveries."""
     chance = random.Random(seed)  # noqa: S311 - when outages come is no secret
     stop = threading.Event()
@@ -195,7 +196,7 @@ def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(tmp_p
     telegram = MemoryChannel()
     accepted: list[str] = []
     with (
-        SqliteLog(tmp_path / "log.db", inline=inline_views(), environment=FAULTY) as log,
+        log_at(log_url, inline=inline_views(), environment=faulty(log_url)) as log,
         SessionSystem(
             log, agents={"main": agent, "ops": agent}, channels={"x": telegram}, config=config
         ) as system,
@@ -235,7 +236,7 @@ def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(tmp_p
 
 @pytest.mark.clause("D4", "L3")
 def test_an_agent_is_stopped_at_its_deadline_only_once_the_end_is_recorded(
-    log: SqliteLog, clock: ManualClock
+    log: AnyLog, clock: ManualClock
 ) -> None:
     begun, stopped = threading.Event(), threading.Event()
 
@@ -269,15 +270,15 @@ def test_an_agent_is_stopped_at_its_deadline_only_once_the_end_is_recorded(
 
 @pytest.mark.clause("D5", "P8")
 def test_a_step_that_the_store_does_not_take_is_asked_again_every_half_second_and_not_at_once(
-    tmp_path: Path,
+    log_url: str,
 ) -> None:
     runtime = SimulatedRuntime()
-    log = SqliteLog(
-        tmp_path / "log.db",
+    log = log_at(
+        log_url,
         inline=inline_views(),
         threads=False,
         clock=runtime.clock.now_ms,
-        environment=FAULTY,
+        environment=faulty(log_url),
     )
     given: dict[str, Any] = {
         "agents": {"main": lambda turn: turn.message},
@@ -303,18 +304,18 @@ def test_a_step_that_the_store_does_not_take_is_asked_again_every_half_second_an
 
 
 @pytest.mark.clause("D5", "O3", "O5")
-def test_an_end_that_is_recorded_twice_over_is_delivered_once(tmp_path: Path) -> None:
+def test_an_end_that_is_recorded_twice_over_is_delivered_once(log_url: str) -> None:
     """A start tells a session twice to make good what it left: the store refuses the first try, and takes the second."""
     channel = MemoryChannel()
     config = {"runs": {"retryInterrupted": 0, "failureText": "Sorry."}}
 
-    def opened(runtime: SimulatedRuntime) -> SqliteLog:
-        return SqliteLog(
-            tmp_path / "log.db",
+    def opened(runtime: SimulatedRuntime) -> AnyLog:
+        return log_at(
+            log_url,
             inline=inline_views(),
             threads=False,
             clock=runtime.clock.now_ms,
-            environment=FAULTY,
+            environment=faulty(log_url),
         )
 
     runtime = SimulatedRuntime()
@@ -340,6 +341,7 @@ def test_an_end_that_is_recorded_twice_over_is_delivered_once(tmp_path: Path) ->
 
 
 @pytest.mark.clause("D4", "D12")
+@pytest.mark.sqlite("cuts a file of the database off")
 def test_a_system_whose_log_can_not_be_read_any_more_stops_and_lets_the_file_go(tmp_path: Path) -> None:
     """Finding A3, the kind: the stop failed half way, and the file had a writer for as long as the process lived."""
     path = tmp_path / "log.db"

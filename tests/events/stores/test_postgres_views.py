@@ -6,7 +6,9 @@ import msgspec
 import psycopg
 import pytest
 
+from intersession_events.errors import LogError
 from intersession_events.facts import Route, RunCompleted, RunQueued, ThreadBound
+from intersession_events.log import Sql
 from intersession_events.stores import views_proven
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
@@ -15,6 +17,7 @@ from intersession_projections.inline_views import inline_views
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import Sessions, ThreadBindings
 from support.story import MAIN, Story
+from support.transacting import transact
 
 pytestmark = pytest.mark.postgres
 
@@ -137,3 +140,27 @@ def test_what_sqlite_has_and_postgresql_has_not_is_translated() -> None:
     assert translated("SELECT 1 FROM a CROSS JOIN b ON a.x = b.x WHERE c IN ()").statement == (
         b"SELECT 1 FROM a JOIN b ON a.x = b.x WHERE c IN (NULL)"
     )
+
+
+@pytest.mark.parametrize("error", [psycopg.errors.DiskFull("full"), ValueError("only this work fails")])
+def test_appends_go_on_after_a_transaction_that_was_rolled_back(story: Story, error: Exception) -> None:
+    """psycopg has the server forget what was prepared after a ROLLBACK: no event was taken any more."""
+
+    def fails(sql: Sql) -> None:
+        sql.execute("SELECT 1")
+        raise error
+
+    for number in range(8):  # often enough for psycopg to prepare statements itself
+        story.open(f"agent:a{number}:main")
+        story.run(f"agent:a{number}:main", f"r{number}", "hello", "hi")
+    with pytest.raises(LogError if isinstance(error, psycopg.Error) else ValueError):
+        transact(story.log, fails)
+
+    story.open("agent:later:main")
+    story.run("agent:later:main", "later", "hello", "hi")
+    story.log.rebuild("session_list")
+    story.run("agent:later:main", "last", "hello", "hi")
+
+    found = Runs(story.log).get("last")
+    assert found is not None
+    assert found.status == "ok"

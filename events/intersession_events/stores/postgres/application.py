@@ -1,5 +1,7 @@
 """The log in a schema as an application of the eventsourcing library: one that reads, and one for the writer."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, cast
 
 from eventsourcing.utils import get_topic
@@ -53,6 +55,6 @@ class WriterApplication(PostgresApplication):
         return cast("GroupCommitRecorder", self.recorder)
 
 
-def settings_of(url: str) -> dict[str, str]:
-    """Return the settings that name a log."""
-    return {f"{PREFIX}{URL}": url}
+def settings_of(url: str, environment: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Return the settings that name a log, under what else is set."""
+    return {f"{PREFIX}{key}": value for key, value in {URL: url, **environment}.items()}

@@ -35,6 +35,8 @@ WRITERS: Final = 4
 READERS: Final = 16
 PATIENCE_S: Final = 5.0
 """Who waits longer for a connection is told that the store is busy."""
+_FORGETTING: Final = ("ROLLBACK", "DROP ", "ALTER ")
+"""After these psycopg has the server forget all that was prepared, ours as well, if it had prepared anything itself."""
 _BEGIN: Final = "BEGIN; SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0) FROM log_identity FOR SHARE OF log_identity"
 IDLE_MS: Final = 10_000
 """The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
@@ -56,6 +58,7 @@ class PgCursor:
         self._begun = False
         # Whether nobody waits for what a statement comes to; it holds the pipeline once there is one.
         self._sending: ExitStack | None = None
+        self._forgets = False
         self.touched = False
         """Whether somebody else has written into a view, as the transaction began."""
         self.in_doubt = False
@@ -66,6 +69,7 @@ class PgCursor:
     def execute(self, statement: str, parameters: Sequence[SqlValue | list[str]] = (), /) -> Self:
         """Run a portable statement."""
         self.begin()
+        self._forgets |= statement.startswith(_FORGETTING)
         ours = translated(statement)
         return self._execute(ours.statement, ours.arranged(parameters))
 
@@ -141,6 +145,8 @@ class PgCursor:
         self.in_doubt = self._begun or self._put_off is not None
         if self._begun:
             self._cursor.execute("COMMIT")
+            if self._forgets:
+                self._forget()
         else:
             self._call()
         self.in_doubt = False
@@ -151,6 +157,7 @@ class PgCursor:
         if self._begun:
             with suppress(psycopg.Error):  # a lost connection has rolled back
                 self._cursor.execute("ROLLBACK")
+                self._forget()
 
     def _send(self) -> None:
         """Wait for no answer to the next statement, if that is wanted: each has a cursor of its own then."""
@@ -165,7 +172,14 @@ class PgCursor:
             parameters, self._put_off = self._put_off, None
             self._append(parameters)
 
+    def _forget(self) -> None:
+        self._cursor.execute("DEALLOCATE ALL", prepare=False)
+        _PREPARED.discard(self._cursor.connection)
+        self._forgets = False
+
     def _append(self, parameters: Sequence[bytes]) -> None:
+        if self._forgets:
+            self._forget()
         try:
             append_events(self._cursor.connection, parameters)
         except psycopg.Error as error:

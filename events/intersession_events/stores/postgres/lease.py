@@ -104,14 +104,15 @@ def take(cursor: PgCursor, shown: str) -> int:
 
 
 class Lease:
-    """The writer's own row, renewed by a thread until it is given back."""
+    """The writer's own row until it is given back; renewed by a thread, where there are threads."""
 
-    def __init__(self, datastore: LogDatastore, epoch: int) -> None:
+    def __init__(self, datastore: LogDatastore, epoch: int, *, threads: bool) -> None:
         self._datastore = datastore
         self._epoch = epoch
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="intersession-lease", daemon=True)
-        self._thread.start()
+        if threads:
+            self._thread.start()
 
     def tell(self, gateway: str | None) -> None:
         """Say where the writer's gateway is."""
@@ -120,7 +121,8 @@ class Lease:
     def release(self) -> None:
         """Give it back: the next writer need not wait."""
         self._stopping.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         with suppress(psycopg.Error, LogError):
             self._update(None, ends=True)
 

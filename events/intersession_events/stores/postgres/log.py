@@ -1,7 +1,7 @@
 """The log in a schema of a PostgreSQL database: one writer, fenced by its epoch, and readers on connections of their own."""
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 
 from intersession_events.errors import NoSuchStore
@@ -43,6 +43,7 @@ class PostgresLog(PortableLog):
         clock: Callable[[], int] = wall_clock_ms,
         entropy: Callable[[int], bytes] = machine_entropy,
         new_log_id: Callable[[], str] = random_id,
+        environment: Mapping[str, str] | None = None,
         threads: bool = True,
         on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
@@ -59,7 +60,12 @@ class PostgresLog(PortableLog):
             self._log_id, self._epoch, self._frontier = known.log_id, 0, Frontier(0)
         else:
             opened = open_for_writing(
-                url, address, clock=clock, new_log_id=new_log_id, threads=threads, keeps_views=bool(inline)
+                settings_of(url, environment or {}),
+                address,
+                clock=clock,
+                new_log_id=new_log_id,
+                threads=threads,
+                keeps_views=bool(inline),
             )
             app = opened.app
             self._log_id, self._epoch, self._frontier = opened.log_id, opened.epoch, Frontier(opened.head)

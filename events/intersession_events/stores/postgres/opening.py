@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
@@ -15,7 +15,7 @@ from intersession_events.log import SHORT_FROM, Lineage, Row, SqlValue
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.portable import Holder, Identity, Opened, identity_of, recent_in
 from intersession_events.stores.postgres.address import Address, address_of
-from intersession_events.stores.postgres.application import WriterApplication, settings_of
+from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.connections import PgCursor, settle
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.failures import PostgresFailures
@@ -35,7 +35,7 @@ class OpenedSchema(Opened):
     """What the writer of a schema has once it may write."""
 
     app: WriterApplication
-    lease: Lease | None
+    lease: Lease
     keeps_views: bool
 
     def check(self, cursor: Cursor) -> bool:
@@ -51,19 +51,17 @@ class OpenedSchema(Opened):
 
     def announce(self, gateway: str | None) -> None:
         """Say where this writer's gateway is, for commands in other processes."""
-        if self.lease is not None:
-            self.lease.tell(gateway)
+        self.lease.tell(gateway)
 
     def close(self) -> None:
         """Finish what waits to be written, and give up the lease last."""
         self.recorder.close()
-        if self.lease is not None:
-            self.lease.release()
+        self.lease.release()
         self.app.close()
 
 
 def open_for_writing(
-    url: str,
+    settings: Mapping[str, str],
     address: Address,
     *,
     clock: Callable[[], int],
@@ -83,7 +81,7 @@ def open_for_writing(
     known = inspect(address)
     if known is not None:
         known.check_writable(address.shown)
-    app = WriterApplication(settings_of(url))
+    app = WriterApplication(settings)
     try:
         with typed(app.reading.failures), app.datastore.writing(None) as cursor:
             _check_primary(cursor, address)
@@ -101,7 +99,7 @@ def open_for_writing(
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
         app.chained.writes_short = known is None or known.format >= SHORT_FROM
         app.commits.epoch = epoch
-        lease = Lease(app.datastore, epoch) if threads else None
+        lease = Lease(app.datastore, epoch, threads=threads)
     except BaseException:
         app.close()
         raise
