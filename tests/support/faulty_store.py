@@ -134,7 +134,9 @@ def _as_the_server_says_it() -> Generator[None]:
 class FaultyServerFactory(PostgresFactory):
     def __init__(self, env: Environment | EnvType | None) -> None:
         super().__init__(env)
-        self.datastore = FaultyServer(self.datastore.address)
+        good = self.datastore
+        assert isinstance(good, PostgresDatastore)
+        self.datastore = FaultyServer(good.address)
 
 
 def faulty(url: str) -> dict[str, str]:

@@ -2,30 +2,50 @@
 
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
-from itertools import count
 from pathlib import Path
 
 import pytest
 
-from support.any_log import ON_POSTGRES
+from intersession_events.stores import located
+from support.any_log import ON_POSTGRES, Logs
 from support.doors.scripted_endpoint import scripted_endpoint
 from support.postgres.server import Server, postgres_server
 from support.running import Booth, Gate
 
-ON_BOTH_STORES = frozenset({"test_send", "test_loop_and_announce", "test_spawn", "test_runs"})
-"""The modules of tests of whole systems that `-m postgres` runs on a server as well."""
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "booth" in metafunc.fixturenames and metafunc.definition.path.stem in ON_BOTH_STORES:
-        metafunc.parametrize("booth", ["sqlite", ON_POSTGRES], indirect=True)
+    """Run each test that asks where its log is on both stores, unless it is about the file."""
+    if "logs" in metafunc.fixturenames and metafunc.definition.get_closest_marker("sqlite") is None:
+        metafunc.parametrize("logs", ["sqlite", ON_POSTGRES], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def logs(request: pytest.FixtureRequest) -> Logs:
+    """Where logs lie: in files, and with `-m postgres` on a server."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return Logs()
+    server: Server = request.getfixturevalue("postgres")
+    return Logs(lambda: server)
 
 
 @pytest.fixture
-def booth(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Booth]:
-    """Systems on a file, or on a server."""
-    is_postgres = getattr(request, "param", "sqlite") == "postgres"
-    with Booth(tmp_path, request.getfixturevalue("postgres_url") if is_postgres else None) as opened:
+def log_url(logs: Logs, tmp_path: Path) -> str:
+    """The URL of the log of a test; it is not there yet."""
+    return logs.at(tmp_path)
+
+
+@pytest.fixture
+def beside_log(log_url: str) -> Path:
+    """The folder in which lies what is kept in files beside the log of a test."""
+    folder = Path(located(log_url).place).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def booth(log_url: str) -> Iterator[Booth]:
+    """Systems on the log of a test."""
+    with Booth(log_url) as opened:
         yield opened
 
 
@@ -54,7 +74,4 @@ def postgres() -> Iterator[Server]:
 @pytest.fixture
 def postgres_url(postgres: Server, tmp_path: Path) -> str:
     """The URL of a log that is not there yet, in a schema of its own."""
-    return f"{postgres.url}&schema=log_{next(_SCHEMAS)}&files={tmp_path}"
-
-
-_SCHEMAS = count(1)
+    return Logs(lambda: postgres).at(tmp_path)

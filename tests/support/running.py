@@ -3,7 +3,6 @@
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from intersession import SessionSystem
@@ -42,8 +41,8 @@ def merged(*configs: Mapping[str, Any]) -> dict[str, Any]:
 class Booth:
     """Starts systems on one log, one after the other, as a process that stops and starts again does."""
 
-    def __init__(self, path: Path, url: str | None = None) -> None:
-        self.url = url or f"sqlite:///{path / 'log.db'}"
+    def __init__(self, url: str) -> None:
+        self.url = url
         self._open: list[SessionSystem] = []
 
     def start(

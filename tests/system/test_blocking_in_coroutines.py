@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,10 +32,8 @@ async def _agent(turn: Turn) -> str:
 
 @pytest.mark.clause("L4")
 @pytest.mark.parametrize("instead", CALLS)
-async def test_a_call_that_would_block_the_loop_names_what_to_await(tmp_path: Path, instead: str) -> None:
-    async with SessionSystem(
-        tmp_path / "log.db", agents={"main": _agent}, config=merged(SEES_ALL, QUIET)
-    ) as system:
+async def test_a_call_that_would_block_the_loop_names_what_to_await(log_url: str, instead: str) -> None:
+    async with SessionSystem(log_url, agents={"main": _agent}, config=merged(SEES_ALL, QUIET)) as system:
         before = system.log.head()
         with pytest.raises(CalledOnLoop, match="would block the event loop") as refused:
             CALLS[instead](system)
@@ -49,14 +46,12 @@ async def test_a_call_that_would_block_the_loop_names_what_to_await(tmp_path: Pa
 
 
 @pytest.mark.clause("L4", "L3")
-async def test_an_async_agent_that_blocks_in_a_tool_fails_with_words_that_help(tmp_path: Path) -> None:
+async def test_an_async_agent_that_blocks_in_a_tool_fails_with_words_that_help(log_url: str) -> None:
     async def agent(turn: Turn) -> str:
         await asyncio.sleep(0)
         return str(turn.tools.call("sessions_list", {}))
 
-    async with SessionSystem(
-        tmp_path / "log.db", agents={"main": agent}, config=merged(SEES_ALL, QUIET)
-    ) as system:
+    async with SessionSystem(log_url, agents={"main": agent}, config=merged(SEES_ALL, QUIET)) as system:
         answer = await system.ainbound(**SAID, wait=WAIT)
 
     assert answer["status"] == "error"

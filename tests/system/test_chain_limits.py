@@ -6,7 +6,6 @@ import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import pykka
@@ -654,7 +653,7 @@ def play(dealt: Sequence[Sequence[Move]], limits: dict[str, int], *, turns: int,
     """Let two people begin chains side by side, and check the law when all is calm."""
     players = Players(dealt)
     config = merged(limited(**limits), {"session": {"agentToAgent": {"maxPingPongTurns": turns}}})
-    with tempfile.TemporaryDirectory() as directory, Booth(Path(directory)) as booth:
+    with tempfile.TemporaryDirectory() as directory, Booth(f"sqlite:///{directory}/log.db") as booth:
         system = booth.start(dict.fromkeys(AGENTS, players), {"telegram": MemoryChannel()}, config)
         if routed:
             roots = [say(system, agent_id="main"), say(system, agent_id="ops")]

@@ -15,7 +15,7 @@ from intersession import ConfigError, Failure, SessionSystem, echo
 from intersession_events.facts import CheckpointPublished, CheckpointTaken
 from intersession_events.log import Recorded, VerifyReport, verify_log
 from intersession_events.proofs import Checkpoint, PublicKey, Trusted, published_in, write_private
-from intersession_events.stores import open_log
+from intersession_events.stores.portable import PortableLog
 from support.checkpointed import key_of
 from support.fakes import ManualClock, look_at_clock
 from support.running import WAIT, Booth
@@ -47,7 +47,8 @@ def until(system: SessionSystem, happened: Callable[[], bool]) -> None:
 def verified(
     system: SessionSystem, *trusted: PublicKey, published: Sequence[Checkpoint] = ()
 ) -> VerifyReport:
-    with open_log(f"sqlite:///{system.log.path}", read_only=True) as log:
+    assert isinstance(system.log, PortableLog)
+    with system.log.again() as log:
         return verify_log(log, trusted=Trusted(trusted), published=published)
 
 
@@ -146,7 +147,9 @@ def test_a_configured_key_signs_and_shows_nowhere(booth: Booth, tmp_path: Path) 
 
 @pytest.mark.clause("CHECK-2")
 @pytest.mark.parametrize("trouble", ["missing", "readable", "no key"])
-def test_a_key_that_can_not_be_used_is_refused_before_anything_starts(tmp_path: Path, trouble: str) -> None:
+def test_a_key_that_can_not_be_used_is_refused_before_anything_starts(
+    log_url: str, tmp_path: Path, trouble: str
+) -> None:
     file = tmp_path / "key.pem"
     if trouble == "readable":
         write_private(key_of(1), file)
@@ -156,7 +159,7 @@ def test_a_key_that_can_not_be_used_is_refused_before_anything_starts(tmp_path: 
         file.chmod(0o600)
 
     with pytest.raises(ConfigError, match=r"checkpoints\.keyFile"):
-        SessionSystem(tmp_path / "log.db", agents=AGENTS, config=of({"keyFile": str(file)}))
+        SessionSystem(log_url, agents=AGENTS, config=of({"keyFile": str(file)}))
     assert not (tmp_path / "log.db").exists()
 
 

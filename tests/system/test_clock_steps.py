@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +17,10 @@ from intersession_events.facts import (
     RunFailed,
     ThreadUnbound,
 )
-from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import AnyLog, log_at
 from support.fakes import ManualClock
-from support.faulty_store import FAULT, FAULTY, disk_full
+from support.faulty_store import FAULT, disk_full, faulty
 from support.running import (
     QUIET,
     WAIT,
@@ -208,14 +207,14 @@ def test_a_chain_is_as_old_as_the_time_that_has_passed(booth: Booth, step: int) 
 
 
 @pytest.fixture
-def faulty(tmp_path: Path) -> Iterator[SqliteLog]:
-    with SqliteLog(tmp_path / "log.db", inline=inline_views(), environment=FAULTY) as opened:
+def log(log_url: str) -> Iterator[AnyLog]:
+    with log_at(log_url, inline=inline_views(), environment=faulty(log_url)) as opened:
         yield opened
     FAULT.down = None
 
 
 @pytest.mark.clause("L8", "D5", "S6")
-def test_a_step_ahead_does_not_use_up_the_patience_with_the_store(faulty: SqliteLog) -> None:
+def test_a_step_ahead_does_not_use_up_the_patience_with_the_store(log: AnyLog) -> None:
     clock, gate, attempts = ManualClock(), Gate(), list[int]()
 
     def agent(turn: Turn) -> str:
@@ -224,7 +223,7 @@ def test_a_step_ahead_does_not_use_up_the_patience_with_the_store(faulty: Sqlite
         return "done"
 
     config = {"runs": {"storeRetryMaxSeconds": 60, "shutdownGraceSeconds": 0}}
-    with SessionSystem(faulty, agents={"main": agent}, config=config, clock=clock) as system:
+    with SessionSystem(log, agents={"main": agent}, config=config, clock=clock) as system:
         say(system)
         gate.reached()
         FAULT.refused.clear()

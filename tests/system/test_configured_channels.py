@@ -137,13 +137,13 @@ BAD = [
 @pytest.mark.clause("CFG-1")
 @pytest.mark.parametrize(("config", "path", "what"), BAD)
 def test_a_bad_url_is_refused_before_anything_starts_and_by_config_check(
-    config: dict[str, Any], path: str, what: str, tmp_path: Path
+    config: dict[str, Any], path: str, what: str, log_url: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "c.json"
     file.write_text(json.dumps(config), encoding="utf-8")
 
     with pytest.raises(ConfigError) as refused:
-        SessionSystem(tmp_path / "log.db", config=file)
+        SessionSystem(log_url, config=file)
     checked = ran("config", "check", file, "--json")
 
     assert refused.value.path == path

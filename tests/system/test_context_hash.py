@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +9,10 @@ import pytest
 from intersession import SessionSystem, Turn
 from intersession_actors.session import ContextCache
 from intersession_events.facts import RunCompleted, RunQueued, RunStarted
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.portable import PortableLog
 from intersession_events.stores.snapshots import StreamStates
 from intersession_projections.inline_views import inline_views
+from support.any_log import log_at
 from support.run_context import context_of
 from support.running import QUIET, SEES_ALL, merged, wait_for, wait_for_number
 
@@ -43,7 +43,7 @@ class SlowStates:
         self._states.load(stream, folding, folded)
 
 
-class SlowLog(SqliteLog):
+class SlowLog(PortableLog):
     """A log whose states are slow."""
 
     @cached_property
@@ -56,8 +56,8 @@ class SlowLog(SqliteLog):
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[SlowLog]:
-    with SlowLog(tmp_path / "log.db", inline=inline_views()) as opened:
+def log(log_url: str) -> Iterator[SlowLog]:
+    with log_at(log_url, SlowLog, inline=inline_views()) as opened:
         yield opened
 
 

@@ -10,7 +10,8 @@ from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ERASED, DeliveryFailed, Erased, RunCompleted
 from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog, views_proven
+from intersession_events.stores import views_proven
+from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
 from intersession_projections.timeline import Timeline
 from support.running import WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
@@ -82,7 +83,7 @@ def test_what_was_said_in_a_session_is_gone_wherever_it_stood(told: SessionSyste
     assert {(one.by, one.reason) for one in recorded(told, Erased)} == {("operator", "ann asked for it")}
     assert texts(told.gateway.call("chat.history", {"sessionKey": CHAT}))[0] == ("user", ERASED)
     log = told.log
-    assert isinstance(log, SqliteLog)
+    assert isinstance(log, PortableLog)
     report = verify_log(log).with_views(*views_proven(log, inline_views()))
     assert (report.ok, report.erased) == (True, answer["erased"])
     log.rebuild("session_list")

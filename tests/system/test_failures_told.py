@@ -30,8 +30,9 @@ from intersession_events.facts import DeliveryDecided, DeliveryFailed, RunComple
 from intersession_events.log import Moment, SqlValue
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import log_at
 from support.fakes import ManualClock
-from support.faulty_store import FAULT, FAULTY, disk_full
+from support.faulty_store import FAULT, disk_full, faulty
 from support.running import QUIET, WAIT, Booth, Gate, pass_time, pass_time_until, recorded, wait_for
 
 MAIN = "agent:main:main"
@@ -241,15 +242,13 @@ def test_a_callback_that_hangs_keeps_no_run_waiting(booth: Booth) -> None:
     assert answers == ["error"] * 5
 
 
-async def test_an_async_callback_runs_on_the_hosts_loop(tmp_path: Path) -> None:
+async def test_an_async_callback_runs_on_the_hosts_loop(log_url: str) -> None:
     told: asyncio.Queue[tuple[Failure, int]] = asyncio.Queue()
 
     async def hear(failure: Failure) -> None:
         await told.put((failure, threading.get_ident()))
 
-    async with SessionSystem(
-        f"sqlite:///{tmp_path / 'log.db'}", agents={"main": broken}, on_failure=hear
-    ) as system:
+    async with SessionSystem(log_url, agents={"main": broken}, on_failure=hear) as system:
         await system.ainbound(channel="x", chat_id="1", sender="1", text="hi", wait=WAIT)
         failure, thread = await asyncio.wait_for(told.get(), WAIT)
 
@@ -397,7 +396,7 @@ def test_a_delivery_to_a_channel_nobody_registered_is_told_once(booth: Booth, he
 
 
 def test_a_store_that_is_away_is_told_once_and_again_when_it_is_back(
-    tmp_path: Path, heard: Heard, caplog: pytest.LogCaptureFixture
+    log_url: str, heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Findings D1 and A3: the operator sees when it began and that it is over."""
     clock = ManualClock()
@@ -407,7 +406,7 @@ def test_a_store_that_is_away_is_told_once_and_again_when_it_is_back(
         gate.stop(turn)
         return "done"
 
-    with SqliteLog(tmp_path / "log.db", inline=inline_views(), environment=FAULTY, clock=clock.now_ms) as log:
+    with log_at(log_url, inline=inline_views(), environment=faulty(log_url), clock=clock.now_ms) as log:
         config = {"runs": {"shutdownGraceSeconds": 0}}
         with SessionSystem(
             log, agents={"main": agent}, config=config, clock=clock, on_failure=heard

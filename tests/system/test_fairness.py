@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from pathlib import Path
 from queue import Queue
 from typing import Any
 
@@ -20,7 +19,7 @@ THREADS = {"session": {"threadBindings": {"enabled": True, "spawnSubagentSession
 
 
 @pytest.mark.clause("O9", "SEND-10")
-async def test_a_flooded_session_lets_the_messages_of_others_in_between(tmp_path: Path) -> None:
+async def test_a_flooded_session_lets_the_messages_of_others_in_between(log_url: str) -> None:
     """Finding A21: the message of another person waited until the last one of the flood was taken in."""
 
     async def agent(turn: Turn) -> str:
@@ -28,7 +27,7 @@ async def test_a_flooded_session_lets_the_messages_of_others_in_between(tmp_path
         return f"re {turn.message}"
 
     async with SessionSystem(
-        tmp_path / "log.db", agents={"main": agent}, config=merged(SEES_ALL, QUIET, PEERS)
+        log_url, agents={"main": agent}, config=merged(SEES_ALL, QUIET, PEERS)
     ) as system:
 
         async def say(peer: str, text: str) -> None:
@@ -51,7 +50,7 @@ async def test_a_flooded_session_lets_the_messages_of_others_in_between(tmp_path
 
 
 @pytest.mark.clause("SPAWN-12", "GATE-1")
-async def test_health_is_answered_while_twenty_channels_think_about_threads(tmp_path: Path) -> None:
+async def test_health_is_answered_while_twenty_channels_think_about_threads(log_url: str) -> None:
     """Finding A13: each of these spawns held one of the sixteen threads of the doors."""
     began: Queue[str] = Queue()
     go_on = threading.Event()
@@ -64,7 +63,7 @@ async def test_health_is_answered_while_twenty_channels_think_about_threads(tmp_
     slow = Channel(deliver=MemoryChannel().deliver, threads=threads)
     names = [f"chat{number}" for number in range(20)]
     async with SessionSystem(
-        tmp_path / "log.db",
+        log_url,
         agents={"main": echo()},
         channels=dict.fromkeys(names, slow),
         config=merged(SEES_ALL, QUIET, THREADS),
@@ -98,7 +97,7 @@ async def test_health_is_answered_while_twenty_channels_think_about_threads(tmp_
 
 @pytest.mark.clause("ANN-3", "L3")
 def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_status(
-    tmp_path: Path,
+    log_url: str,
 ) -> None:
     """Finding A22, with the limit of time that the configuration sets."""
     began: Queue[str] = Queue()
@@ -111,7 +110,7 @@ def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_s
     fast = MemoryChannel()
     limits: dict[str, Any] = {"deliveries": {"timeoutSeconds": 0.5, "perChannel": 8}}
     with SessionSystem(
-        tmp_path / "log.db",
+        log_url,
         agents={"main": echo()},
         channels={"hung": hang, "fast": fast},
         config=merged(SEES_ALL, QUIET, limits),
@@ -134,10 +133,10 @@ def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_s
 
 
 @pytest.mark.clause("SPAWN-2")
-async def test_what_reads_settings_alone_is_answered_while_all_threads_are_held(tmp_path: Path) -> None:
+async def test_what_reads_settings_alone_is_answered_while_all_threads_are_held(log_url: str) -> None:
     """Finding E10: `agents_list` went to a thread and back, which took longer than the answer."""
     go_on = threading.Event()
-    async with SessionSystem(tmp_path / "log.db", agents={"main": echo()}) as system:
+    async with SessionSystem(log_url, agents={"main": echo()}) as system:
         held = [system.threads.submit(lambda: go_on.wait(WAIT), lane) for lane in range(THREADS_OF_DOORS)]
         try:
             answer = await asyncio.wait_for(system.tools().acall("agents_list"), WAIT)

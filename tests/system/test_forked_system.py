@@ -1,7 +1,5 @@
 """A log that is a fork: its channels are sealed, only what was forked goes on, and its agents are told."""
 
-from pathlib import Path
-
 import pytest
 
 from intersession import MemoryChannel, Turn
@@ -64,14 +62,14 @@ class Forked(Booth):
 
 
 @pytest.mark.clause("FORK-5")
-def test_the_channels_of_a_fork_are_sealed_and_what_it_would_send_is_an_event(tmp_path: Path) -> None:
+def test_the_channels_of_a_fork_are_sealed_and_what_it_would_send_is_an_event(log_url: str) -> None:
     seen: list[bool] = []
 
     def agent(turn: Turn) -> str:
         seen.append(turn.forked)
         return f"{turn.agent_id} says {turn.step}"
 
-    with Forked(tmp_path) as booth:
+    with Forked(log_url) as booth:
         flow = booth.cut()
         channel = MemoryChannel()
         system = booth.start({"research": agent}, {"x": channel}, CONFIG)
@@ -89,8 +87,8 @@ def test_the_channels_of_a_fork_are_sealed_and_what_it_would_send_is_an_event(tm
 
 
 @pytest.mark.clause("FORK-5")
-def test_a_channel_that_is_named_is_not_sealed(tmp_path: Path) -> None:
-    with Forked(tmp_path) as booth:
+def test_a_channel_that_is_named_is_not_sealed(log_url: str) -> None:
+    with Forked(log_url) as booth:
         booth.cut()
         channel = MemoryChannel()
         system = booth.start({"research": lambda turn: turn.step}, {"x": channel}, CONFIG, deliver=["x"])
@@ -99,8 +97,8 @@ def test_a_channel_that_is_named_is_not_sealed(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("FORK-6")
-def test_only_what_was_forked_goes_on_also_after_a_restart(tmp_path: Path) -> None:
-    with Forked(tmp_path) as booth:
+def test_only_what_was_forked_goes_on_also_after_a_restart(log_url: str) -> None:
+    with Forked(log_url) as booth:
         flow, other = booth.cut(), ""
         agents = {agent: lambda turn: turn.agent_id for agent in ("main", "desk", "research")}
         for _ in range(2):
@@ -131,8 +129,8 @@ def test_only_what_was_forked_goes_on_also_after_a_restart(tmp_path: Path) -> No
 
 
 @pytest.mark.clause("FORK-6")
-def test_a_session_with_a_frozen_run_answers_what_comes_in_the_fork(tmp_path: Path) -> None:
-    with Forked(tmp_path) as booth:
+def test_a_session_with_a_frozen_run_answers_what_comes_in_the_fork(log_url: str) -> None:
+    with Forked(log_url) as booth:
         booth.cut()
         agents = {
             agent: lambda turn: f"{turn.agent_id}: {turn.message}" for agent in ("main", "desk", "research")

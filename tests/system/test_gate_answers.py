@@ -153,7 +153,7 @@ def test_what_a_tool_gave_is_cut_or_spelled_out_and_the_run_goes_on(booth: Booth
 
 
 @pytest.mark.clause("ATT-3", "L3")
-def test_a_workspace_whose_path_cant_be_recorded_is_refused(tmp_path: Path) -> None:
+def test_a_workspace_whose_path_cant_be_recorded_is_refused(log_url: str, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     (tmp_path / "plain").symlink_to(folder)
@@ -161,7 +161,7 @@ def test_a_workspace_whose_path_cant_be_recorded_is_refused(tmp_path: Path) -> N
         "tools": {"sessions_spawn": {"attachments": {"enabled": True}}},
         "agents": {"defaults": {"workspace": str(tmp_path / "plain")}},
     }
-    with SessionSystem(tmp_path / "log.db", agents={"main": lambda _: "done"}, config=config) as system:
+    with SessionSystem(log_url, agents={"main": lambda _: "done"}, config=config) as system:
         answer = system.tools(MAIN).call(
             "sessions_spawn", {"task": "x", "attachments": [{"name": "a.txt", "content": "x"}]}
         )

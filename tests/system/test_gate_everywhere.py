@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,6 +26,7 @@ from intersession_events.facts import (
     ToolCallBlock,
     Usage,
 )
+from support.any_log import Logs
 from support.running import SEES_ALL, WAIT, merged
 from support.watching import WatchingRuntime, flaw_of_command
 
@@ -208,11 +208,11 @@ class Wild:
 class World:
     """A system whose actors are watched."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, log_url: str) -> None:
         self.wild = Wild()
         self.runtime = WatchingRuntime()
         self.system = SessionSystem(
-            f"sqlite:///{path / 'log.db'}",
+            log_url,
             agents={"main": self.wild.agent, "ops": self.wild.agent},
             channels={
                 "discord": Channel(deliver=self.wild.deliver, threads=self.wild.open),
@@ -238,8 +238,8 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    opened = World(tmp_path_factory.mktemp("gate"))
+def world(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    opened = World(logs.at(tmp_path_factory.mktemp("gate")))
     yield opened
     opened.system.close(grace=0)
 

@@ -26,6 +26,7 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.ids import exchange_stream
+from support.any_log import Logs
 from support.fakes import ManualClock
 from support.running import (
     WAIT,
@@ -45,8 +46,8 @@ MAIN, OPS = "agent:main:main", "agent:ops:main"
 
 
 @pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
+def booth(log_url: str) -> Iterator[Booth]:
+    with Booth(log_url) as opened:
         yield opened
 
 
@@ -399,9 +400,9 @@ _FOLDERS = count()
 @settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(chance=st.randoms(use_true_random=False))
 def test_holds_releases_and_restarts_at_random_lose_and_double_no_turn(
-    tmp_path: Path, chance: random.Random
+    logs: Logs, tmp_path: Path, chance: random.Random
 ) -> None:
-    _try_at_random(tmp_path, chance, moves=8)
+    _try_at_random(logs, tmp_path, chance, moves=8)
 
 
 @pytest.mark.nightly
@@ -409,12 +410,12 @@ def test_holds_releases_and_restarts_at_random_lose_and_double_no_turn(
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(chance=st.randoms(use_true_random=False))
 def test_many_holds_releases_and_restarts_at_random_lose_and_double_no_turn(
-    tmp_path: Path, chance: random.Random
+    logs: Logs, tmp_path: Path, chance: random.Random
 ) -> None:
-    _try_at_random(tmp_path, chance, moves=30)
+    _try_at_random(logs, tmp_path, chance, moves=30)
 
 
-def _try_at_random(tmp_path: Path, chance: random.Random, moves: int) -> None:
+def _try_at_random(logs: Logs, tmp_path: Path, chance: random.Random, moves: int) -> None:
     """Random agents, holds, releases and restarts: each turn once, in order, each hold released once."""
     folder = tmp_path / str(next(_FOLDERS))
     folder.mkdir()
@@ -423,7 +424,7 @@ def _try_at_random(tmp_path: Path, chance: random.Random, moves: int) -> None:
     def agent(turn: Turn) -> str:
         return words[len(turn.message) % 8] if turn.step == "reply" else f"{turn.agent_id} {turn.step}"
 
-    with Booth(folder) as booth:
+    with Booth(logs.at(folder)) as booth:
         setting = chance.choice(["off", "reply", "every-turn", "announce"])
         configs = merged(hold(setting), {"runs": {"retryInterrupted": 100}})
         system = booth.start({"main": agent, "ops": agent}, {}, configs)

@@ -12,6 +12,7 @@ from intersession import Inbound, SessionSystem, ToolRefused
 from intersession import open_log as open_to_read
 from intersession_events.errors import IntersessionError
 from intersession_events.stores import open_log
+from support.any_log import Logs
 from support.running import WAIT
 
 SAID: dict[str, Any] = {"channel": "telegram", "chat_id": "42", "text": "hi", "sender": "ann"}
@@ -34,9 +35,10 @@ STRANGE: tuple[Any, ...] = (
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionSystem]:
-    path = tmp_path_factory.mktemp("host") / "log.db"
-    with SessionSystem(path, agents={"main": lambda turn: turn.message}) as opened:
+def system(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionSystem]:
+    with SessionSystem(
+        logs.at(tmp_path_factory.mktemp("host")), agents={"main": lambda turn: turn.message}
+    ) as opened:
         yield opened
 
 

@@ -1,7 +1,6 @@
 """Inside a host that lives on asyncio: its agents and channels run on its own loop, and that loop is never held up."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,15 +13,15 @@ MAIN, OPS = "agent:main:main", "agent:ops:main"
 
 
 def system_on(
-    path: Path, agents: dict[str, Any], channels: dict[str, Any] | None = None, *configs: dict[str, Any]
+    log_url: str, agents: dict[str, Any], channels: dict[str, Any] | None = None, *configs: dict[str, Any]
 ) -> SessionSystem:
     return SessionSystem(
-        path / "log.db", agents=agents, channels=channels or {}, config=merged(SEES_ALL, QUIET, *configs)
+        log_url, agents=agents, channels=channels or {}, config=merged(SEES_ALL, QUIET, *configs)
     )
 
 
 @pytest.mark.clause("INB-2")
-async def test_agents_and_channels_use_what_is_bound_to_the_hosts_loop(tmp_path: Path) -> None:
+async def test_agents_and_channels_use_what_is_bound_to_the_hosts_loop(log_url: str) -> None:
     host = asyncio.get_running_loop()
     lock = asyncio.Lock()
     outbox: asyncio.Queue[Outbound] = asyncio.Queue()
@@ -39,7 +38,7 @@ async def test_agents_and_channels_use_what_is_bound_to_the_hosts_loop(tmp_path:
         await outbox.put(outbound)
         return {"id": outbox.qsize()}
 
-    async with system_on(tmp_path, {"main": agent}, {"telegram": telegram}) as system:
+    async with system_on(log_url, {"main": agent}, {"telegram": telegram}) as system:
         answers = await asyncio.gather(
             *(
                 system.ainbound(
@@ -56,7 +55,7 @@ async def test_agents_and_channels_use_what_is_bound_to_the_hosts_loop(tmp_path:
 
 
 @pytest.mark.clause("SEND-5", "SEND-10", "L4")
-async def test_the_loop_goes_on_beating_while_twenty_sends_wait(tmp_path: Path) -> None:
+async def test_the_loop_goes_on_beating_while_twenty_sends_wait(log_url: str) -> None:
     """The answers come only after fifty beats of the heart: were the loop held up, nothing would ever come."""
     waiting = 0
     everybody_waits, beaten = asyncio.Event(), asyncio.Event()
@@ -80,7 +79,7 @@ async def test_the_loop_goes_on_beating_while_twenty_sends_wait(tmp_path: Path) 
         answer = await turn.tools.acall("sessions_send", {"sessionKey": room, "message": turn.message})
         return str(answer.get("reply", answer))
 
-    async with system_on(tmp_path, {"main": main, "ops": ops}, None, {"runs": {"poolSize": 1}}) as system:
+    async with system_on(log_url, {"main": main, "ops": ops}, None, {"runs": {"poolSize": 1}}) as system:
         for n in range(20):
             await system.ainbound(
                 channel="telegram",
@@ -114,14 +113,14 @@ async def test_the_loop_goes_on_beating_while_twenty_sends_wait(tmp_path: Path) 
 
 
 @pytest.mark.clause("SEND-6", "GATE-3")
-async def test_waits_and_calls_from_coroutines_answer_as_their_blocking_forms(tmp_path: Path) -> None:
+async def test_waits_and_calls_from_coroutines_answer_as_their_blocking_forms(log_url: str) -> None:
     go_on = asyncio.Event()
 
     async def ops(turn: Turn) -> str:
         await go_on.wait()
         return f"re {turn.message}"
 
-    async with system_on(tmp_path, {"main": ops, "ops": ops}) as system:
+    async with system_on(log_url, {"main": ops, "ops": ops}) as system:
         tools = system.tools(MAIN)
         late = await tools.acall("sessions_send", {"sessionKey": OPS, "message": "x", "timeoutSeconds": 0.05})
         early = await system.gateway.acall("agent.wait", {"runId": late["runId"], "timeoutMs": 1})
@@ -152,7 +151,7 @@ async def test_waits_and_calls_from_coroutines_answer_as_their_blocking_forms(tm
 
 
 @pytest.mark.clause("GATE-5", "L3")
-async def test_an_async_agent_is_cancelled_where_it_waits(tmp_path: Path) -> None:
+async def test_an_async_agent_is_cancelled_where_it_waits(log_url: str) -> None:
     reached, cancelled = asyncio.Event(), asyncio.Event()
 
     async def slow(turn: Turn) -> str:
@@ -166,7 +165,7 @@ async def test_an_async_agent_is_cancelled_where_it_waits(tmp_path: Path) -> Non
             raise
         return "never"
 
-    async with system_on(tmp_path, {"main": slow}) as system:
+    async with system_on(log_url, {"main": slow}) as system:
         speak: dict[str, Any] = {"channel": "telegram", "chat_id": "1", "sender": "p"}
         accepted = await system.ainbound(text="first", **speak)
         await asyncio.wait_for(reached.wait(), WAIT)
@@ -180,7 +179,7 @@ async def test_an_async_agent_is_cancelled_where_it_waits(tmp_path: Path) -> Non
 
 
 @pytest.mark.clause("LOOP-7", "L3")
-async def test_what_an_async_agent_raises_stays_its_own(tmp_path: Path) -> None:
+async def test_what_an_async_agent_raises_stays_its_own(log_url: str) -> None:
     async def rude(turn: Turn) -> str:
         match turn.message:
             case "exit":
@@ -194,7 +193,7 @@ async def test_what_an_async_agent_raises_stays_its_own(tmp_path: Path) -> None:
         return "fine"
 
     limit = {"agents": {"defaults": {"timeoutSeconds": 0.2}}}
-    async with system_on(tmp_path, {"main": rude}, None, limit) as system:
+    async with system_on(log_url, {"main": rude}, None, limit) as system:
         answers = [
             await system.ainbound(channel="telegram", chat_id="1", text=text, sender="p", wait=WAIT)
             for text in ("exit", "cancel", "hang", "hello")
@@ -204,7 +203,7 @@ async def test_what_an_async_agent_raises_stays_its_own(tmp_path: Path) -> None:
         assert [event.code for event in recorded(system, RunFailed)] == ["backend", "backend", "timeout"]
 
 
-async def test_leaving_the_block_ends_in_order_and_the_next_one_carries_on(tmp_path: Path) -> None:
+async def test_leaving_the_block_ends_in_order_and_the_next_one_carries_on(log_url: str) -> None:
     reached = asyncio.Event()
 
     async def hanging(_turn: Turn) -> str:
@@ -212,14 +211,14 @@ async def test_leaving_the_block_ends_in_order_and_the_next_one_carries_on(tmp_p
         await asyncio.Event().wait()
         return "never"
 
-    async with system_on(tmp_path, {"main": hanging}) as first:
+    async with system_on(log_url, {"main": hanging}) as first:
         accepted = await first.ainbound(channel="telegram", chat_id="1", text="x", sender="p")
         await asyncio.wait_for(reached.wait(), WAIT)
 
     async def quick(turn: Turn) -> Reply:
         return Reply(f"attempt {turn.attempt}")
 
-    async with system_on(tmp_path, {"main": quick}) as second:
+    async with system_on(log_url, {"main": quick}) as second:
         waited = await second.gateway.acall("agent.wait", {"runId": accepted["runId"]})
 
         assert waited["reply"] == "attempt 2"

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +50,7 @@ class StoppedBetween:
 
 @pytest.mark.clause("L3", "SEND-3")
 @pytest.mark.parametrize("run", [asyncio_run, in_a_task, on_a_thread_with_a_loop, StoppedBetween()])
-def test_a_loop_for_each_request_leaves_no_run_behind(tmp_path: Path, run: Run) -> None:
+def test_a_loop_for_each_request_leaves_no_run_behind(log_url: str, run: Run) -> None:
     go_on = threading.Event()
 
     async def agent(turn: Turn) -> str:
@@ -60,7 +59,7 @@ def test_a_loop_for_each_request_leaves_no_run_behind(tmp_path: Path, run: Run) 
         return f"re {turn.message}"
 
     with SessionSystem(
-        tmp_path / "log.db",
+        log_url,
         agents={"main": agent},
         config=merged(SEES_ALL, QUIET, {"session": {"dmScope": "per-peer"}}),
     ) as system:
@@ -82,12 +81,12 @@ def test_a_loop_for_each_request_leaves_no_run_behind(tmp_path: Path, run: Run) 
 
 
 @pytest.mark.clause("L3")
-def test_requests_that_wait_are_answered_each_on_a_loop_of_its_own(tmp_path: Path) -> None:
+def test_requests_that_wait_are_answered_each_on_a_loop_of_its_own(log_url: str) -> None:
     async def agent(turn: Turn) -> str:
         await asyncio.sleep(0)
         return f"re {turn.message}"
 
-    with SessionSystem(tmp_path / "log.db", agents={"main": agent}, config=merged(SEES_ALL, QUIET)) as system:
+    with SessionSystem(log_url, agents={"main": agent}, config=merged(SEES_ALL, QUIET)) as system:
         answers = [
             asyncio.run(system.ainbound(channel="webchat", chat_id="1", sender="p", text=f"{n}", wait=WAIT))
             for n in range(4)
@@ -99,7 +98,7 @@ def test_requests_that_wait_are_answered_each_on_a_loop_of_its_own(tmp_path: Pat
 
 
 @pytest.mark.clause("L3", "S5")
-def test_a_run_on_a_loop_that_lived_on_and_then_ended_is_tried_again_on_one_of_ours(tmp_path: Path) -> None:
+def test_a_run_on_a_loop_that_lived_on_and_then_ended_is_tried_again_on_one_of_ours(log_url: str) -> None:
     """The host promised its loop (`async with`), and ended it without ending the system."""
     began = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
@@ -117,7 +116,7 @@ def test_a_run_on_a_loop_that_lived_on_and_then_ended_is_tried_again_on_one_of_o
         await asyncio.to_thread(began.wait, WAIT)
         return given["runId"], asyncio.get_running_loop()
 
-    with SessionSystem(tmp_path / "log.db", agents={"main": agent}, config=merged(SEES_ALL, QUIET)) as system:
+    with SessionSystem(log_url, agents={"main": agent}, config=merged(SEES_ALL, QUIET)) as system:
         run_id, hosts = asyncio.run(host(system))
         answer = system.gateway.call("agent.wait", {"runId": run_id})
 
@@ -126,7 +125,7 @@ def test_a_run_on_a_loop_that_lived_on_and_then_ended_is_tried_again_on_one_of_o
     assert loops[1] is not hosts
 
 
-async def test_a_loop_that_outlives_a_call_gets_the_agents_and_keeps_them(tmp_path: Path) -> None:
+async def test_a_loop_that_outlives_a_call_gets_the_agents_and_keeps_them(log_url: str) -> None:
     """A bot that has no `async with`: other loops that come and go do not take its agents away."""
     loops: list[asyncio.AbstractEventLoop] = []
 
@@ -139,7 +138,7 @@ async def test_a_loop_that_outlives_a_call_gets_the_agents_and_keeps_them(tmp_pa
         answer = await system.ainbound(channel="webchat", chat_id="1", sender="p", text=text, wait=WAIT)
         assert answer["reply"] == text, answer
 
-    system = SessionSystem(tmp_path / "log.db", agents={"main": agent}, config=merged(SEES_ALL, QUIET))
+    system = SessionSystem(log_url, agents={"main": agent}, config=merged(SEES_ALL, QUIET))
     for text in ("one", "two"):
         await say(text)
     await asyncio.to_thread(lambda: asyncio.run(say("from elsewhere")))

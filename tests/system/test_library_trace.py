@@ -12,8 +12,8 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.log import EVERY
-from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import Logs, log_at
 from support.log_drafts import anywhere, said
 from support.running import closed_exchange
 from support.soaking import until
@@ -23,8 +23,10 @@ ROOMS = (
     "stores/library/",
     "stores/snapshots/",
     "stores/sqlite/recorder",
-    "stores/portable/",
     "stores/sqlite/snapshots",
+    "stores/postgres/recorder",
+    "stores/postgres/snapshots",
+    "stores/portable/",
 )
 
 
@@ -49,7 +51,7 @@ def traced() -> Generator[set[str]]:
 WRITES = {
     "ChainedMapper.to_stored_event",
     "ChainedMapper.seal",
-    "GroupCommitRecorder._insert_events",
+    "GroupCommitRecorder.insert_rows",
 }
 READS = {"ReadsLog.select_events", "ChainedMapper.to_domain_event"}
 
@@ -91,11 +93,11 @@ AGENTS = {"main": answer, "ops": answer}
     ],
 )
 def test_each_path_goes_through_the_library(
-    tmp_path: Path, path: Callable[[SessionSystem], None], did: set[str]
+    logs: Logs, log_url: str, path: Callable[[SessionSystem], None], did: set[str]
 ) -> None:
-    with SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+    with SessionSystem(log_url, agents=AGENTS, config=CONFIG) as system:
         inbound(system)
-    with traced() as opened, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+    with traced() as opened, SessionSystem(log_url, agents=AGENTS, config=CONFIG) as system:
         restarted = set(opened)
         opened.clear()
         path(system)
@@ -105,15 +107,17 @@ def test_each_path_goes_through_the_library(
     assert {
         "Application.__init__",
         "InfrastructureFactory.mapper",
-        "SQLiteFactory.application_recorder",
+        "SQLiteFactory.application_recorder" if logs.are_files else "PostgresFactory.application_recorder",
     } <= restarted
 
 
-def test_views_that_follow_run_on_the_projection_and_the_runner_of_the_library(tmp_path: Path) -> None:
+def test_views_that_follow_run_on_the_projection_and_the_runner_of_the_library(
+    log_url: str, beside_log: Path
+) -> None:
     config = {**CONFIG, "views": {"keep": ["usage"], "afterSeconds": 0}, "transcripts": {"mirror": True}}
-    with traced() as seen, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=config) as system:
+    with traced() as seen, SessionSystem(log_url, agents=AGENTS, config=config) as system:
         inbound(system)
-        until((tmp_path / "log.db.views" / "usage.db").exists)
+        until(lambda: any(beside_log.glob("log*.views/usage.db")))
 
     assert {
         "BaseProjectionRunner.__init__",
@@ -123,22 +127,23 @@ def test_views_that_follow_run_on_the_projection_and_the_runner_of_the_library(t
         "SQLiteTrackingRecorder._insert_tracking",
         "SQLiteTrackingRecorder._max_tracking_id",
     } <= seen
-    assert list((tmp_path / "log.db.transcripts").glob("*.jsonl"))
+    assert list(beside_log.glob("log*.transcripts/*.jsonl"))
 
 
-def test_a_session_wakes_by_the_snapshot_store_of_the_library(tmp_path: Path) -> None:
-    with SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+def test_a_session_wakes_by_the_snapshot_store_of_the_library(logs: Logs, log_url: str) -> None:
+    with SessionSystem(log_url, agents=AGENTS, config=CONFIG) as system:
         inbound(system)
         stream = next(item.stream for item in system.follow(0, timeout=0) if item.topic == "session_opened.1")
-    with SqliteLog(tmp_path / "log.db", inline=inline_views()) as log:
+    with log_at(log_url, inline=inline_views()) as log:
         log.append_now((anywhere(stream, *(said(str(number)) for number in range(EVERY))),))
 
-    with traced() as first, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+    with traced() as first, SessionSystem(log_url, agents=AGENTS, config=CONFIG) as system:
         inbound(system)
-    with traced() as again, SessionSystem(tmp_path / "log.db", agents=AGENTS, config=CONFIG) as system:
+    with traced() as again, SessionSystem(log_url, agents=AGENTS, config=CONFIG) as system:
         inbound(system)
 
-    took = {"EventStore.put", "SnapshotMapper.to_stored_event", "SQLiteAggregateRecorder._insert_events"}
+    inserted = "SQLiteAggregateRecorder._insert_events" if logs.are_files else "SnapshotRecorder.insert_rows"
+    took = {"EventStore.put", "SnapshotMapper.to_stored_event", inserted}
     read = {"EventStore.get", "KeepsSnapshots.select_events", "SnapshotMapper.to_domain_event"}
     assert took <= first
     assert not took & again

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,8 +29,9 @@ from intersession_events.log import (
     Unavailable,
     verify_log,
 )
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import log_at
 from support.fakes import ManualClock
 from support.running import SEES_ALL, merged, pass_time
 
@@ -50,7 +50,7 @@ NUMBERS = [
 ]
 
 
-class LosingLog(SqliteLog):
+class LosingLog(PortableLog):
     """A log that takes an append, and says that it has not: that one, by its number, and what is behind it."""
 
     loses = 0
@@ -84,8 +84,8 @@ class LosingLog(SqliteLog):
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[LosingLog]:
-    with LosingLog(tmp_path / "log.db", inline=inline_views()) as opened:
+def log(log_url: str) -> Iterator[LosingLog]:
+    with log_at(log_url, LosingLog, inline=inline_views()) as opened:
         opened.lost = []
         yield opened
 

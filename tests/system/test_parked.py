@@ -1,6 +1,5 @@
 """What nobody here can do waits, visible and unspent, until somebody can (KEY-9, ANN-3)."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +14,9 @@ AN_HOUR = {"deliveries": {"maxAgeSeconds": 3600}}
 
 @pytest.mark.clause("ANN-3")
 def test_a_delivery_whose_channel_is_not_here_waits_for_it_without_spending_an_attempt(
-    tmp_path: Path,
+    log_url: str,
 ) -> None:
-    store = f"sqlite:///{tmp_path / 'log.db'}"
+    store = log_url
     with SessionSystem(store, agents={"main": echo()}) as system:
         answer = system.inbound(channel="telegram", chat_id="42", sender="42", text="hi", wait=10)
         (parked,) = system.service.flows.open_deliveries()
@@ -34,9 +33,9 @@ def test_a_delivery_whose_channel_is_not_here_waits_for_it_without_spending_an_a
 
 
 @pytest.mark.clause("ANN-3", "L7")
-def test_what_was_said_before_a_stop_is_still_delivered_by_it(tmp_path: Path) -> None:
+def test_what_was_said_before_a_stop_is_still_delivered_by_it(log_url: str) -> None:
     telegram = MemoryChannel()
-    store = f"sqlite:///{tmp_path / 'log.db'}"
+    store = log_url
     with SessionSystem(store, agents={"main": echo()}, channels={"telegram": telegram}) as system:
         for number in range(20):
             system.inbound(channel="telegram", chat_id="42", sender="42", text=f"hi {number}", wait=10)

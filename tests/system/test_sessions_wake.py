@@ -97,6 +97,7 @@ def test_a_state_that_is_too_large_is_kept_when_it_is_small_again(booth: Booth) 
     assert longest < LARGEST_STATE + 1_000
 
 
+@pytest.mark.sqlite("copies the file; a server that is killed is in tests/crash/test_postgres_lost.py")
 def test_what_a_crash_leaves_is_gone_on_with_whatever_snapshots_it_lost(booth: Booth, tmp_path: Path) -> None:
     """A crash at any moment: the files as they are then, beside the process that goes on."""
     (tmp_path / "crashed").mkdir()
@@ -107,12 +108,13 @@ def test_what_a_crash_leaves_is_gone_on_with_whatever_snapshots_it_lost(booth: B
         for end in ("", "-wal"):
             shutil.copy(f"{system.log.path}{end}", tmp_path / "crashed" / f"log.db{end}")
 
-    with open_log(f"sqlite:///{tmp_path / 'crashed' / 'log.db'}") as log:
+    crashed = f"sqlite:///{tmp_path / 'crashed' / 'log.db'}"
+    with open_log(crashed) as log:
         assert snapshots_compared(log) == ([], [])
         assert all(
             version <= log.stream(STREAM)[-1].version for version in log.states.versions(STREAM, SHAPE)
         )
-    with Booth(tmp_path / "crashed") as again, again.start({"main": counting}, None, QUIET) as system:
+    with Booth(crashed) as again, again.start({"main": counting}, None, QUIET) as system:
         says(system, "12")
         wait_for_number(system, RunCompleted, 13)
         recorded = hashes(system)

@@ -1,6 +1,5 @@
 """What can't be recorded is refused where it comes from, and a flow that can't go on is set aside alone (findings A2)."""
 
-import sqlite3
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from intersession_events.facts import (
     RunFailed,
     SpawnClosed,
 )
+from support.any_log import changed_behind
 from support.running import WAIT, Booth, Gate, closed_spawn, recorded, wait_for
 
 LONE = "caf\udce9"
@@ -171,12 +171,8 @@ def test_a_flow_whose_stream_is_damaged_is_set_aside_alone(booth: Booth) -> None
     )
     gate.reached()
     stream = f"exchange:{recorded(system, ExchangeAccepted)[0].exchange_id}"
-    path = system.log.path
     system.close(grace=0)
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE stored_events SET state=x'00' WHERE originator_id=?", (stream,))
-    connection.commit()
-    connection.close()
+    changed_behind(booth.url, "UPDATE stored_events SET state=? WHERE originator_id=?", b"\0", stream)
     gate.open()
 
     again = booth.start({"main": talker, "ops": talker})
@@ -212,17 +208,14 @@ def test_a_spawn_and_a_message_of_other_agents_go_on_beside_all_that(
 def test_a_session_whose_last_row_is_damaged_is_degraded_alone(booth: Booth) -> None:
     system = booth.start({"main": talker, "ops": talker})
     say(system, "hi")
-    path = system.log.path
     stream = f"session:{GROUP}"
     system.close(grace=0)
-    connection = sqlite3.connect(path)
-    connection.execute(
-        "UPDATE stored_events SET state=x'00' WHERE originator_id=? AND originator_version="
+    changed_behind(
+        booth.url,
+        "UPDATE stored_events SET state=? WHERE originator_id=? AND originator_version="
         "(SELECT MAX(originator_version) FROM stored_events WHERE originator_id=?)",
-        (stream, stream),
+        *(b"\0", stream, stream),
     )
-    connection.commit()
-    connection.close()
 
     again = booth.start({"main": talker, "ops": talker})
     damaged = [say(again, "are you there?")]

@@ -1,7 +1,6 @@
 """Steps that follow at once share a commit, and each is recorded only with what it follows from (docs/reliability.md, rule 9)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,8 +20,9 @@ from intersession_events.facts import (
     topic_of,
 )
 from intersession_events.log import ANY_VERSION, Draft, InFlight, OnOutcome, StreamAppend, Unavailable
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import log_at
 from support.fakes import ManualClock
 from support.run_context import context_of
 from support.running import QUIET, SEES_ALL, Gate, exchange_of, merged, one, pass_time, wait_for
@@ -40,7 +40,7 @@ class Noted(NamedTuple):
     itself: InFlight
 
 
-class NotingLog(SqliteLog):
+class NotingLog(PortableLog):
     """A log that notes what is appended behind what; `before` may do something instead of a patient append, or before it."""
 
     noted: list[Noted]
@@ -70,8 +70,8 @@ def to_nowhere() -> StreamAppend:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[NotingLog]:
-    with NotingLog(tmp_path / "log.db", inline=inline_views()) as opened:
+def log(log_url: str) -> Iterator[NotingLog]:
+    with log_at(log_url, NotingLog, inline=inline_views()) as opened:
         opened.noted = []
         yield opened
 
@@ -169,7 +169,7 @@ def test_no_step_follows_a_result_that_was_not_recorded_because_somebody_else_wr
 
     def somebody_writes(_: OnOutcome) -> bool:
         draft = Draft(event=patched, id="patched", time=1)
-        SqliteLog.append(
+        PortableLog.append(
             log,
             [StreamAppend(stream=f"session:{DESK}", expected=ANY_VERSION, drafts=(draft,))],
             lambda _: None,

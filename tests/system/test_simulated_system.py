@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.stores import open_log
+from support.any_log import Logs
 from support.simulated_runs import ask, run_of, simulated
 
 
@@ -52,16 +53,22 @@ def test_a_simulated_system_starts_no_thread() -> None:
     assert threading.enumerate() == before
 
 
-def test_after_a_crash_at_any_step_the_log_goes_on_where_it_was(tmp_path: Path) -> None:
+@pytest.mark.clause("C1")
+def test_the_same_seed_gives_the_same_log_in_a_file_and_on_a_server(logs: Logs, tmp_path: Path) -> None:
+    """Issue 13: on PostgreSQL nothing is changed but the URL."""
+    assert run_of(logs.at(tmp_path), 3) == run_of(":memory:", 3)
+
+
+def test_after_a_crash_at_any_step_the_log_goes_on_where_it_was(logs: Logs, tmp_path: Path) -> None:
     for crashed_after in range(20, 200, 30):
-        store = f"sqlite:///{tmp_path / f'{crashed_after}.db'}"
+        store = logs.at(tmp_path, str(crashed_after))
         runtime, system = simulated(store, crashed_after)
         asked = ask(runtime, system, "u1")
         runtime.run_until(asked.done)
         for _ in range(crashed_after):
             runtime.step()
         head = system.log.head()
-        system.log.crash()  # type: ignore[attr-defined]  # the log in an SQLite file has it
+        system.log.crash()  # type: ignore[attr-defined]  # the logs of a runtime without threads have it
         runtime.crash()
         with open_log(store, read_only=True) as left:
             assert left.head() == head

@@ -26,10 +26,10 @@ A_ROUND_MAY_COST = 16 * 1024
 
 
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[SessionSystem]:
+def system(log_url: str) -> Iterator[SessionSystem]:
     nowhere = Channel(deliver=lambda _: None)
     with SessionSystem(
-        tmp_path / "log.db",
+        log_url,
         agents=AGENTS,
         channels={"telegram": nowhere, "discord": nowhere},
         config=merged(CONFIG, SOON),

@@ -2,7 +2,6 @@
 
 import threading
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,11 +53,9 @@ def events_of(system: SessionSystem, kind: type) -> list[Any]:
 
 
 @pytest.mark.clause("LOOP-5", "L2")
-def test_a_chain_through_several_sessions_and_back_ends_at_the_hop_limit(tmp_path: Path) -> None:
+def test_a_chain_through_several_sessions_and_back_ends_at_the_hop_limit(log_url: str) -> None:
     agents = {"a": passes_on("b"), "b": passes_on("c"), "c": passes_on("a")}
-    with SessionSystem(
-        f"sqlite:///{tmp_path / 'log.db'}", agents=agents, config=limited(hops=8, revisits=0)
-    ) as system:
+    with SessionSystem(log_url, agents=agents, config=limited(hops=8, revisits=0)) as system:
         system.inbound(channel="x", chat_id="1", sender="1", text="go", agent_id="a", wait=10)
         until_calm(system)
         accepted, refused = events_of(system, ExchangeAccepted), events_of(system, SendRefused)
@@ -68,11 +65,9 @@ def test_a_chain_through_several_sessions_and_back_ends_at_the_hop_limit(tmp_pat
 
 
 @pytest.mark.clause("LOOP-5", "L2")
-def test_a_chain_that_comes_back_too_often_ends_at_the_revisit_limit(tmp_path: Path) -> None:
+def test_a_chain_that_comes_back_too_often_ends_at_the_revisit_limit(log_url: str) -> None:
     agents = {"a": passes_on("b"), "b": passes_on("c"), "c": passes_on("a")}
-    with SessionSystem(
-        f"sqlite:///{tmp_path / 'log.db'}", agents=agents, config=limited(hops=0, revisits=2)
-    ) as system:
+    with SessionSystem(log_url, agents=agents, config=limited(hops=0, revisits=2)) as system:
         system.inbound(channel="x", chat_id="1", sender="1", text="go", agent_id="a", wait=10)
         until_calm(system)
         refused = events_of(system, SendRefused)
@@ -84,14 +79,14 @@ def test_a_chain_that_comes_back_too_often_ends_at_the_revisit_limit(tmp_path: P
 
 @pytest.mark.clause("LOOP-5", "L2")
 @pytest.mark.parametrize("turns", [0, 5])
-def test_a_storm_of_17_agents_never_runs_more_often_than_its_limit(tmp_path: Path, turns: int) -> None:
+def test_a_storm_of_17_agents_never_runs_more_often_than_its_limit(log_url: str, turns: int) -> None:
     names = [f"agent-{number}" for number in range(17)]
     agents = {
         name: passes_on(*(names[(index + step) % 17] for step in (1, 5, 11)))
         for index, name in enumerate(names)
     }
     with SessionSystem(
-        f"sqlite:///{tmp_path / 'log.db'}",
+        log_url,
         agents=agents,
         config=limited(turns, hops=0, revisits=0, runs=64),
     ) as system:

@@ -1,7 +1,6 @@
 """Spans of OpenTelemetry, seen by the SDK's in-memory exporter: names, attributes, parents and links, and no words."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +19,12 @@ MAIN = "agent:main:main"
 class Traced:
     """A system whose spans are kept here."""
 
-    def __init__(self, path: Path, agents: dict[str, Any], **config: Any) -> None:
+    def __init__(self, log_url: str, agents: dict[str, Any], **config: Any) -> None:
         self.exporter = InMemorySpanExporter()
         provider = TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.system = SessionSystem(
-            path / "log.db",
+            log_url,
             agents=agents,
             channels={"telegram": MemoryChannel()},
             config=merged(SEES_ALL, QUIET, config),
@@ -57,8 +56,8 @@ def id_of(span: ReadableSpan) -> int:
     return span.get_span_context().span_id  # type: ignore[union-attr]
 
 
-def test_a_send_is_one_trace_from_the_asking_run_to_the_asked_one(tmp_path: Path) -> None:
-    traced = Traced(tmp_path, {"main": asks, "ops": answers})
+def test_a_send_is_one_trace_from_the_asking_run_to_the_asked_one(log_url: str) -> None:
+    traced = Traced(log_url, {"main": asks, "ops": answers})
     traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="ask ops", wait=WAIT)
     wait_for(traced.system, ExchangeClosed)
     wait_for(traced.system, DeliveryDone)
@@ -87,9 +86,9 @@ def test_a_send_is_one_trace_from_the_asking_run_to_the_asked_one(tmp_path: Path
 
 @pytest.mark.parametrize(("contents", "shown"), [(False, False), (True, True)])
 def test_words_are_in_spans_only_where_a_setting_asks_for_them(
-    tmp_path: Path, *, contents: bool, shown: bool
+    log_url: str, *, contents: bool, shown: bool
 ) -> None:
-    traced = Traced(tmp_path, {"main": asks, "ops": answers}, tracing={"contents": contents})
+    traced = Traced(log_url, {"main": asks, "ops": answers}, tracing={"contents": contents})
     traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="ask ops", wait=WAIT)
     wait_for(traced.system, ExchangeClosed)
     traced.system.close()
@@ -99,11 +98,11 @@ def test_words_are_in_spans_only_where_a_setting_asks_for_them(
     assert ("seven for" in told) == shown
 
 
-def test_a_failed_run_is_a_span_in_error(tmp_path: Path) -> None:
+def test_a_failed_run_is_a_span_in_error(log_url: str) -> None:
     def broken(_turn: Turn) -> str:
         raise ValueError("no model")
 
-    traced = Traced(tmp_path, {"main": broken})
+    traced = Traced(log_url, {"main": broken})
     traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=WAIT)
 
     (span,) = traced.spans("invoke_agent main")
@@ -111,13 +110,13 @@ def test_a_failed_run_is_a_span_in_error(tmp_path: Path) -> None:
     assert dict(span.attributes or {})["error.type"] == "backend"
 
 
-def test_a_sub_agent_is_part_of_the_spawn_that_its_requester_made(tmp_path: Path) -> None:
+def test_a_sub_agent_is_part_of_the_spawn_that_its_requester_made(log_url: str) -> None:
     def spawns(turn: Turn) -> str:
         if turn.message == "count":
             turn.tools.call("sessions_spawn", {"task": "count to seven"})
         return "done"
 
-    traced = Traced(tmp_path, {"main": spawns})
+    traced = Traced(log_url, {"main": spawns})
     traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="count", wait=WAIT)
     wait_for(traced.system, SpawnClosed)
 
@@ -127,7 +126,7 @@ def test_a_sub_agent_is_part_of_the_spawn_that_its_requester_made(tmp_path: Path
     assert id_of(spawn) in {parent_of(run) for run in runs[1:]}
 
 
-async def test_what_an_agent_does_is_part_of_its_run(tmp_path: Path) -> None:
+async def test_what_an_agent_does_is_part_of_its_run(log_url: str) -> None:
     seen: list[int] = []
 
     async def looks(_turn: Turn) -> str:
@@ -138,7 +137,7 @@ async def test_what_an_agent_does_is_part_of_its_run(tmp_path: Path) -> None:
         seen.append(trace.get_current_span().get_span_context().span_id)
         return "done"
 
-    traced = Traced(tmp_path, {"main": looks, "ops": looks_too})
+    traced = Traced(log_url, {"main": looks, "ops": looks_too})
     for agent in ("main", "ops"):
         await traced.system.ainbound(
             channel="telegram", chat_id="1", sender="ann", text="hi", wait=WAIT, agent_id=agent
@@ -149,8 +148,8 @@ async def test_what_an_agent_does_is_part_of_its_run(tmp_path: Path) -> None:
     assert seen == spans
 
 
-def test_without_a_provider_or_with_tracing_off_no_span_is_made(tmp_path: Path) -> None:
-    traced = Traced(tmp_path, {"main": asks}, tracing={"enabled": False})
+def test_without_a_provider_or_with_tracing_off_no_span_is_made(log_url: str) -> None:
+    traced = Traced(log_url, {"main": asks}, tracing={"enabled": False})
     traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=WAIT)
     traced.system.close()
 

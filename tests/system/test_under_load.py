@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +19,8 @@ from intersession_events.facts import (
     SessionPatched,
 )
 from intersession_events.log import ANY_VERSION, Draft, Recorded, Sql, StreamAppend
-from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import log_at
 from support.running import (
     QUIET,
     SEES_ALL,
@@ -174,8 +173,8 @@ class Choking:
 
 
 @pytest.mark.clause("J3")
-def test_a_poison_event_is_set_aside_and_shown_and_the_system_goes_on(tmp_path: Path) -> None:
-    log = SqliteLog(tmp_path / "log.db", inline=(*inline_views(), Choking()))
+def test_a_poison_event_is_set_aside_and_shown_and_the_system_goes_on(log_url: str) -> None:
+    log = log_at(log_url, inline=(*inline_views(), Choking()))
     with (
         log,
         SessionSystem(log, agents={"main": lambda turn: turn.message}, config=merged(SEES_ALL)) as system,
@@ -267,6 +266,6 @@ def test_following_the_log_ends_when_the_system_closes(booth: Booth) -> None:
     assert "run_completed.1" in seen
 
 
-def test_a_configuration_of_none_is_the_default_one(tmp_path: Path) -> None:
-    with SessionSystem(tmp_path / "log.db", agents={"main": lambda turn: turn.message}) as system:
+def test_a_configuration_of_none_is_the_default_one(log_url: str) -> None:
+    with SessionSystem(log_url, agents={"main": lambda turn: turn.message}) as system:
         assert system.config.with_agents(()) == load_config(None).config.with_agents(["main"])

@@ -64,11 +64,11 @@ def test_every_code_has_a_rule_with_a_clause(table: Mapping[str, Any], codes: tu
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_loop_that_an_agent_ended_says_what_it_answered_and_what_would_have_gone_on(tmp_path: Path) -> None:
+def test_a_loop_that_an_agent_ended_says_what_it_answered_and_what_would_have_gone_on(log_url: str) -> None:
     def research(turn: Turn) -> str:
         return "REPLY_SKIP" if turn.step == "reply" else "yes"
 
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": research})
         send(system)
         wait_for(system, facts.ExchangeClosed)
@@ -82,12 +82,12 @@ def test_a_loop_that_an_agent_ended_says_what_it_answered_and_what_would_have_go
 
 
 @pytest.mark.clause("WHY-2")
-def test_where_two_things_stood_in_the_way_both_are_named(tmp_path: Path) -> None:
+def test_where_two_things_stood_in_the_way_both_are_named(log_url: str) -> None:
     def research(turn: Turn) -> str:
         return "REPLY_SKIP" if turn.step == "reply" else "yes"
 
     limited = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": research}, None, limited)
         send(system)
         wait_for(system, facts.ExchangeClosed)
@@ -102,9 +102,9 @@ def test_where_two_things_stood_in_the_way_both_are_named(tmp_path: Path) -> Non
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_loop_that_a_limit_ended_names_the_setting_who_set_it_and_the_next_turn(tmp_path: Path) -> None:
+def test_a_loop_that_a_limit_ended_names_the_setting_who_set_it_and_the_next_turn(log_url: str) -> None:
     limited = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": lambda _: "more"}, None, limited)
         send(system)
         wait_for(system, facts.ExchangeClosed)
@@ -131,9 +131,9 @@ def test_a_loop_that_a_limit_ended_names_the_setting_who_set_it_and_the_next_tur
     ],
 )
 def test_a_loop_that_a_setting_forbade_says_which(
-    tmp_path: Path, config: dict[str, Any], reason: str, setting: str
+    log_url: str, config: dict[str, Any], reason: str, setting: str
 ) -> None:
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": lambda _: "more"}, None, config)
         send(system)
         wait_for(system, facts.ExchangeClosed)
@@ -149,12 +149,12 @@ def test_a_loop_that_a_setting_forbade_says_which(
     ("answers", "code", "instead"),
     [("ANNOUNCE_SKIP", "announce_skip", "announced"), ("", "no_text", "announced")],
 )
-def test_a_silent_announce_is_the_agents_word(tmp_path: Path, answers: str, code: str, instead: str) -> None:
+def test_a_silent_announce_is_the_agents_word(log_url: str, answers: str, code: str, instead: str) -> None:
     def research(turn: Turn) -> str:
         return answers if turn.step == "announce" else "yes"
 
     quiet = {"session": {"agentToAgent": {"maxPingPongTurns": 0}}}
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": research}, None, quiet)
         send(system)
         wait_for(system, facts.ExchangeClosed)
@@ -169,9 +169,9 @@ def test_a_silent_announce_is_the_agents_word(tmp_path: Path, answers: str, code
 
 
 @pytest.mark.clause("WHY-2")
-def test_an_announce_with_nowhere_to_go_says_that_there_was_no_route(tmp_path: Path) -> None:
+def test_an_announce_with_nowhere_to_go_says_that_there_was_no_route(log_url: str) -> None:
     quiet = {"session": {"agentToAgent": {"maxPingPongTurns": 0, "announce": "routed"}}}
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": lambda _: "yes"}, None, quiet)
         send(system)
         wait_for(system, facts.ExchangeClosed)
@@ -186,13 +186,13 @@ def test_an_announce_with_nowhere_to_go_says_that_there_was_no_route(tmp_path: P
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_request_whose_run_failed_or_said_nothing_says_so(tmp_path: Path) -> None:
+def test_a_request_whose_run_failed_or_said_nothing_says_so(log_url: str) -> None:
     def research(turn: Turn) -> str:
         if "break" in turn.message:
             raise RuntimeError("broken")
         return ""
 
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": research})
         send(system, "break")
         send(system, "nothing")
@@ -206,8 +206,8 @@ def test_a_request_whose_run_failed_or_said_nothing_says_so(tmp_path: Path) -> N
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_closed_door_names_what_would_open_it(tmp_path: Path) -> None:
-    with SessionSystem(tmp_path / "log.db", agents={"main": asking, "research": asking}) as system:
+def test_a_closed_door_names_what_would_open_it(log_url: str) -> None:
+    with SessionSystem(log_url, agents={"main": asking, "research": asking}) as system:
         system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="main", wait=20)
         assert send(system)["code"] == "forbidden"
         assert (
@@ -228,7 +228,7 @@ def test_a_closed_door_names_what_would_open_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_refusal_of_the_send_policy_names_the_rule_and_what_would_lift_it(tmp_path: Path) -> None:
+def test_a_refusal_of_the_send_policy_names_the_rule_and_what_would_lift_it(log_url: str) -> None:
     denied = {
         "session": {"sendPolicy": {"rules": [{"action": "deny", "match": {"keyPrefix": "agent:research:"}}]}}
     }
@@ -237,7 +237,7 @@ def test_a_refusal_of_the_send_policy_names_the_rule_and_what_would_lift_it(tmp_
         turn.tools.call("sessions_send", {"agentId": "research", "sessionKey": None, "message": "hm?"})
         return "tried"
 
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": main, "research": asking}, None, denied)
         system.inbound(channel="t", chat_id="2", sender="ada", text="hi", agent_id="research", wait=20)
         system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="main", wait=20)
@@ -258,7 +258,7 @@ def test_a_refusal_of_the_send_policy_names_the_rule_and_what_would_lift_it(tmp_
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_guard_that_refused_says_what_was_used_and_what_is_allowed(tmp_path: Path) -> None:
+def test_a_guard_that_refused_says_what_was_used_and_what_is_allowed(log_url: str) -> None:
     def main(turn: Turn) -> str:
         return str(
             turn.tools.call("sessions_send", {"agentId": "research", "message": "on", "timeoutSeconds": 20})
@@ -272,7 +272,7 @@ def test_a_guard_that_refused_says_what_was_used_and_what_is_allowed(tmp_path: P
         )
 
     short = {"session": {"agentToAgent": {"maxPingPongTurns": 0, "limits": {"hops": 1}}}}
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": main, "research": research, "ops": asking}, None, short)
         system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="main", wait=20)
 
@@ -287,14 +287,14 @@ def test_a_guard_that_refused_says_what_was_used_and_what_is_allowed(tmp_path: P
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_text_that_reached_nobody_says_why(tmp_path: Path) -> None:
+def test_a_text_that_reached_nobody_says_why(log_url: str) -> None:
     def refuses(_: object) -> None:
         raise DeliveryRefused("no such chat")
 
     def doubts(_: object) -> None:
         raise DeliveryInDoubt("cut off")
 
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         channels = {"refuses": refuses, "doubts": doubts, "fine": MemoryChannel()}
         system = booth.start({"main": asking, "ops": asking}, channels)
         for name in ("refuses", "doubts", "nowhere"):
@@ -313,8 +313,8 @@ def test_a_text_that_reached_nobody_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("WHY-2")
-def test_a_spawn_is_explained_by_its_own_rules(tmp_path: Path) -> None:
-    with Booth(tmp_path) as booth:
+def test_a_spawn_is_explained_by_its_own_rules(log_url: str) -> None:
+    with Booth(log_url) as booth:
         system = booth.start({"main": lambda turn: "ANNOUNCE_SKIP" if turn.step == "announce" else "done"})
         system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="main", wait=20)
         system.tools(MAIN).call("sessions_spawn", {"task": "count"})
@@ -330,9 +330,9 @@ def test_a_spawn_is_explained_by_its_own_rules(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("WHY-2", "SPAWN-9")
-def test_a_result_that_was_handed_over_says_what_would_have_announced_it(tmp_path: Path) -> None:
+def test_a_result_that_was_handed_over_says_what_would_have_announced_it(log_url: str) -> None:
     """What would have changed the end of a spawn was one sentence for all there is (issue 10)."""
-    with Booth(tmp_path) as booth:
+    with Booth(log_url) as booth:
         system = booth.start({"main": lambda _: "done"})
         system.tools(MAIN).call("sessions_spawn", {"task": "count"})
         wait_for(system, facts.SpawnClosed)
@@ -424,8 +424,8 @@ def test_what_an_import_shows_is_not_decided_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("WHY-2")
-def test_who_may_not_see_everything_is_told_the_rule_alone(tmp_path: Path) -> None:
-    with Booth(tmp_path) as booth:
+def test_who_may_not_see_everything_is_told_the_rule_alone(log_url: str) -> None:
+    with Booth(log_url) as booth:
         system = booth.start({"main": asking, "research": lambda _: "more"})
         send(system)
         wait_for(system, facts.ExchangeClosed)

@@ -3,7 +3,6 @@
 import queue
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pykka
@@ -31,8 +30,8 @@ NOW = {"position": 0, "asOf": 0}
 
 
 @pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
+def booth(log_url: str) -> Iterator[Booth]:
+    with Booth(log_url) as opened:
         yield opened
     assert pykka.ActorRegistry.get_all() == []
 

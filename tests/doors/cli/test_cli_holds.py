@@ -29,8 +29,8 @@ AGENTS = {"main": says, "ops": says}
 
 
 @pytest.fixture
-def booth(tmp_path: Path) -> Iterator[Booth]:
-    with Booth(tmp_path) as opened:
+def booth(log_url: str) -> Iterator[Booth]:
+    with Booth(log_url) as opened:
         yield opened
 
 

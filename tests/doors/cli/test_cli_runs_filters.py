@@ -10,6 +10,7 @@ import pytest
 
 from intersession import DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
 from intersession_events.facts import DeliveryFailed, ExchangeClosed, SpawnClosed
+from support.any_log import Logs
 from support.doors.command_line import Ran, ran
 from support.running import WAIT, Booth, wait_for
 
@@ -35,9 +36,9 @@ def refuses(_outbound: Outbound) -> None:
 
 
 @pytest.fixture(scope="module")
-def booth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Booth]:
+def booth(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Booth]:
     """A log with an exchange and a spawn that ada asked for, a run that failed, and one whose text nobody got."""
-    with Booth(tmp_path_factory.mktemp("runs")) as opened:
+    with Booth(logs.at(tmp_path_factory.mktemp("runs"))) as opened:
         system = opened.start(
             {"main": main, "research": parrot}, {"telegram": MemoryChannel(), "signal": refuses}
         )

@@ -7,14 +7,15 @@ import pytest
 
 from intersession import MemoryChannel
 from intersession_events.facts import DeliveryDone
+from support.any_log import Logs
 from support.doors.command_line import Ran, ran
 from support.running import WAIT, Booth, wait_for
 
 
 @pytest.fixture(scope="module")
-def booth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Booth]:
+def booth(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Booth]:
     """A log with two agents, a person, a channel and a label."""
-    with Booth(tmp_path_factory.mktemp("names")) as opened:
+    with Booth(logs.at(tmp_path_factory.mktemp("names"))) as opened:
         system = opened.start(
             {"main": lambda turn: turn.message, "research": lambda turn: turn.message},
             {"telegram": MemoryChannel()},

@@ -8,6 +8,7 @@ import pytest
 
 from intersession import MemoryChannel, Turn
 from intersession_events.facts import DeliveryDenied, ExchangeClosed
+from support.any_log import Logs
 from support.doors.command_line import ran
 from support.golden_logs import GoldenLog
 from support.running import Booth, wait_for
@@ -29,9 +30,9 @@ def main(turn: Turn) -> str:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def store(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The log of a host that has stopped: an exchange that a limit ended, and a text that the send policy kept inside."""
-    with Booth(tmp_path_factory.mktemp("why")) as booth:
+    with Booth(logs.at(tmp_path_factory.mktemp("why"))) as booth:
         agents = {"main": main, "research": lambda _: "The dam is open until nine."}
         channels = {"telegram": MemoryChannel(), "discord": MemoryChannel()}
         system = booth.start(agents, channels, LIMITED)

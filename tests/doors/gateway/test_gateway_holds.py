@@ -1,7 +1,6 @@
 """Holds over the network: a scope of their own, and the credential's name in what is recorded (LIVE-1)."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,8 +40,8 @@ def says(turn: Turn) -> str:
 
 
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[SessionSystem]:
-    with Booth(tmp_path) as booth:
+def system(log_url: str) -> Iterator[SessionSystem]:
+    with Booth(log_url) as booth:
         yield booth.start({"main": says, "ops": says}, {}, merged(CONFIG))
 
 

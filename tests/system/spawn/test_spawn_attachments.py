@@ -28,6 +28,7 @@ from intersession_events.facts import (
     ToolCallBlock,
 )
 from support import hostile
+from support.any_log import written
 from support.fakes import ManualClock
 from support.running import Booth, Gate, closed_spawn, one, pass_time, recorded, spawn_of, wait_for
 
@@ -63,7 +64,9 @@ def spawn(system: SessionSystem, *files: dict[str, Any], **given: Any) -> Any:
 def tree(path: Path) -> set[str]:
     """Return the paths below a folder; the log and the mirror of its transcripts grow of themselves."""
     found = (each.relative_to(path) for each in path.rglob("*"))
-    return {str(each) for each in found if "log.db" not in each.name and each.parts[0] != "transcripts"}
+    return {
+        str(each) for each in found if not each.name.startswith("log.") and each.parts[0] != "transcripts"
+    }
 
 
 def place(root: Path, answer: dict[str, Any]) -> Path:
@@ -71,13 +74,9 @@ def place(root: Path, answer: dict[str, Any]) -> Path:
     return root / "workspaces" / "main" / directory
 
 
-def everything_written(path: Path) -> bytes:
-    return b"".join(found.read_bytes() for found in path.glob("log.db*") if found.is_file())
-
-
 @pytest.mark.clause("ATT-3", "ATT-5", "SPAWN-6")
 def test_the_files_are_there_before_the_child_starts_and_the_answer_is_a_receipt(
-    booth: Booth, tmp_path: Path
+    booth: Booth, beside_log: Path
 ) -> None:
     gate = Gate()
 
@@ -93,7 +92,7 @@ def test_the_files_are_there_before_the_child_starts_and_the_answer_is_a_receipt
     )
 
     turn = gate.reached()
-    directory = place(tmp_path, answer)
+    directory = place(beside_log, answer)
     assert (directory / "notes.txt").read_text() == CONTENT
     assert (directory / "p.png").read_bytes() == b"\0\1"
     assert answer["attachments"] == {
@@ -120,7 +119,7 @@ def test_the_files_are_there_before_the_child_starts_and_the_answer_is_a_receipt
     (accepted,) = recorded(system, SpawnAccepted)
     assert accepted.attachments is not None
     assert (accepted.attachments.root, accepted.attachments.directory) == (
-        os.path.realpath(tmp_path / "workspaces" / "main"),
+        os.path.realpath(beside_log / "workspaces" / "main"),
         directory.name,
     )
     gate.open()
@@ -141,7 +140,7 @@ def test_the_child_is_told_of_them_and_that_they_are_untrusted(booth: Booth) -> 
 
 
 @pytest.mark.clause("ATT-4")
-def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, tmp_path: Path) -> None:
+def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, beside_log: Path) -> None:
     canary = "canary-4711-in-a-file"
     asked: list[Any] = []
 
@@ -179,15 +178,15 @@ def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, tm
     }
     assert [answer.get("code") for answer in asked] == [None, "invalid_base64"]
     system.close()
-    transcripts = [found.read_bytes() for found in (tmp_path / "log.db.transcripts").glob("*.jsonl")]
+    transcripts = [found.read_bytes() for found in beside_log.glob("log*.transcripts/*.jsonl")]
     assert transcripts
-    written = everything_written(tmp_path) + b"".join(transcripts)
-    assert canary.encode() not in written
-    assert base64.b64encode(canary.encode()) not in written
+    kept = written(booth.url) + b"".join(transcripts)
+    assert canary.encode() not in kept
+    assert base64.b64encode(canary.encode()) not in kept
 
 
 @pytest.mark.clause("ATT-4")
-def test_neither_is_it_in_what_an_agent_says_it_called(booth: Booth, tmp_path: Path) -> None:
+def test_neither_is_it_in_what_an_agent_says_it_called(booth: Booth) -> None:
     call = ToolCallBlock(
         id="c",
         name="sessions_spawn",
@@ -201,19 +200,19 @@ def test_neither_is_it_in_what_an_agent_says_it_called(booth: Booth, tmp_path: P
     system.inbound(channel="telegram", chat_id="42", text="go", sender="p", wait=20)
     system.close()
 
-    assert b"canary-0815" not in everything_written(tmp_path)
-    assert b"sessions_spawn" in everything_written(tmp_path)
+    assert b"canary-0815" not in written(booth.url)
+    assert b"sessions_spawn" in written(booth.url)
 
 
 @pytest.mark.clause("ATT-1")
-def test_they_are_off_unless_they_are_turned_on(booth: Booth, tmp_path: Path) -> None:
+def test_they_are_off_unless_they_are_turned_on(booth: Booth, beside_log: Path) -> None:
     system = started(booth, {})
 
     answer = spawn(system, FILE)
 
     assert (answer["status"], answer["code"]) == ("forbidden", "forbidden")
     assert "tools.sessions_spawn.attachments.enabled" in answer["error"]
-    assert not (tmp_path / "workspaces").exists()
+    assert not (beside_log / "workspaces").exists()
 
 
 def hostile_files(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -239,23 +238,23 @@ def hostile_files(row: dict[str, Any]) -> list[dict[str, Any]]:
     ],
     ids=hostile.row_id,
 )
-def test_the_hostile_rows_at_the_tool(booth: Booth, tmp_path: Path, row: dict[str, Any]) -> None:
+def test_the_hostile_rows_at_the_tool(booth: Booth, beside_log: Path, row: dict[str, Any]) -> None:
     system = started(booth)
-    before = tree(tmp_path)
+    before = tree(beside_log)
 
     answer = spawn(system, {"name": "fine.txt", "content": "x"}, *hostile_files(row))
 
     if row["expect"].startswith("accepted"):
         assert answer["status"] == "accepted"
-        assert (place(tmp_path, answer) / hostile.given(row)).read_text() == "x"
+        assert (place(beside_log, answer) / hostile.given(row)).read_text() == "x"
     else:
         assert (answer["status"], answer["code"]) == ("error", row["expect"])
-        assert tree(tmp_path) == before
+        assert tree(beside_log) == before
         assert recorded(system, SpawnAccepted) == []
 
 
 @pytest.mark.clause("ATT-3")
-def test_an_archive_is_bytes_like_any_other_and_is_never_unpacked(booth: Booth, tmp_path: Path) -> None:
+def test_an_archive_is_bytes_like_any_other_and_is_never_unpacked(booth: Booth, beside_log: Path) -> None:
     """A34."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -267,16 +266,16 @@ def test_an_archive_is_bytes_like_any_other_and_is_never_unpacked(booth: Booth, 
         {"name": "bomb.zip", "content": base64.b64encode(packed.getvalue()).decode(), "encoding": "base64"},
     )
 
-    assert {path.name for path in place(tmp_path, answer).iterdir()} == {"bomb.zip", ".manifest.json"}
-    assert (place(tmp_path, answer) / "bomb.zip").read_bytes() == packed.getvalue()
+    assert {path.name for path in place(beside_log, answer).iterdir()} == {"bomb.zip", ".manifest.json"}
+    assert (place(beside_log, answer) / "bomb.zip").read_bytes() == packed.getvalue()
 
 
 @pytest.mark.clause("ATT-3", "X5")
-def test_a_link_in_the_workspace_refuses_the_spawn_and_leaves_nothing(booth: Booth, tmp_path: Path) -> None:
+def test_a_link_in_the_workspace_refuses_the_spawn_and_leaves_nothing(booth: Booth, beside_log: Path) -> None:
     """A35."""
-    outside = tmp_path / "outside"
+    outside = beside_log / "outside"
     outside.mkdir()
-    workspace = tmp_path / "workspaces" / "main"
+    workspace = beside_log / "workspaces" / "main"
     (workspace / ".openclaw").mkdir(parents=True)
     (workspace / ".openclaw" / "attachments").symlink_to(outside)
     system = started(booth)
@@ -291,10 +290,10 @@ def test_a_link_in_the_workspace_refuses_the_spawn_and_leaves_nothing(booth: Boo
 
 @pytest.mark.clause("ATT-3")
 def test_files_that_are_not_as_they_were_when_the_child_should_start_end_it_before_it_begins(
-    booth: Booth, tmp_path: Path
+    booth: Booth, beside_log: Path
 ) -> None:
     system = started(booth)
-    workspace = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"
+    workspace = beside_log / "workspaces" / "main" / ".openclaw" / "attachments"
 
     def meddle(point: str) -> None:
         if point == "P2":
@@ -319,10 +318,10 @@ def test_files_that_are_not_as_they_were_when_the_child_should_start_end_it_befo
 
 @pytest.mark.clause("ATT-3", "SPAWN-6")
 def test_a_spawn_whose_files_the_disk_did_not_take_is_over_and_does_not_say_try_again(
-    booth: Booth, tmp_path: Path
+    booth: Booth, beside_log: Path
 ) -> None:
     system = started(booth)
-    staging = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments" / ".staging"
+    staging = beside_log / "workspaces" / "main" / ".openclaw" / "attachments" / ".staging"
 
     def loses(point: str) -> None:
         if point == "P2":
@@ -343,7 +342,7 @@ def test_a_spawn_whose_files_the_disk_did_not_take_is_over_and_does_not_say_try_
 @pytest.mark.clause("ATT-5")
 @pytest.mark.parametrize(("config", "cleanup"), [(ON, "keep"), (ON, "delete"), (RETAINED, "delete")])
 def test_the_files_go_when_the_announce_is_final(
-    booth: Booth, tmp_path: Path, config: dict[str, Any], cleanup: str
+    booth: Booth, beside_log: Path, config: dict[str, Any], cleanup: str
 ) -> None:
     system = started(booth, config)
 
@@ -351,28 +350,28 @@ def test_the_files_go_when_the_announce_is_final(
     closed_spawn(system, answer["runId"])
 
     removed = wait_for(system, AttachmentsRemoved)
-    assert removed.directory == place(tmp_path, answer).name
-    assert not place(tmp_path, answer).exists()
+    assert removed.directory == place(beside_log, answer).name
+    assert not place(beside_log, answer).exists()
 
 
 @pytest.mark.clause("ATT-5")
-def test_files_that_are_retained_go_when_the_child_is_archived(booth: Booth, tmp_path: Path) -> None:
+def test_files_that_are_retained_go_when_the_child_is_archived(booth: Booth, beside_log: Path) -> None:
     clock = ManualClock()
     system = started(booth, RETAINED, clock=clock)
     answer = spawn(system, FILE)
     closed_spawn(system, answer["runId"])
-    assert (place(tmp_path, answer) / "notes.txt").exists()
+    assert (place(beside_log, answer) / "notes.txt").exists()
     assert recorded(system, AttachmentsRemoved) == []
 
     pass_time(system, clock, 61 * MINUTE)
 
     wait_for(system, ChildArchived)
     wait_for(system, AttachmentsRemoved)
-    assert not place(tmp_path, answer).exists()
+    assert not place(beside_log, answer).exists()
 
 
 @pytest.mark.clause("ATT-5")
-def test_they_go_too_when_the_operator_deletes_the_child(booth: Booth, tmp_path: Path) -> None:
+def test_they_go_too_when_the_operator_deletes_the_child(booth: Booth, beside_log: Path) -> None:
     system = started(booth, RETAINED)
     answer = spawn(system, FILE)
     closed_spawn(system, answer["runId"])
@@ -381,15 +380,15 @@ def test_they_go_too_when_the_operator_deletes_the_child(booth: Booth, tmp_path:
 
     assert wait_for(system, ChildArchived).reason == "deleted"
     wait_for(system, AttachmentsRemoved)
-    assert not place(tmp_path, answer).exists()
+    assert not place(beside_log, answer).exists()
 
 
 @pytest.mark.clause("ATT-5", "X5")
 def test_a_directory_that_became_a_link_is_removed_and_its_target_is_not(
-    booth: Booth, tmp_path: Path
+    booth: Booth, beside_log: Path
 ) -> None:
     """A37."""
-    outside = tmp_path / "outside"
+    outside = beside_log / "outside"
     outside.mkdir()
     (outside / "precious").write_text("precious")
     gate = Gate()
@@ -401,8 +400,8 @@ def test_a_directory_that_became_a_link_is_removed_and_its_target_is_not(
     system = started(booth, agent=agent)
     answer = spawn(system, FILE)
     gate.reached()
-    directory = place(tmp_path, answer)
-    directory.rename(tmp_path / "aside")
+    directory = place(beside_log, answer)
+    directory.rename(beside_log / "aside")
     directory.symlink_to(outside)
     gate.open()
 
@@ -414,7 +413,7 @@ def test_a_directory_that_became_a_link_is_removed_and_its_target_is_not(
 
 
 @pytest.mark.clause("ATT-5")
-def test_a_removal_that_fails_is_an_event_and_is_not_tried_again(booth: Booth, tmp_path: Path) -> None:
+def test_a_removal_that_fails_is_an_event_and_is_not_tried_again(booth: Booth, beside_log: Path) -> None:
     gate = Gate()
 
     def agent(turn: Turn) -> str:
@@ -424,9 +423,9 @@ def test_a_removal_that_fails_is_an_event_and_is_not_tried_again(booth: Booth, t
     system = started(booth, agent=agent)
     answer = spawn(system, FILE)
     gate.reached()
-    openclaw = tmp_path / "workspaces" / "main" / ".openclaw"
-    openclaw.rename(tmp_path / "aside")
-    openclaw.symlink_to(tmp_path / "aside")
+    openclaw = beside_log / "workspaces" / "main" / ".openclaw"
+    openclaw.rename(beside_log / "aside")
+    openclaw.symlink_to(beside_log / "aside")
     gate.open()
 
     events = closed_spawn(system, answer["runId"])
@@ -474,27 +473,27 @@ def test_a_log_in_memory_has_no_workspaces_unless_they_are_configured(tmp_path: 
 
 
 @pytest.mark.clause("ATT-3")
-def test_each_agent_may_have_a_workspace_of_its_own(booth: Booth, tmp_path: Path) -> None:
+def test_each_agent_may_have_a_workspace_of_its_own(booth: Booth, beside_log: Path) -> None:
     agents = {
         "list": [
             {"id": "main", "subagents": {"allowAgents": ["ops"]}},
-            {"id": "ops", "workspace": str(tmp_path / "of ops")},
+            {"id": "ops", "workspace": str(beside_log / "of ops")},
         ]
     }
     system = started(booth, RETAINED, {"agents": agents})
 
     answer = spawn(system, FILE, agentId="ops")
 
-    assert (tmp_path / "of ops" / answer["attachments"]["relDir"] / "notes.txt").read_text() == CONTENT
+    assert (beside_log / "of ops" / answer["attachments"]["relDir"] / "notes.txt").read_text() == CONTENT
 
 
 @pytest.mark.clause("ATT-3")
 def test_what_was_staged_for_a_spawn_that_never_was_is_swept_at_the_next_start(
-    booth: Booth, tmp_path: Path
+    booth: Booth, beside_log: Path
 ) -> None:
     system = started(booth, RETAINED)
     answer = spawn(system, FILE)
-    staging = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments" / ".staging"
+    staging = beside_log / "workspaces" / "main" / ".openclaw" / "attachments" / ".staging"
     left = staging / f"{system.log.log_id}.left"
     left.mkdir()
     (left / "notes.txt").write_text("x")
@@ -503,7 +502,7 @@ def test_what_was_staged_for_a_spawn_that_never_was_is_swept_at_the_next_start(
     started(booth, RETAINED)
 
     assert list(staging.iterdir()) == []
-    assert (place(tmp_path, answer) / "notes.txt").exists()
+    assert (place(beside_log, answer) / "notes.txt").exists()
 
 
 @pytest.mark.clause("SPAWN-1")

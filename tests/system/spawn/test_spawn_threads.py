@@ -200,7 +200,7 @@ def test_a_channel_without_threads_is_an_error_and_nothing_is_left_behind(booth:
 @pytest.mark.clause("SPAWN-12")
 @pytest.mark.parametrize("problem", ["raises", "gives no id"])
 def test_a_thread_that_is_not_opened_is_an_error_and_leaves_no_session(
-    booth: Booth, tmp_path: Path, problem: str
+    booth: Booth, beside_log: Path, problem: str
 ) -> None:
     asked: list[str] = []
 
@@ -224,7 +224,7 @@ def test_a_thread_that_is_not_opened_is_an_error_and_leaves_no_session(
     assert system.service.flows.running_children(GROUP) == 0
     wait_for(system, AttachmentsRemoved)
     system.close()
-    attachments = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"
+    attachments = beside_log / "workspaces" / "main" / ".openclaw" / "attachments"
     assert [path.name for path in attachments.iterdir()] == [".staging"]
 
 
