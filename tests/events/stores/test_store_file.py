@@ -264,6 +264,63 @@ def test_nothing_is_acknowledged_behind_a_write_ahead_log_that_was_cut(path: Pat
         assert [event.id for event in log.all()][:1] == ["id-a"]
 
 
+@pytest.mark.clause("D12")
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [(0, None), (0, 32), (32, None)],
+    ids=["all", "its beginning", "all behind its beginning"],
+)
+def test_nothing_is_acknowledged_behind_a_write_ahead_log_that_was_overwritten(
+    path: Path, begin: int, end: int | None
+) -> None:
+    """B2's kind: it was as long as before, so SQLite wrote on behind the zeros, and its next start read none of it."""
+    wal = Path(f"{path}-wal")
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        with wal.open("r+b") as file:
+            file.seek(begin)
+            file.write(bytes((end or wal.stat().st_size) - begin))
+        os.utime(wal, ns=(1, 1))  # a clock that ticks slowly would hide it from a test
+
+        with pytest.raises(StoreUnavailable, match=r"log\.db-wal was overwritten while it was open"):
+            log.append_now([to("s", 2, C)])
+
+
+CHECKPOINTS = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+assert connection.execute(f"PRAGMA wal_checkpoint({sys.argv[2]})").fetchone()[0] == 0
+connection.close()
+"""
+
+
+@pytest.mark.clause("D12")
+@pytest.mark.parametrize("how", ["TRUNCATE", "RESTART", "PASSIVE"])
+def test_a_write_ahead_log_that_another_process_folds_is_not_taken_for_one_that_was_cut(
+    path: Path, how: str
+) -> None:
+    """B2's kind: a tool that backs up, or an operator, folds it, as SQLite lets everybody do; the log refused all from then on."""
+    with SqliteLog(path) as log:
+        for version in range(1, 4):
+            log.append_now([to("s", version, said(f"text {version}"))])
+            subprocess.run([sys.executable, "-c", CHECKPOINTS, path, how], check=True)
+
+    with SqliteLog(path) as log:
+        assert log.head() == 4
+
+
+@pytest.mark.clause("D12")
+def test_a_write_ahead_log_that_others_wrote_to_as_sqlite_does_is_no_harm(path: Path) -> None:
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute("CREATE TABLE of_a_backup (sequence INTEGER)")
+        os.utime(f"{path}-wal", ns=(1, 1))
+        log.append_now([to("s", 2, C)])
+
+        assert log.head() == 3
+
+
 def backup_of_before(path: Path) -> Path:
     other = copied(path, path.with_name("before.db"))
     with SqliteLog(path) as log:

@@ -1,9 +1,9 @@
 """Sees whether a log's files are still the ones that were opened: SQLite goes on writing into a file that was deleted."""
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 from intersession_events.errors import StoreUnavailable
 
@@ -45,14 +45,31 @@ def _another(path: str) -> StoreUnavailable:
     return StoreUnavailable(f"{path} is another file than the one that was opened")
 
 
+class Content(Protocol):
+    """Looks into a log's files, where their looks alone don't say whether all is well."""
+
+    def check(self) -> None:
+        """Look into the database, into which somebody has written: a fold, or anybody. StoreUnavailable says what is wrong."""
+        ...
+
+    def check_ahead(self) -> None:
+        """Look into the write-ahead log, into which somebody else has written. StoreUnavailable says what is wrong."""
+        ...
+
+    def is_all_folded(self) -> bool:
+        """Return whether the database has all that was ever committed, so that nothing was lost with its write-ahead log."""
+        ...
+
+
 class Presence:
     """The files as they were found when this was made: a database, its write-ahead log, and what else belongs to them.
 
-    The database never becomes shorter, and nobody but SQLite writes into it: `folded` is asked whenever somebody has.
-    The write-ahead log becomes shorter only while it is `emptied`.
+    The database never becomes shorter, and nobody but SQLite writes into it. The write-ahead log becomes shorter only
+    while it is `emptied`, or when somebody has folded all of it. Whoever writes says so (`wrote`): what `content` finds
+    out by looking into a file is asked when somebody else has.
     """
 
-    def __init__(self, *paths: str, folded: Callable[[], None] | None = None) -> None:
+    def __init__(self, *paths: str, content: Content | None = None) -> None:
         """Take note of files.
 
         Raises:
@@ -60,8 +77,8 @@ class Presence:
         """
         self._known: Sequence[tuple[str, Inode]] = [(path, inode_of(path)) for path in paths]
         self._sizes = [_look(path).st_size for path in paths]
-        self._written = _look(paths[0]).st_mtime_ns
-        self._folded = folded
+        self._written = [_look(path).st_mtime_ns for path in paths]
+        self._content = content
         self._emptying = 0
 
     def check(self) -> None:
@@ -74,16 +91,26 @@ class Presence:
             found = _look(path)
             if (found.st_dev, found.st_ino) != known:
                 raise _another(path)
-            if index <= _WAL and not (index == _WAL and self._emptying):
-                if found.st_size < self._sizes[index]:
-                    raise StoreUnavailable(
-                        f"{path} is shorter than it was: somebody cut it from {self._sizes[index]} to {found.st_size} bytes"
-                    )
-                self._sizes[index] = found.st_size
-            if index == 0 and found.st_mtime_ns != self._written:
-                if self._folded is not None:
-                    self._folded()
-                self._written = found.st_mtime_ns
+            if index > _WAL or (index == _WAL and self._emptying):
+                continue
+            if found.st_size < self._sizes[index] and not self._is_folded(index):
+                raise StoreUnavailable(
+                    f"{path} is shorter than it was: somebody cut it from {self._sizes[index]} to {found.st_size} bytes"
+                )
+            self._sizes[index] = found.st_size
+            if found.st_mtime_ns != self._written[index]:
+                if self._content is not None:
+                    look = self._content.check if index == 0 else self._content.check_ahead
+                    look()
+                self._written[index] = found.st_mtime_ns
+
+    def _is_folded(self, index: int) -> bool:
+        return index == _WAL and self._content is not None and self._content.is_all_folded()
+
+    def wrote(self) -> None:
+        """Take note that the write-ahead log was just written by us."""
+        if len(self._known) > _WAL:
+            self._written[_WAL] = _look(self._known[_WAL][0]).st_mtime_ns
 
     @contextmanager
     def emptied(self) -> Generator[None]:

@@ -2,9 +2,11 @@
 
 import sqlite3
 import stat
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Final
 
 from intersession_events.errors import NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.log import (
@@ -78,15 +80,37 @@ def check_epoch(cursor: Cursor, mine: int) -> bool:
     return bool(touched)
 
 
+_WAL_HEADER: Final = 32
+_WAL_MAGIC: Final = (0x377F0682, 0x377F0683)
+"""By which a write-ahead log begins, as the order of bytes is in which its sums are made (https://sqlite.org/fileformat2.html#walformat)."""
+
+
+def _is_wal(beginning: bytes) -> bool:
+    """Return whether these are the first bytes of a write-ahead log, as their own sum says."""
+    if len(beginning) < _WAL_HEADER:
+        return False
+    magic, *_ = struct.unpack(">8I", beginning)
+    if magic not in _WAL_MAGIC:
+        return False
+    words = struct.unpack(f"{'>' if magic & 1 else '<'}6I", beginning[:24])
+    first, second = 0, 0
+    for even, odd in zip(words[::2], words[1::2], strict=True):
+        first = (first + even + second) & 0xFFFFFFFF
+        second = (second + odd + first) & 0xFFFFFFFF
+    return (first, second) == struct.unpack(">2I", beginning[24:])
+
+
 class Folded:
     """What the database file says by itself, without its write-ahead log. Folding moves it on, and nothing moves it back.
 
     A backup that is copied over a log while that is open leaves the same file, with something else in it.
     """
 
-    def __init__(self, path: str, log_id: str) -> None:
+    def __init__(self, path: str, log_id: str, head: Callable[[], int]) -> None:
+        """`head` says up to which position was committed."""
         self._path = path
         self._log_id = log_id
+        self._head = head
         self._position = 0
         self._overwritten = False
 
@@ -114,11 +138,43 @@ class Folded:
             raise self._refused(f"this log up to position {position}, and it had come to {self._position}")
         self._position = position
 
+    def is_all_folded(self) -> bool:
+        """Return whether the file by itself has all that was committed: somebody folded the write-ahead log into it."""
+        self.check()
+        return self._position >= self._head()
+
+    def check_ahead(self) -> None:
+        """Make sure that the write-ahead log, which somebody else has written to, still has what was committed.
+
+        SQLite looks at its beginning only when it opens it, and lets a writer go on behind whatever became of the rest.
+
+        Raises:
+            StoreUnavailable: somebody has written something else over it.
+        """
+        wal, head = f"{self._path}-wal", self._head()
+        with open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
+            beginning = file.read(_WAL_HEADER)
+        if beginning and not _is_wal(beginning):
+            raise self._refused_ahead(wal, "its beginning is none of a write-ahead log")
+        try:
+            with closing(connect_to_read(self._path)) as connection:
+                (log_id,) = connection.execute("SELECT log_id FROM log_identity").fetchone()
+                found = connection.execute(
+                    "SELECT length(state) FROM stored_events WHERE rowid=?", (head,)
+                ).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise self._refused_ahead(wal, f"{error}") from error
+        if log_id != self._log_id or (head and found is None):
+            raise self._refused_ahead(wal, f"position {head} is not in it any more")
+
     def leave(self) -> None:
         """Put the write-ahead log, once SQLite has closed it, where it is not taken for one of what was written over its database."""
         if self._overwritten:
             with suppress(OSError):
                 Path(f"{self._path}-wal").replace(f"{self._path}-wal.of-{self._log_id}")
+
+    def _refused_ahead(self, wal: str, found: str) -> StoreUnavailable:
+        return StoreUnavailable(f"{wal} was overwritten while it was open: {found}")
 
     def _refused(self, found: str) -> StoreUnavailable:
         self._overwritten = True

@@ -89,10 +89,10 @@ def open_for_writing(
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
                 recent = _recent_in(cursor)
-            folded = identity.Folded(path, log_id)
+            folded = identity.Folded(path, log_id, lambda: _committed(app, head))
             if not memory:
                 folded.check()
-                app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm", folded=folded.check)
+                app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm", content=folded)
         except BaseException:
             app.close()
             raise
@@ -126,6 +126,12 @@ def _recent_in(cursor: Cursor) -> Recent:
         return recent_in(cursor)
     finally:
         connection.text_factory = factory
+
+
+def _committed(app: WriterApplication, head: int) -> int:
+    """Return up to which position was committed; `head` is where it began."""
+    frontier = app.commits.frontier
+    return head if frontier is None else frontier.head
 
 
 def _known(path: str) -> Identity | None:

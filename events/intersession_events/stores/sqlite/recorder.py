@@ -81,6 +81,8 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """Run a writing transaction round a block."""
         with self.datastore.transaction(commit=True) as cursor:
             yield cursor
+        if self.presence is not None:
+            self.presence.wrote()
 
     @contextmanager
     def looking_back(self) -> Generator[Cursor]:
