@@ -6,6 +6,7 @@ import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Final
 
 import pykka
@@ -379,6 +380,42 @@ def test_what_an_agent_does_by_a_door_of_the_system_goes_on_with_its_chain(
     assert [(run.budget.root, run.budget.hops) for run in queued if run.budget is not None] == [
         (root, hops) for hops in range(runs)
     ]
+
+
+def in_a_thread(work: Callable[[], None]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(WAIT)
+
+
+def in_a_pool(work: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result(WAIT)
+
+
+@pytest.mark.clause("LOOP-5")
+@pytest.mark.parametrize("elsewhere", [in_a_thread, in_a_pool])
+@pytest.mark.parametrize(("carries", "runs"), [(True, 2), (False, 1)])
+def test_what_a_thread_of_an_agents_own_does_goes_on_with_its_chain_if_it_takes_the_run_along(
+    booth: Booth, elsewhere: Callable[[Callable[[], None]], None], runs: int, *, carries: bool
+) -> None:
+    """Finding A1, the kind: Python hands nothing on to a thread, so what it says begins a chain unless it is told whose it is."""
+
+    def agent(turn: Turn) -> str:
+        def work() -> None:
+            by_inbound(system)
+
+        if turn.agent_id == "main":
+            elsewhere(turn.carrying(work) if carries else work)
+        return "NO_REPLY"
+
+    system = booth.start(dict.fromkeys(("main", "ops"), agent), {}, limited(runs=9))
+    root = system.gateway.call("agent", {"message": "go", "sessionKey": MAIN, "idempotencyKey": "k"})["runId"]
+    until_calm(system)
+
+    budgets = [run.budget for run in recorded(system, RunQueued) if run.budget is not None]
+    assert len(budgets) == 2
+    assert [budget.root for budget in budgets].count(root) == runs
 
 
 @pytest.mark.clause("LOOP-5", "INB-1")

@@ -1,9 +1,11 @@
 """What an agent is called with: one message to answer, what came before it, and the tools that it may use."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import count
-from typing import Literal, Self, overload
+from typing import Literal, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -31,6 +33,9 @@ from intersession_actors.prompt import (
 from intersession_events.facts import Block, Message, Provenance, Step, Usage, ready, text_of
 from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Given = JsonMapping | None
 """The arguments of a tool's call; none are an empty object."""
@@ -186,6 +191,20 @@ class Turn:
             provenance=Provenance(kind="internal_system"),
         )
         return (*self.transcript, self.asked, *self.partial, note)
+
+    def carrying(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Return a function that does what this one does, and whose doing is of this run wherever it is called (LOOP-5).
+
+        Python hands nothing on to a thread that the agent starts, or to one of a pool: what that says to the system would be
+        taken for a person's. Ask for it where the agent is called, not in the other thread.
+        """
+        context = copy_context()
+
+        @wraps(function)
+        def carried(*args: P.args, **kwargs: P.kwargs) -> T:
+            return context.copy().run(function, *args, **kwargs)
+
+        return carried
 
     @property
     def sender(self) -> str | None:
