@@ -2,9 +2,11 @@
 
 from intersession_events import facts
 from intersession_projections.wording.reasons import (
+    ARCHIVALS,
     CLOSES,
     HELD_BEFORE,
     HELD_TEXTS,
+    LOOP_ENDS,
     RELEASES,
     SILENCES,
     STATUSES,
@@ -51,8 +53,9 @@ def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides) -> Wor
             limit = "" if event.limit is None else f" ({event.limit})"
             brief = f"{event.reason}{limit} after {event.turns} turns{_note(event.note)}"
             how = loop_end(event.reason, event.turns, event.limit, event.note)
-            after = f"after the loop: it ended after {counted(event.turns, 'turn')} ({event.reason})"
-            return Words(None, None, brief, how, step=f"the loop ends ({event.reason})", after=after)
+            why = LOOP_ENDS[event.reason]
+            after = f"after the loop: it ended after {counted(event.turns, 'turn')}, {why}"
+            return Words(None, None, brief, how, step=f"the loop ends: {why}", after=after)
         case facts.AnnounceRequested() | facts.AnnounceDecided():
             return _of_announce(event)
         case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeHeld() | facts.ExchangeReleased():
@@ -100,10 +103,11 @@ def of_spawn(event: facts.SpawnEvent, sides: Sides) -> Words:  # noqa: C901 - on
                 after=f"after the start: {asker} has spawned {child}, which has not ended its task yet",
             )  # fmt: skip
         case facts.ChildEnded():
-            how = "has done its task" if event.status == "ok" else f"has not done its task ({event.status})"
+            ok = event.status == "ok"
+            how = f"{child} has done its task" if ok else f"the task of {child} {STATUSES[event.status]}"
             return _of_answer(event, None, "ends its task")._replace(
-                step=f"{child} ends its task ({event.status})",
-                after=f"after the task: {child} {how}, and nobody has been told yet",
+                step=f"{child} ends its task" if ok else f"the task of {child} {STATUSES[event.status]}",
+                after=f"after the task: {how}, and nobody has been told yet",
             )
         case facts.AnnounceRequested() | facts.AnnounceDecided():
             return _of_announce(event)
@@ -119,8 +123,8 @@ def of_spawn(event: facts.SpawnEvent, sides: Sides) -> Words:  # noqa: C901 - on
         case facts.ChildArchived():
             return Words(
                 None, event.child, event.reason, f"left the list ({event.reason}); its record stays",
-                step=f"{child} leaves the list ({event.reason})",
-                after=f"after the end of {child}: it has left the list ({event.reason})",
+                step=f"{child} leaves the list: {ARCHIVALS[event.reason]}",
+                after=f"after the end of {child}: it has left the list, for {ARCHIVALS[event.reason]}",
             )  # fmt: skip
         case facts.ThreadOpened():
             if event.withheld:
@@ -165,7 +169,7 @@ def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided) -> Word
             step, after = "the announce is decided", "after the announce was decided"
             if event.text is None:
                 how = f"Nothing is announced: {SILENCES[event.why]}."
-                after = f"{after}: nothing is announced ({event.why})"
+                after = f"{after}: nothing is announced, {SILENCES[event.why]}"
                 return Words(None, None, event.why, how, step=step, after=after)
             how = "announces" if event.edited_by is None else f"announces, in the words of {event.edited_by}"
             after = f"{after}: there is a text to announce"
@@ -175,13 +179,13 @@ def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided) -> Word
 def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed, over: str) -> Words:
     """Return why a flow is over. Its `how` is the reason alone, for a story that says which flow it is."""
     reason = event.reason
-    brief, after = f"{reason}{_note(event.note)}", f"after the end: {over} ({reason})"
-    return Words(None, None, brief, CLOSES[reason], kind="end", step=f"the end ({reason})", after=after)
+    brief, after = f"{reason}{_note(event.note)}", f"after the end: {over}, {CLOSES[reason]}"
+    return Words(None, None, brief, CLOSES[reason], kind="end", step=f"the end: {CLOSES[reason]}", after=after)
 
 
 def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:
     if event.status != "ok":
-        return f"{speaker} has not answered ({event.status})"
+        return f"{speaker} has not answered: it {STATUSES[event.status]}"
     return f"{speaker} has answered" if event.text is not None else f"{speaker} has answered without a text"
 
 

@@ -95,8 +95,8 @@ def of_run(event: facts.RunEvent, key: str | None, task: str) -> Words:
             how = f"{FAILURES[event.code]}: {event.error}"
             return Words(
                 key, None, f"{event.code}: {event.error}", how, _with_trace(event.partial, event.traceback),
-                step=f"{who} fails at {task} ({event.code})",
-                after=f"after the end: {who} has not answered ({event.code})",
+                step=f"{who} fails at {task}: it {FAILURES[event.code]}",
+                after=f"after the end: {who} has not answered: it {FAILURES[event.code]}",
             )  # fmt: skip
         case facts.RunAborted():
             after = f"after the end: {who} was stopped before it had answered"

@@ -345,7 +345,7 @@ def test_the_forks_beside_a_log_are_listed_with_where_they_were_cut(
         others = forks(log.debug.view, Forks(run=demo_log.spawn))["forks"]
 
     assert fork["run"] == demo_log.exchange
-    assert "turn replied" in fork["place"]["text"]
+    assert fork["place"]["text"] == "after turn 2: research has answered, main has not yet"
     assert Path(fork["file"]).is_file()
     assert others == []
 

@@ -15,9 +15,9 @@ from intersession_events.facts import ready
 from intersession_events.forks import forks_beside, forks_called
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
-from intersession_projections.forks import fork_told
+from intersession_projections.forks import ForkTold, fork_told
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import flow_id
+from intersession_projections.places import Located, flow_id
 
 _OPERATORS = "forks hold whole sessions, they are the operator's to see"
 
@@ -47,7 +47,9 @@ def forks(view: View, given: Forks) -> JsonObject:
             found.append({"id": file.stem, "file": str(file), "timeMs": 0, "problem": str(error)})
             continue
         if told is not None and wanted in {None, told.run, told.outcome.run}:
-            found.append({**msgspec.to_builtins(told), "file": str(file)})
+            found.append(
+                {**msgspec.to_builtins(told), "place": _cut_in_words(view, told), "file": str(file)}
+            )
     here = view.log.forked
     return {
         "forks": sorted(found, key=lambda fork: -fork["timeMs"]),
@@ -55,6 +57,19 @@ def forks(view: View, given: Forks) -> JsonObject:
         if here is None
         else {"logId": here.log_id, "position": here.position, "flow": here.flow},
     }
+
+
+def _cut_in_words(view: View, told: ForkTold) -> JsonObject:
+    """Return where a fork was cut, as its run stood there, where that run is in this log."""
+    place: JsonObject = msgspec.to_builtins(told.place)
+    if told.parent != view.log.log_id:
+        return place
+    try:
+        flow = view.flow(told.run)
+    except ToolRefused:  # taken out of the log since
+        return place
+    cut = Located(position=told.place.position, time_ms=told.place.time_ms or 0, is_named=True)
+    return {**place, "text": view.say(cut, flow)["text"]}
 
 
 @contextmanager

@@ -2,20 +2,17 @@
 // and where a fork was cut.
 import { createRef, html, signal, view } from './lib.js';
 import { ask } from './api.js';
-import { Badge, Failed, Loading, hueOf } from './parts.js';
+import { cut } from './fit.js';
+import { Badge, Failed, Loading, Seg, hueOf } from './parts.js';
 import { took } from './words.js';
 
 const MOST = 500;
+const LEAST = 640;
 const ROW = 52;
 const GAP = 26;
 const HEAD = 8;
 const SIGNS = { same: '=', changed: '≠', a: 'A', b: 'B' };
 const SAID = { same: 'the same', changed: 'other words', a: 'only in A', b: 'only in B' };
-const cut = (text, width) => {
-  const line = String(text).replace(/\s+/g, ' ').trim();
-  const most = Math.max(6, Math.floor(width / 6.7));
-  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
-};
 const keyOf = (row, lanes) =>
   row.row === 'arrow'
     ? `${lanes[row.source].id}>${lanes[row.target].id}:${row.how}`
@@ -65,6 +62,7 @@ export async function bothOf(found, other) {
 export const Beside = view(({ found, other, pick }, self) => {
   const state = self.once(() => {
     const made = { box: createRef(), wide: signal(0), both: signal(null), error: signal(null), key: '' };
+    made.side = signal('b');
     made.measure = () => {
       const now = made.box.current?.clientWidth;
       if (now && now !== made.wide.peek()) made.wide.value = now;
@@ -90,12 +88,15 @@ export const Beside = view(({ found, other, pick }, self) => {
   if (state.error.value) return html`<${Failed} error=${state.error.value} />`;
   if (!state.both.value) return html`<${Loading}/>`;
   const { a, b, pairs } = state.both.value;
-  const wide = Math.max(state.wide.value || 640, 640);
-  const middle = wide / 2;
+  // Where there is no room for two, one of both is drawn, and which one can be chosen.
+  const one = state.wide.value && state.wide.value < LEAST ? state.side.value : null;
+  const sides = one ? [one] : ['a', 'b'];
+  const wide = state.wide.value || LEAST;
+  const middle = one ? wide - 24 : wide / 2;
   const born = found.cut?.position;
   const shape = (side, from) => {
-    const first = from + (side === a ? 62 : 40);
-    const last = from + middle - (side === a ? 40 : 62);
+    const first = one ? 24 : from + (side === a ? 62 : 40);
+    const last = one ? middle - 40 : from + middle - (side === a ? 40 : 62);
     const share = side.run.lanes
       .slice(1)
       .map((lane, number) => (lane.kind === 'channel' || side.run.lanes[number].kind === 'person' ? 0.55 : 1));
@@ -103,7 +104,7 @@ export const Beside = view(({ found, other, pick }, self) => {
     let x = first;
     return [x, ...share.map(one => (x += ((last - first) * one) / all))].slice(0, side.run.lanes.length);
   };
-  const xs = { a: shape(a, 0), b: shape(b, middle) };
+  const xs = { a: shape(a, 0), b: shape(b, one ? 0 : middle) };
   const cutAt =
     born === undefined
       ? -1
@@ -118,13 +119,33 @@ export const Beside = view(({ found, other, pick }, self) => {
   const tall = y + 16;
   const lanes = { a: a.run.lanes, b: b.run.lanes };
   return html`
+    ${one
+      ? html`
+          <div class="bar">
+            <${Seg}
+              label="Which one is drawn"
+              value=${one}
+              options=${[
+                ['a', 'A'],
+                ['b', other ? 'B, the fork' : 'B'],
+              ]}
+              onChange=${side => {
+                state.side.value = side;
+              }} />
+          </div>
+        `
+      : null}
     <div class="scroll beside" ref=${state.box} tabindex="0" role="region" aria-label="Both runs, side by side">
       <div class="lanes" style=${{ width: `${wide}px` }}>
-        ${['a', 'b'].map(
+        ${sides.map(
           side => html`
-            <span class=${`ab ${side} side`} style=${{ left: `${side === 'a' ? 12 : middle - 10}px` }}>
-              ${side.toUpperCase()}
-            </span>
+            ${one
+              ? null
+              : html`
+                  <span class=${`ab ${side} side`} style=${{ left: `${side === 'a' ? 12 : middle - 10}px` }}>
+                    ${side.toUpperCase()}
+                  </span>
+                `}
             ${lanes[side].map(
               (lane, number) => html`
                 <span
@@ -144,13 +165,13 @@ export const Beside = view(({ found, other, pick }, self) => {
       <svg class="dg still" role="img" aria-labelledby="bs-title bs-desc" width=${wide} height=${tall}>
         <title id="bs-title">A and B side by side</title>
         <desc id="bs-desc">The table below has the same, part by part.</desc>
-        ${['a', 'b'].map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
+        ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
         ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${tops[cutAt] - 28} />` : null}
-        ${['a', 'b'].map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
+        ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
         ${pairs.map(
           (pair, number) => html`
             <g key=${number} class=${`pair ${pair.kind}`}>
-              ${['a', 'b'].map(side =>
+              ${sides.map(side =>
                 pair[side]
                   ? html`
                       <${Half}
@@ -159,14 +180,15 @@ export const Beside = view(({ found, other, pick }, self) => {
                         xs=${xs[side]}
                         lanes=${lanes[side]}
                         grey=${side === 'b' && cutAt > 0 && number < cutAt}
+                        alone=${Boolean(one)}
                         right=${side === 'b'}
-                        from=${side === 'a' ? 0 : middle}
+                        from=${one || side === 'a' ? 0 : middle}
                         wide=${middle} />
                     `
                   : html`
                       <text
                         class="meta"
-                        x=${(side === 'a' ? 0 : middle) + middle / 2}
+                        x=${(one || side === 'a' ? 0 : middle) + middle / 2}
                         y=${tops[number] + 30}
                         text-anchor="middle">
                         not in ${side.toUpperCase()}
@@ -197,7 +219,11 @@ export const Beside = view(({ found, other, pick }, self) => {
                 <rect class="placebg" x="0" y=${tops[cutAt] - 28} width=${wide} height="24" />
                 <rect class="placeband" x="0" y=${tops[cutAt] - 28} width=${wide} height="2" />
                 <text class="placetx" x="12" y=${tops[cutAt] - 11}>B was cut after #${born}</text>
-                <text class="placetx r" x=${wide - 12} y=${tops[cutAt] - 11}>above: the same in both</text>
+                ${one
+                  ? null
+                  : html`
+                      <text class="placetx r" x=${wide - 12} y=${tops[cutAt] - 11}>above: the same in both</text>
+                    `}
               </g>
             `
           : null}
@@ -206,7 +232,7 @@ export const Beside = view(({ found, other, pick }, self) => {
   `;
 });
 
-const Half = ({ row, y, xs, lanes, grey, right, from, wide }) => {
+const Half = ({ row, y, xs, lanes, grey, right, from, wide, alone }) => {
   const line = y + 30;
   const dim = grey ? 'future' : '';
   if (row.row === 'gap')
@@ -215,7 +241,9 @@ const Half = ({ row, y, xs, lanes, grey, right, from, wide }) => {
         ${took(row.ms)} in which nothing was said
       </text>
     `;
-  const at = html`
+  const at = alone
+    ? null
+    : html`
     <text
       class=${`pos ${dim}`}
       x=${right ? from + wide - 10 : from + 10}
@@ -228,7 +256,7 @@ const Half = ({ row, y, xs, lanes, grey, right, from, wide }) => {
     const a = xs[row.source];
     const b = xs[row.target];
     const way = b > a ? 1 : -1;
-    const space = Math.abs(b - a) - 24;
+    const space = alone ? wide - Math.min(a, b) - 24 : Math.abs(b - a) - 24;
     const withheld = row.how === 'would deliver' || /withheld/.test(row.how);
     return html`
       <g class=${`${hueOf(lanes[row.source].kind, lanes[row.source].id)} ${dim}`}>
@@ -244,7 +272,7 @@ const Half = ({ row, y, xs, lanes, grey, right, from, wide }) => {
           ${cut(row.text || '(no text)', space)}
         </text>
         <text class=${`meta ${dim}`} x=${Math.min(a, b) + 12} y=${line + 15}>
-          <tspan class="st">${cut(row.how, space)}</tspan>
+          <tspan class="st">${cut(row.how, space, 'term')}</tspan>
         </text>
         <title>${row.how}: ${row.text}</title>
       </g>
@@ -256,7 +284,7 @@ const Half = ({ row, y, xs, lanes, grey, right, from, wide }) => {
       <g class=${dim}>
         ${at}
         <text class=${`lab strong ${dim}`} x=${(xs[0] + xs.at(-1)) / 2} y=${line + 4} text-anchor="middle">
-          ${cut(row.text, wide - 170)}
+          ${cut(row.text, alone ? wide - 40 : wide - 110, 'strong')}
         </text>
         <title>${row.text}</title>
       </g>
@@ -274,6 +302,7 @@ const Half = ({ row, y, xs, lanes, grey, right, from, wide }) => {
         ${cut(
           row.text,
           last ? xs[lane] - (xs[lane - 1] ?? from) - 24 : (xs[lane + 1] ?? from + wide) - xs[lane] - 24,
+          'small',
         )}
       </text>
       <title>${row.text}</title>

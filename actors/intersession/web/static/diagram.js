@@ -1,6 +1,7 @@
 // The sequence diagram of a run: lanes, and the rows that can be seen. What is behind the place is grey, thin, dotted.
 import { createRef, html, kept, signal, view } from './lib.js';
-import { BAND, BROAD, LETTER, across, cut, laid, rowAt, rowBehind, waiting, working } from './layout.js';
+import { cut, widthOf } from './fit.js';
+import { BAND, across, laid, rowAt, rowBehind, waiting, working } from './layout.js';
 import { Badge, KINDS, hueOf } from './parts.js';
 import { Row } from './rows.js';
 
@@ -262,7 +263,7 @@ const Sign = ({ mark, beside, draw }) => {
         : html`<path class="slip" d=${`M${x} ${y - 6}h12v8l-4 4h-8Z`} />`}
       ${narrow || mark.smell
         ? null
-        : html`<text class="meta" x=${x - 6} y=${y + 4} text-anchor="end">${cut(mark.said, 230)}</text>`}
+        : html`<text class="meta" x=${x - 6} y=${y + 4} text-anchor="end">${cut(mark.said, 230, 'small')}</text>`}
       <title>${mark.said}</title>
     </g>
   `;
@@ -286,13 +287,16 @@ const Marked = ({ draw, at }) => {
 const Band = ({ draw, said }) => {
   const { width, wide, gutter, narrow, bandY } = draw;
   const x = gutter ? gutter - 8 : 0;
-  const then = said.next && !narrow ? cut(`next: ${said.next.text}`, width * 0.3) : '';
-  const room = width - gutter - 16 - (then ? then.length * LETTER + 24 : 0);
+  const all = width - (gutter || 8) - 16;
+  const you = `You are ${said.words}`;
+  // What comes next gives way: where one is comes first.
+  const left = all - widthOf(you, 'strong') - 24;
+  const then = said.next && !narrow && left > 140 ? cut(`next: ${said.next.text}`, left) : '';
   return html`
     <g>
       <rect class="placebg" x=${x} y=${bandY} width=${wide} height=${BAND - 6} />
       <rect class="placeband" x=${x} y=${bandY + BAND - 8} width=${wide} height="2" />
-      <text class="placetx" x=${gutter || 8} y=${bandY + 17}>${cut(`You are ${said.words}`, room, BROAD)}</text>
+      <text class="placetx" x=${gutter || 8} y=${bandY + 17}>${cut(you, all, 'strong')}</text>
       ${then ? html`<text class="placetx r" x=${width - 16} y=${bandY + 17}>${then}</text>` : null}
       <title>You are ${said.words}</title>
     </g>

@@ -1,10 +1,11 @@
 // Two runs, a run and its fork, or two places of one: what came of both, one diagram, and part by part what differs.
 import { effect, html, signal, view } from './lib.js';
 import { ask } from './api.js';
+import { AgainButton } from './again.js';
 import { Beside } from './beside.js';
 import { Failed, Loading, Who, laneOf } from './parts.js';
 import { href, link, queried, route, setQuery } from './state.js';
-import { capital, counted, short, took } from './words.js';
+import { capital, counted, editName, endName, short, took } from './words.js';
 
 const KINDS = {
   same: ['=', 'the same'],
@@ -20,24 +21,22 @@ const TOTALS = [
   ['durationMs', 'Took'],
   ['deliveries', 'Texts outside'],
 ];
-const told = (name, value) =>
-  value === null || value === undefined
-    ? '–'
-    : name === 'durationMs'
-      ? took(value)
-      : typeof value === 'object'
-        ? Object.entries(value)
-            .map(([key, item]) => `${key}: ${item}`)
-            .join(', ') || '–'
-        : String(value).replaceAll('_', ' ');
+const OUTSIDE = { done: 'delivered', denied: 'forbidden', unknown: 'perhaps delivered', decided: 'waiting' };
+function told(name, value) {
+  if (value === null || value === undefined || value === '') return '–';
+  if (name === 'durationMs') return took(value);
+  if (name === 'loopEnd' || name === 'end') return endName(value);
+  if (typeof value !== 'object') return String(value).replaceAll('_', ' ');
+  const parts = Object.entries(value).map(([key, item]) =>
+    name === 'deliveries' ? `${item} ${OUTSIDE[key] ?? key}` : `${key}: ${item}`,
+  );
+  return parts.join(', ') || '–';
+}
 const turnName = turn => turn.replace(':', ' ').replaceAll('/', ', ').replaceAll('_', ' ');
 const edited = cut =>
   cut.edits
     .filter(edit => edit.kind !== 'agent')
-    .map(
-      edit =>
-        `${edit.kind}${edit.key ? ` ${edit.key}` : ''}${edit.value ? ` “${edit.value.replace(/[.]$/, '')}”` : ''}`,
-    )
+    .map(edit => editName({ ...edit, value: edit.value?.replace(/[.]$/, '') }))
     .join('; ');
 const withEdits = cut => (edited(cut) ? `, with ${edited(cut)}` : '');
 
@@ -127,6 +126,7 @@ export const Diff = view((_, self) => {
             `
           : null}
       </div>
+      ${found?.cut ? html`<div class="acts"><${AgainButton} found=${found} /></div>` : null}
     </div>
     ${fields}
     ${state.error.value

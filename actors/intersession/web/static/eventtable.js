@@ -1,7 +1,15 @@
 // The table of a run, which is the diagram's equal: every event, a window of them around the place.
 import { html, signal, view } from './lib.js';
+import { Listed } from './listed.js';
 import { clock, ofKind, short, utc } from './words.js';
 
+const COLUMNS = [
+  ['w-pos', '#'],
+  ['w-time', 'Time'],
+  ['w-kind', 'Event'],
+  ['w-stream', 'Who'],
+  ['w-words', 'Words'],
+];
 export const Table = view(({ place }, self) => {
   const around = self.once(() => signal(null));
   const index = place.index.value;
@@ -20,40 +28,21 @@ export const Table = view(({ place }, self) => {
   }
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label="Events of the run">
-      <table class="list dense">
-        <caption class="vh">Events ${from + 1} to ${to} of ${run.steps}</caption>
-        <colgroup>
-          <col class="w-pos" />
-          <col class="w-time" />
-          <col class="w-kind" />
-          <col class="w-stream" />
-          <col class="w-words" />
-        </colgroup>
-        <thead>
-          <tr>
-            <th scope="col">#</th>
-            <th scope="col">Time</th>
-            <th scope="col">Event</th>
-            <th scope="col">Who</th>
-            <th scope="col">Words</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${from > 0 ? html`<${More} said="Earlier" show=${() => show(from - 100)} />` : null}
-          ${shown.map(
-            ([number, step]) => html`
-              <${Row} key=${number} number=${number} step=${step} index=${index} place=${place} />
-            `,
-          )}
-          ${to < run.steps ? html`<${More} said="Later" show=${() => show(from + 100)} />` : null}
-        </tbody>
-      </table>
+      <${Listed} caption=${`Events ${from + 1} to ${to} of ${run.steps}`} columns=${COLUMNS} look="dense close">
+        ${from > 0 ? html`<${More} said="Earlier" show=${() => show(from - 100)} />` : null}
+        ${shown.map(
+          ([number, step]) => html`
+            <${Row} key=${number} number=${number} step=${step} index=${index} place=${place} />
+          `,
+        )}
+        ${to < run.steps ? html`<${More} said="Later" show=${() => show(from + 100)} />` : null}
+      <//>
     </div>
   `;
 });
 
 const More = ({ said, show }) => html`
-  <tr><td colspan="5"><button class="btn" type="button" onClick=${show}>${said}</button></td></tr>
+  <tr><td class="all" colspan="5"><button class="btn" type="button" onClick=${show}>${said}</button></td></tr>
 `;
 const Row = ({ number, step, index, place }) => {
   const isHere = number === index - 1;
@@ -66,7 +55,7 @@ const Row = ({ number, step, index, place }) => {
       <td class="mono muted" title=${utc(step.timeMs)}>${clock(step.timeMs)}</td>
       <td class=${look}>${ofKind(step.kind)}${step.turn ? ` ${step.turn}` : ''}</td>
       <td>${step.who ? short(step.who) : ''}${step.to ? ` → ${short(step.to)}` : ''}</td>
-      <td class=${look} title=${step.text}>${step.text}</td>
+      <td class=${`all ${look}`} title=${step.text}>${step.text}</td>
     </tr>
   `;
 };

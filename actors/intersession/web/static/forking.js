@@ -60,20 +60,20 @@ function askerOf(place) {
 
 const asked = (given, place) => {
   const edits = given.kind ? [{ kind: given.kind, key: given.key ?? '', value: given.value ?? '' }] : [];
+  return { run: place.run.peek().id, at: cutOf(given.kind, place), edits, ...agentsOf(given) };
+};
+// Who answers in a fork, as it was chosen.
+export function agentsOf(given) {
   const script = (given.script ?? '')
     .split('\n')
     .map(line => line.trim())
     .filter(Boolean);
-  const agents = given.who === 'none' ? {} : { '*': given.who === 'script' ? { script } : 'recorded' };
   return {
-    run: place.run.peek().id,
-    at: cutOf(given.kind, place),
-    edits,
-    agents,
+    agents: given.who === 'none' ? {} : { '*': given.who === 'script' ? { script } : 'recorded' },
     onDivergence: given.who === 'live' ? 'live' : 'stop',
     carryOn: given.who !== 'none',
   };
-};
+}
 
 async function made(given, place) {
   const run = place.run.peek();
@@ -113,12 +113,39 @@ async function made(given, place) {
 }
 
 const MOST_TIMES = 50;
-const HowOften = () => html`
+export const HowOften = ({ times = '1' }) => html`
   <label>
-    How often<br/><input class="field" name="times" type="number" min="1" max=${MOST_TIMES} value="1" required />
+    How often<br/><input class="field" name="times" type="number" min="1" max=${MOST_TIMES} value=${times} required />
   </label>
   <p class="muted small">More than once: each time a fork of its own, and a table of how they came out.</p>
 `;
+
+export const WhoAnswers = view(({ who, chosen }, self) => {
+  const now = self.once(() => chosen ?? signal(who));
+  return html`
+    <label>
+      Who answers from there<br/>
+      <select
+        class="field"
+        name="who"
+        onChange=${event => {
+          now.value = event.target.value;
+        }}>
+        ${Object.entries(WHO)
+          .filter(([name]) => name !== 'live' || !about.value.readOnly)
+          .map(([name, said]) => html`<option value=${name} selected=${now.value === name}>${capital(said)}</option>`)}
+      </select>
+    </label>
+    ${now.value === 'script'
+      ? html`
+          <label>
+            Replies, one a line, in the order in which they are asked for<br/>
+            <textarea name="script" required></textarea>
+          </label>
+        `
+      : null}
+  `;
+});
 
 const Form = view(({ place, kind, who }, self) => {
   const state = self.once(() => ({ kind: signal(kind), who: signal(who), text: signal(null) }));
@@ -212,31 +239,8 @@ const Form = view(({ place, kind, who }, self) => {
           </label>
         `
       : null}
-    <label>
-      Who answers from there<br/>
-      <select
-        class="field"
-        name="who"
-        onChange=${event => {
-          state.who.value = event.target.value;
-        }}>
-        ${Object.entries(WHO)
-          .filter(([name]) => name !== 'live' || !about.value.readOnly)
-          .map(
-            ([name, said]) =>
-              html`<option value=${name} selected=${state.who.value === name}>${capital(said)}</option>`,
-          )}
-      </select>
-    </label>
+    <${WhoAnswers} chosen=${state.who} />
     ${state.who.value === 'none' ? null : html`<${HowOften}/>`}
-    ${state.who.value === 'script'
-      ? html`
-          <label>
-            Replies, one a line, in the order in which they are asked for<br/>
-            <textarea name="script" required></textarea>
-          </label>
-        `
-      : null}
   `;
 });
 const ask_ = (place, title, kind, who) => {

@@ -4,16 +4,37 @@ import { effect, html, signal, view } from './lib.js';
 import { ask, tell } from './api.js';
 import { about, href, link, queried, route, setQuery } from './state.js';
 import { can } from './deeds.js';
-import { Failed, Icon, Loading, Position, Time, copy, open, told } from './parts.js';
-import { capital } from './words.js';
+import { Listed } from './listed.js';
+import { Failed, Icon, Loading, Moment, Position, copy, open, told } from './parts.js';
+import { capital, counted, editName, endName } from './words.js';
 
 const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
-const said = edit => `${edit.kind}${edit.key ? ` ${edit.key}` : ''}${edit.value ? `: ${edit.value}` : ''}`;
+// An agent of the host that answers for itself is nothing otherwise.
+const notable = edits => edits.filter(({ kind, key, value }) => kind !== 'agent' || key !== value);
+const STATES = { closed: '', open: 'goes on', running: 'goes on' };
 const outcome = one =>
-  [one.state, one.turns === null || one.turns === undefined ? '' : `${one.turns} turns`, one.end, one.close]
+  [
+    STATES[one.state] ?? one.state,
+    one.turns === null || one.turns === undefined ? '' : counted(one.turns, 'turn'),
+    one.end ? endName(one.end) : '',
+    one.close ? endName(one.close) : '',
+  ]
     .filter(Boolean)
     .join(', ')
     .replaceAll('_', ' ');
+// What is said of the log behind the cut is left to its number.
+const wordsOf = text =>
+  text
+    .replace(/, at #\d+, and [\d,]+ events? of the log later$/, '')
+    .replace(/^after #\d+, /, '')
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, id => id.slice(0, 8));
+const COLUMNS = [
+  ['w-fork', 'Fork of run'],
+  ['w-cut', 'Cut'],
+  ['w-words', 'What is otherwise'],
+  ['w-outcome', 'How it came out'],
+  ['w-deeds', 'Do'],
+];
 
 // A fork of a fork stands below the one that it was made of.
 const tree = (forks, parent, depth = 0) =>
@@ -83,105 +104,9 @@ export const Forks = view((_, self) => {
     </div>
     ${found.forks.length
       ? html`
-          <table class="list">
-            <caption class="vh">Forks, the newest first, forks of forks below them</caption>
-            <colgroup>
-              <col class="w-fork" />
-              <col class="w-end" />
-              <col class="w-words" />
-              <col class="w-end" />
-              <col class="w-deeds" />
-            </colgroup>
-            <thead>
-              <tr>
-                <th scope="col">Fork of run</th>
-                <th scope="col">Cut</th>
-                <th scope="col">What is otherwise</th>
-                <th scope="col">How it came out</th>
-                <th scope="col">Do</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${tree(found.forks).map(
-                fork => html`
-                  <tr key=${fork.id}>
-                    <td class=${`deep-${Math.min(fork.depth, 4)}`}>
-                      ${fork.problem
-                        ? html`<span class="mono">${fork.id.slice(0, 8)}</span>`
-                        : html`
-                            <a class="t mono" ...${link(href('run', fork.outcome.run, { fork: fork.id }))}>
-                              ${fork.depth ? '└ ' : ''}
-                              ${fork.id.slice(0, 8)}
-                            </a>
-                          `}
-                      <span class="why">
-                        ${fork.problem
-                          ? ''
-                          : html`
-                              of <span class="mono">${fork.run.slice(0, 8)}</span>,
-                              by ${fork.by}, <${Time} ms=${fork.timeMs} />
-                            `}
-                      </span>
-                    </td>
-                    ${fork.problem
-                      ? html`<td colspan="3" class="bad">${fork.problem}</td>`
-                      : html`
-                          <td>
-                            <span title=${fork.place.text}>after <${Position} at=${fork.place.position} /></span>
-                            <span class="why" title=${fork.place.text}>
-                              ${capital(
-                                fork.place.text
-                                  .replace(/^after #\d+, /, '')
-                                  .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, id => id.slice(0, 8)),
-                              )}
-                            </span>
-                          </td>
-                          <td>
-                            ${fork.edits.length
-                              ? fork.edits.map(
-                                  edit => html`<span class="edit" title=${said(edit)}>${said(edit)}</span>`,
-                                )
-                              : 'nothing'}
-                          </td>
-                          <td>${capital(outcome(fork.outcome))}</td>
-                        `}
-                    <td>
-                      <span class="acts">
-                        ${fork.problem
-                          ? null
-                          : html`
-                              <a
-                                class="btn"
-                                ...${link(href('diff', '', { a: fork.run, b: fork.outcome.run, other: fork.id }))}>
-                                Compare
-                              </a>
-                            `}
-                        <button
-                          type="button"
-                          class="btn"
-                          title="Copy the command that opens it alone"
-                          onClick=${() => copy(`intersession debug ${shell(fork.file)}`, 'Command')}>
-                          CLI
-                        </button>
-                        ${can('forks.remove')
-                          ? html`
-                              <button
-                                type="button"
-                                class="btn"
-                                aria-label=${`Delete fork ${fork.id.slice(0, 8)}`}
-                                title="Delete"
-                                onClick=${() => remove(fork)}>
-                                <${Icon} name="bin" />
-                              </button>
-                            `
-                          : null}
-                      </span>
-                    </td>
-                  </tr>
-                `,
-              )}
-            </tbody>
-          </table>
+          <${Listed} caption="Forks, the newest first, forks of forks below them" columns=${COLUMNS}>
+            ${tree(found.forks).map(fork => html`<${Row} key=${fork.id} fork=${fork} remove=${remove} />`)}
+          <//>
         `
       : html`
           <div class="empty">
@@ -199,3 +124,64 @@ export const Forks = view((_, self) => {
         `}
   `;
 });
+
+const Row = ({ fork, remove }) => html`
+  <tr>
+    <td class=${`all deep-${Math.min(fork.depth, 4)}`}>
+      ${fork.problem
+        ? html`<span class="mono">${fork.id.slice(0, 8)}</span>`
+        : html`
+            <a class="t mono" ...${link(href('run', fork.outcome.run, { fork: fork.id }))}>
+              ${fork.depth ? '└ ' : ''}
+              ${fork.id.slice(0, 8)}
+            </a>
+            <span class="why">
+              of <span class="mono">${fork.run.slice(0, 8)}</span>, by ${fork.by}, <${Moment} ms=${fork.timeMs} />
+            </span>
+          `}
+    </td>
+    ${fork.problem ? html`<td colspan="3" class="bad">${fork.problem}</td>` : html`<${What} fork=${fork} />`}
+    <td>
+      <span class="acts">
+        ${fork.problem
+          ? null
+          : html`
+              <a class="btn" ...${link(href('diff', '', { a: fork.run, b: fork.outcome.run, other: fork.id }))}>
+                Compare
+              </a>
+            `}
+        <button
+          type="button"
+          class="btn"
+          title="Copy the command that opens it alone"
+          onClick=${() => copy(`intersession debug ${shell(fork.file)}`, 'Command')}>
+          CLI
+        </button>
+        ${can('forks.remove')
+          ? html`
+              <button
+                type="button"
+                class="btn"
+                aria-label=${`Delete fork ${fork.id.slice(0, 8)}`}
+                title="Delete"
+                onClick=${() => remove(fork)}>
+                <${Icon} name="bin" />
+              </button>
+            `
+          : null}
+      </span>
+    </td>
+  </tr>
+`;
+const What = ({ fork, edits = notable(fork.edits) }) => html`
+  <td class="all" title=${fork.place.text}>
+    <span class="two">${capital(wordsOf(fork.place.text))}</span>
+    <span class="why">cut after <${Position} at=${fork.place.position} /></span>
+  </td>
+  <td class="all">
+    ${edits.length
+      ? edits.map(edit => html`<span class="edit" title=${editName(edit)}>${editName(edit)}</span>`)
+      : 'nothing'}
+  </td>
+  <td class="all">${capital(outcome(fork.outcome))}</td>
+`;

@@ -1,16 +1,8 @@
 // Where things lie in the diagram of a run: rows from above, lanes from the left, and when each lane was at work. Pure.
 export const BAND = 30;
-export const LETTER = 6.7;
-export const BROAD = 7.6;
 const HEIGHT = { a: 56, m: 34, g: 30 };
 const HEAD = 12;
 const MOST_BETWEEN = 240;
-
-export const cut = (text, width, letter = LETTER) => {
-  const line = String(text).replace(/\s+/g, ' ').trim();
-  const most = Math.max(8, Math.floor(width / letter));
-  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
-};
 
 // Where every row begins; with `spread`, pixels a millisecond, the space between rows is what lay between them.
 export function laid(rows, kinds, spread, isFolded) {

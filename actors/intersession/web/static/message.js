@@ -1,5 +1,5 @@
 // A message of a transcript: who said it, to whom, and its words.
-import { html } from './lib.js';
+import { html, signal, view } from './lib.js';
 import { Time, hueOf, laneOf } from './parts.js';
 import { calls, gave, given, parsed, short, textOf } from './words.js';
 
@@ -7,6 +7,26 @@ const hue = key => {
   const lane = laneOf(key);
   return hueOf(lane.kind, lane.id);
 };
+
+// What a tool was given or gave, which is often long: its beginning, and all of it when asked for.
+const LINES = 8;
+const LETTERS = 600;
+const Long = view(({ text }, self) => {
+  const whole = self.once(() => signal(false));
+  const begins = text.split('\n').slice(0, LINES).join('\n').slice(0, LETTERS);
+  if (whole.value || text.length - begins.length < 80) return html`<code>${text}</code>`;
+  const unfold = () => {
+    whole.value = true;
+  };
+  return html`
+    <code>${begins}…</code>
+    <p>
+      <button type="button" class="chip" onClick=${unfold}>
+        ${(text.length - begins.length).toLocaleString('en-GB')} more letters
+      </button>
+    </p>
+  `;
+});
 
 // What a message says of itself: who said it, and to whom.
 export const Message = ({ message, owner, at, isNew }) => {
@@ -38,8 +58,8 @@ export const Message = ({ message, owner, at, isNew }) => {
         <span class="p">${at ? `#${at}` : message.timestamp ? html`<${Time} ms=${message.timestamp} />` : ''}</span>
         ${isNew ? html`<span class="newm">new</span>` : null}
       </div>
-      ${text ? (message.role === 'toolResult' ? html`<code>${gave(text)}</code>` : html`<p>${text}</p>`) : null}
-      ${calls(message.content).map(call => html`<code>${call.name} ${given(parsed(call.arguments))}</code>`)}
+      ${text ? (message.role === 'toolResult' ? html`<${Long} text=${gave(text)} />` : html`<p>${text}</p>`) : null}
+      ${calls(message.content).map(call => html`<${Long} text=${`${call.name} ${given(parsed(call.arguments))}`} />`)}
       ${!text && !tool ? html`<p class="muted">(no text)</p>` : null}
     </div>
   `;

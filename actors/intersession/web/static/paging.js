@@ -1,8 +1,7 @@
-// A list that is read page by page, newest first, and filters that stand in the address.
-// Every list page is made of these.
+// A list that is read page by page, newest first, and the keys that go through it.
 import { batch, effect, html, signal, view } from './lib.js';
 import { ask, live } from './api.js';
-import { go, queried, route, setQuery } from './state.js';
+import { go, route } from './state.js';
 
 // paged(self, name, given): `name` is the question, `given()` what is asked for;
 // it is asked again when the address changes.
@@ -98,47 +97,3 @@ export const More = view(({ state }) =>
       `
     : null,
 );
-export const Text = ({ name, label, wide }) => html`
-  <label>
-    <span class="vh">${label}</span>
-    <input
-      type="search"
-      name=${name}
-      placeholder=${label}
-      aria-label=${label}
-      value=${queried(name)}
-      class=${wide ? 'wide' : ''}
-      onChange=${event => setQuery({ [name]: event.target.value.trim() })} />
-  </label>
-`;
-export const Choice = ({ name, label, options }) => html`
-  <label>
-    <span class="vh">${label}</span>
-    <select aria-label=${label} onChange=${event => setQuery({ [name]: event.target.value })}>
-      <option value="">${label}</option>
-      ${options.map(([key, said]) => html`<option value=${key} selected=${queried(name) === key}>${said}</option>`)}
-    </select>
-  </label>
-`;
-export const Only = ({ name, children }) => html`
-  <button
-    type="button"
-    class="chip"
-    aria-pressed=${queried(name) === 'true'}
-    onClick=${() => setQuery({ [name]: queried(name) === 'true' ? '' : 'true' })}>
-    ${children}
-  </button>
-`;
-export const given = names => Object.fromEntries(names.map(name => [name, queried(name)]));
-export const chosen = names => names.filter(name => queried(name));
-export const Chosen = ({ names }) => html`
-  <div class="chips">
-    ${chosen(names).map(
-      name => html`
-        <button type="button" class="chip on" onClick=${() => setQuery({ [name]: '' })}>
-          ${name} ${queried(name) === 'true' ? '' : queried(name)} ×<span class="vh"> take away</span>
-        </button>
-      `,
-    )}
-  </div>
-`;

@@ -1,5 +1,5 @@
 // The right side of a run: tabs of what is to be seen of its place.
-import { html, view } from './lib.js';
+import { html, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { Event, Since } from './changes.js';
 import { loaded } from './loaded.js';
@@ -26,11 +26,25 @@ const RawTab = view(({ place }, self) => {
 });
 
 const SHOWN = { transcripts: Transcripts, lens: Lens, event: Event, why: Why, raw: RawTab, since: Since };
-const tabsNow = () => (queried('mark') ? [...TABS, ['since', 'Since mark']] : TABS);
-export const Panel = view(({ place }) => {
+// On the largest screens the transcripts have a column of their own, and the other tabs stand beside them.
+const LARGE = matchMedia('(min-width: 2600px)');
+const tabsNow = large => [
+  ...(large ? TABS.slice(1) : TABS),
+  ...(queried('mark') ? [['since', 'Since mark']] : []),
+];
+export const Panel = view(({ place }, self) => {
+  const large = self.once(() => {
+    const made = signal(LARGE.matches);
+    const measure = () => {
+      made.value = LARGE.matches;
+    };
+    LARGE.addEventListener('change', measure);
+    self.onEnd(() => LARGE.removeEventListener('change', measure));
+    return made;
+  });
   const asked = queried('tab') || (queried('lens') ? 'lens' : '');
-  const tabs = tabsNow();
-  const tab = tabs.some(([name]) => name === asked) ? asked : 'transcripts';
+  const tabs = tabsNow(large.value);
+  const tab = tabs.some(([name]) => name === asked) ? asked : large.value ? 'event' : 'transcripts';
   const Shown = SHOWN[tab];
   const choose = name => setQuery({ tab: name === 'transcripts' ? '' : name, lens: '' });
   const moved = event => {
@@ -43,6 +57,13 @@ export const Panel = view(({ place }) => {
     queueMicrotask(() => document.getElementById(`tab-${next}`)?.focus());
   };
   return html`
+    ${large.value
+      ? html`
+          <section class="panel" aria-label="Transcripts at this place">
+            <div class="tp"><${Transcripts} place=${place} /></div>
+          </section>
+        `
+      : null}
     <aside class="panel" aria-label="At this place">
       <div class="tabs" role="tablist" aria-label="What to see of this place" onKeyDown=${moved}>
         ${tabs.map(

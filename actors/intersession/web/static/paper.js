@@ -31,9 +31,6 @@ export const Paper = view(({ place }, self) => {
           ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}.`
           : 'Not verified.'}
       </p>
-      ${found?.ok
-        ? html`<p>Not proven by this:</p><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>`
-        : null}
       ${place.notes.value.length
         ? html`
             <p>Notes:</p>
@@ -45,6 +42,9 @@ export const Paper = view(({ place }, self) => {
           `
         : null}
       <table>
+        <thead>
+          <tr><th>#</th><th>When</th><th>Who</th><th>Words</th></tr>
+        </thead>
         <tbody>
           ${place.rows
             .slice(0, MOST)
@@ -52,6 +52,9 @@ export const Paper = view(({ place }, self) => {
             .map(row => html`<${Row} row=${row} lanes=${run.lanes} />`)}
         </tbody>
       </table>
+      ${found?.ok
+        ? html`<h2>Not proven by this</h2><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>`
+        : null}
     </div>
   `;
 });

@@ -1,7 +1,7 @@
 // What every page draws with: badges, icons, outlines, chips, places, and what stands where there is nothing.
 import { createRef, html, signal, view } from './lib.js';
 import { href, link, speakers } from './state.js';
-import { clock, counted, day, failed, isSub, short, smellName, utc } from './words.js';
+import { clock, counted, day, failed, isSub, moment, short, smellName, utc } from './words.js';
 
 const ICONS = {
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10Zm4-1 3 3',
@@ -18,6 +18,7 @@ const ICONS = {
   hold: 'M5 3v10M11 3v10',
   down: 'M8 2v9M4 8l4 4 4-4M3 14h10',
   note: 'M3 2h10v8l-4 4H3Z M9 14v-4h4',
+  menu: 'M2 4h12M2 8h12M2 12h12',
   out: 'M6 2H3v12h3M10 5l3 3-3 3M13 8H6',
 };
 export const Icon = ({ name }) =>
@@ -83,6 +84,9 @@ export const KINDS = {
 export const Time = ({ ms, dated }) => html`
   <time datetime=${new Date(ms).toISOString()} title=${utc(ms)}>${dated ? `${day(ms)}, ` : ''}${clock(ms)}</time>
 `;
+// In a list: the time alone, where it was today.
+export const Moment = ({ ms }) =>
+  html`<time datetime=${new Date(ms).toISOString()} title=${utc(ms)}>${moment(ms)}</time>`;
 export const Smell = ({ smell }) =>
   html`<span class="chip smell" title=${smell.text}><${Tri}/>${smellName(smell.code)}</span>`;
 
@@ -138,11 +142,19 @@ export const Seg = ({ label, value, options, onChange }) => html`
     )}
   </span>
 `;
+// Words in which what stands between two grave accents is code.
+export const Said = ({ text }) =>
+  String(text)
+    .split('`')
+    .map((part, number) => (number % 2 ? html`<code>${part}</code>` : part));
 export const Failed = ({ error, retry }) => html`
   <div class="empty" role="alert">
-    <div class="alert"><b>This could not be read.</b> ${error.message}</div>
+    <div class="alert"><b>This could not be read.</b> <${Said} text=${error.message} /></div>
     ${error.status === 403 ? html`<p class="muted">This credential sees a part of the log only.</p>` : null}
-    ${retry ? html`<button class="btn" type="button" onClick=${retry}>Try again</button>` : null}
+    <p class="acts">
+      ${retry ? html`<button class="btn" type="button" onClick=${retry}>Try again</button>` : null}
+      <a class="link" ...${link(href('runs'))}>All runs</a>
+    </p>
   </div>
 `;
 export const Loading = () => html`<p class="loading" role="status">Reading the log…</p>`;

@@ -1,7 +1,7 @@
 // The rows of a diagram, each drawn by what it is: a message, a mark on a lane, an end, or a stretch of silence.
 import { html } from './lib.js';
+import { cut, widthOf } from './fit.js';
 import { hueOf } from './parts.js';
-import { BROAD, LETTER, cut } from './layout.js';
 import { clock, counted, gave, given, parsed, since, took, utc } from './words.js';
 
 const NOTABLE_MS = 100;
@@ -83,7 +83,7 @@ export function below(row, gap, space) {
   const more = [gap >= NOTABLE_MS ? took(gap) : '', row.tokens ? counted(row.tokens, 'token') : ''];
   let said = '';
   for (const one of more)
-    if (one && (row.how.length + said.length + one.length + 3) * LETTER < space) said += ` · ${one}`;
+    if (one && widthOf(row.how, 'term') + widthOf(`${said} · ${one}`, 'small') < space) said += ` · ${one}`;
   return said;
 }
 const Message = ({ row, grey, lineY, draw, before }) => {
@@ -102,21 +102,23 @@ const Message = ({ row, grey, lineY, draw, before }) => {
     <path class="hd" d=${`M${b - 2 * way} ${lineY}l${-9 * way}-4.5v9Z`} />
     <text class=${`lab ${grey}`} x=${x} y=${lineY - 8}>${cut(row.text || '(no text)', space)}</text>
     <text class=${`meta ${grey}`} x=${x} y=${lineY + 16}>
-      <tspan class="st">${cut(row.how, space)}</tspan>
+      <tspan class="st">${cut(row.how, space, 'term')}</tspan>
       ${below(row, gap, space)}
     </text>
     <title>${source.name} → ${target.name}, ${row.how}: ${row.text}</title>
   `;
 };
 
+// What stands in brackets at the end is left out, where there is no room for it.
+const endOf = (text, room) => (widthOf(text, 'strong') > room ? text.replace(/ \([^()]*\)([.]?)$/, '$1') : text);
 // An end, or what nobody's lane has: a line over all of them, a double one where the run is over.
 const ToAll = ({ row, grey, lineY, draw }) => {
   const { xs, wide, gutter } = draw;
   const isEnd = row.kind === 'end';
   const isOver = isEnd && /is over/.test(row.text);
-  const text = cut(row.text, wide - gutter - (isEnd ? 120 : 72), BROAD);
+  const text = cut(endOf(row.text, wide - gutter - 72), wide - gutter - 72, 'strong');
   const middle = (gutter + wide) / 2;
-  const half = (text.length * BROAD) / 2 + 10;
+  const half = widthOf(text, 'strong') / 2 + 10;
   const from = gutter ? gutter - 4 : 4;
   const line = (x1, x2, y) => html`<line class=${`endl ${grey}`} x1=${x1} x2=${x2} y1=${y} y2=${y} />`;
   return html`
@@ -183,7 +185,7 @@ const OnLane = ({ row, grey, lineY, draw }) => {
       x=${toTheLeft ? x - 14 : x + 14}
       y=${lineY + 4}
       text-anchor=${toTheLeft ? 'end' : 'start'}>
-      ${cut(wordsOf(row), space)}
+      ${cut(wordsOf(row), space, 'small')}
     </text>
     <title>${lane.name}: ${row.text}</title>
   `;

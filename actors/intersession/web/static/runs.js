@@ -1,7 +1,9 @@
 // The list of runs: newest first, live, filters in the address, an outline of each.
 import { html, signal, view } from './lib.js';
-import { Badge, Failed, Loading, Outline, Smell, Tri } from './parts.js';
-import { Choice, Chosen, More, Only, Text, chosen, given, listKeys, paged } from './paging.js';
+import { Choice, Filters, Only, Text, given } from './filters.js';
+import { Body, Listed, Title } from './listed.js';
+import { listKeys, paged } from './paging.js';
+import { Badge, Outline, Smell, Tri } from './parts.js';
 import { go, href, link, queried, setQuery } from './state.js';
 import { ENDS, clock, day, ended, failed, took, utc } from './words.js';
 
@@ -19,6 +21,20 @@ const NAMES = [
   'failed',
   'unfinished',
   'smell',
+];
+const KINDS = [
+  ['exchange', 'exchanges'],
+  ['spawn', 'spawns'],
+  ['run', 'plain runs'],
+];
+const COLUMNS = [
+  ['w-words', 'First words, who took part'],
+  ['w-outline', 'Outline'],
+  ['w-end', 'How it ended'],
+  ['w-smells', 'Smells'],
+  ['w-turns', 'Turns', 'num'],
+  ['w-took', 'Took', 'num'],
+  ['w-began', 'Began', 'num'],
 ];
 const ONLY = { m: ['smell', 'true'], u: ['failed', 'true'], i: ['end', 'turn_limit'], o: ['unfinished', 'true'] };
 const address = run => href('run', run.id);
@@ -49,109 +65,66 @@ export const Runs = view((_, self) => {
     addEventListener('keydown', self.heard);
     self.onEnd(() => removeEventListener('keydown', self.heard));
   }
-  const rows = state.rows.value;
-  const shown = chosen(NAMES);
   return html`
-    <div class="head">
-      <div class="grow ttl">
-        <h1>Runs</h1>
-        ${rows ? html`<span class="muted">${rows.length}${state.cursor.value ? ' newest' : ''}</span>` : null}
-      </div>
-    </div>
-    <div class="filters" role="group" aria-label="Filters">
+    <${Title} name="Runs" state=${state} />
+    <${Filters} names=${NAMES}>
       <${Text} name="words" label="Words said" wide />
       <${Text} name="agent" label="Agent" />
       <${Text} name="session" label="With session" />
       <${Text} name="person" label="Person" />
       <${Text} name="since" label="Since, a time or #" />
       <${Choice} name="end" label="How it ended" options=${ENDS} />
-      <${Choice}
-        name="kind"
-        label="Kind"
-        options=${[
-          ['exchange', 'exchanges'],
-          ['spawn', 'spawns'],
-          ['run', 'plain runs'],
-        ]} />
+      <${Choice} name="kind" label="Kind" options=${KINDS} />
       <${Only} name="failed">failed<//>
       <${Only} name="unfinished">not over<//>
       <${Only} name="smell"><${Tri}/>smells<//>
-    </div>
-    ${state.error.value
-      ? html`<${Failed} error=${state.error.value} retry=${() => state.load()} />`
-      : !rows
-        ? html`<${Loading}/>`
-        : rows.length
-          ? html`<${Table} rows=${rows} sel=${state.sel.value} picked=${picked.value} /><${More} state=${state} />`
-          : shown.length
-            ? html`
-                <div class="empty">
-                  <h2>No run matches</h2>
-                  <p class="muted">Take one of these away:</p>
-                  <${Chosen} names=${NAMES} />
-                </div>
-              `
-            : html`
-                <div class="empty">
-                  <h2>No runs in this log yet</h2>
-                  <p class="muted">
-                    A run begins when somebody writes to an agent. This page follows the log and shows it at once.
-                  </p>
-                  <pre>intersession send "And on Sunday?" --agent research</pre>
-                  <p class="muted small">Or see how it looks: <code>intersession demo</code></p>
-                </div>
-              `}
+    <//>
+    <${Body} state=${state} what="run" names=${NAMES} empty=${html`<${None}/>`}>
+      ${rows => html`
+        <${Listed} caption="Runs, the newest first" columns=${COLUMNS} look="runs">
+          ${rows.map((run, place) => [
+            isOtherDay(run, rows[place - 1])
+              ? html`
+                  <tr class="day" key=${day(run.began)}>
+                    <th colspan=${COLUMNS.length} scope="rowgroup">${day(run.began)}</th>
+                  </tr>
+                `
+              : null,
+            html`
+              <${Row}
+                key=${run.id}
+                run=${run}
+                sel=${place === state.sel.value}
+                picked=${picked.value.includes(run.id)} />
+            `,
+          ])}
+        <//>
+      `}
+    <//>
   `;
 });
+const isOtherDay = (run, before) => !before || day(run.began) !== day(before.began);
+const None = () => html`
+  <div class="empty">
+    <h2>No runs in this log yet</h2>
+    <p class="muted">
+      A run begins when somebody writes to an agent. This page follows the log and shows it at once.
+    </p>
+    <pre>intersession send "And on Sunday?" --agent research</pre>
+    <p class="muted small">Or see how it looks: <code>intersession demo</code></p>
+  </div>
+`;
 
-const Table = ({ rows, sel, picked }) => {
-  let today = '';
-  return html`
-    <table class="list">
-      <caption class="vh">Runs, the newest first</caption>
-      <colgroup>
-        <col class="w-words" />
-        <col class="w-outline" />
-        <col class="w-end" />
-        <col class="w-smells" />
-        <col class="w-turns" />
-        <col class="w-took" />
-        <col class="w-began" />
-      </colgroup>
-      <thead>
-        <tr>
-          <th scope="col">First words, who took part</th>
-          <th scope="col">Outline</th>
-          <th scope="col">How it ended</th>
-          <th scope="col">Smells</th>
-          <th scope="col" class="num">Turns</th>
-          <th scope="col" class="num">Took</th>
-          <th scope="col" class="num">Began</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map((run, place) => {
-          const date = day(run.began);
-          const fresh = date !== today;
-          today = date;
-          return html`
-            ${fresh ? html`<tr class="day" key=${date}><th colspan="7" scope="rowgroup">${date}</th></tr>` : null}
-            <${Row} key=${run.id} run=${run} sel=${place === sel} picked=${picked.includes(run.id)} />
-          `;
-        })}
-      </tbody>
-    </table>
-  `;
-};
 const Row = ({ run, sel, picked }) => {
   const [first, rest] = ended(run);
   const bad = failed(run);
+  const smells = [...new Map((run.smells ?? []).map(smell => [smell.code, smell])).values()];
   const open = event => {
     if (!event.target.closest('a') && !getSelection().toString()) go(address(run));
   };
   return html`
     <tr class=${sel ? 'sel' : ''} aria-selected=${sel ? 'true' : null} onClick=${open}>
-      <td>
+      <td class="all">
         <a class="t" ...${link(address(run))}>${run.title || '(no words)'}</a>
         <span class="parts">
           ${picked ? html`<span class="chip on">picked</span>` : null}
@@ -159,21 +132,19 @@ const Row = ({ run, sel, picked }) => {
         </span>
       </td>
       <td><${Outline} run=${run} /></td>
-      <td>
+      <td class="how">
         <span class=${bad ? 'bad' : ''}>
           ${run.state === 'open' ? html`<span class="dot on"></span>` : null}
           ${first}
         </span>
-        <span class="why" title=${rest}>${rest}</span>
+        ${rest ? html`<span class="why" title=${rest}>${rest}</span>` : null}
       </td>
       <td>
-        <span class="chips">
-          ${[...new Map((run.smells ?? []).map(smell => [smell.code, smell])).values()].map(
-            smell => html`<${Smell} smell=${smell} />`,
-          )}
-        </span>
+        ${smells.length
+          ? html`<span class="chips">${smells.map(smell => html`<${Smell} smell=${smell} />`)}</span>`
+          : null}
       </td>
-      <td class="num">${run.turns ?? ''}</td>
+      <td class="num" data-unit=${run.turns === 1 ? 'turn' : 'turns'}>${run.turns ?? ''}</td>
       <td class="num">${took(run.tookMs)}</td>
       <td class="num mono">
         <time title=${utc(run.began)} datetime=${new Date(run.began).toISOString()}>${clock(run.began)}</time>

@@ -1,13 +1,29 @@
 // What everybody had said and seen at a place: the transcripts as they stood, and what the next agent is given.
-import { html, view } from './lib.js';
+import { createRef, html, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { loaded } from './loaded.js';
 import { Message } from './message.js';
-import { Badge, Failed, Loading, Shield, Time, laneOf } from './parts.js';
+import { Badge, Failed, Loading, Seg, Shield, Time, laneOf } from './parts.js';
 import { href, link, queried } from './state.js';
 import { counted, short, took } from './words.js';
 
+// One beside the other, where there is room for two; else one at a time, first that of whoever spoke last.
+const ROOMY = matchMedia('(min-width: 1181px)');
+const VERY = matchMedia('(min-width: 2200px)');
+const mostBeside = () => (VERY.matches ? 3 : ROOMY.matches ? 2 : 1);
+
 export const Transcripts = view(({ place }, self) => {
+  const state = self.once(() => {
+    const made = { chosen: signal(null), most: signal(mostBeside()) };
+    const measure = () => {
+      made.most.value = mostBeside();
+    };
+    for (const media of [ROOMY, VERY]) {
+      media.addEventListener('change', measure);
+      self.onEnd(() => media.removeEventListener('change', measure));
+    }
+    return made;
+  });
   const run = place.run.value;
   const position = place.position.value;
   const step = place.step.value;
@@ -17,17 +33,20 @@ export const Transcripts = view(({ place }, self) => {
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} />`;
   const positions = new Map(place.steps.filter(one => one?.messageId).map(one => [one.messageId, one.position]));
-  const next = place.nextRun;
-  const waits = found.next?.text;
-  const last = Math.max(
-    0,
-    ...found.sessions
-      .flatMap(session => session.transcript.map(message => positions.get(message.id) ?? 0))
-      .filter(at => at <= position),
-  );
+  const lastOf = session =>
+    Math.max(
+      0,
+      ...session.transcript.map(message => positions.get(message.id) ?? 0).filter(at => at <= position),
+    );
+  const last = Math.max(0, ...found.sessions.map(lastOf));
   const fresh = step && position - last <= 3 ? last : step?.position;
+  const beside = found.sessions.length <= state.most.value;
+  const latest = found.sessions.find(session => lastOf(session) === last) ?? found.sessions[0];
+  const chosen = found.sessions.find(session => session.key === state.chosen.value) ?? latest;
+  const waits = found.next?.text;
+  const goesOn = place.index.value < place.length;
   return html`
-    <div>
+    <div class="then">
       <p class="as">
         <span>
           As they stood after #${found.place.position}. Nothing later is
@@ -37,39 +56,85 @@ export const Transcripts = view(({ place }, self) => {
           ${found.open.runs.length ? `${counted(found.open.runs.length, 'run')} at work` : 'nobody at work'}
         </span>
       </p>
+      ${beside || !chosen
+        ? null
+        : html`
+            <div class="bar">
+              <${Seg}
+                label="Whose transcript"
+                value=${chosen.key}
+                options=${found.sessions.map(session => [session.key, short(session.key)])}
+                onChange=${key => {
+                  state.chosen.value = key;
+                }} />
+            </div>
+          `}
       <div class="cols">
-        ${found.sessions.map(
+        ${(beside ? found.sessions : [chosen]).map(
           session => html`
-            <section class="col" key=${session.key} aria-label=${`Transcript of ${short(session.key)}`}>
-              <h2>
-                <${Badge} lane=${laneOf(session.key)} /> <a
-                  ...${link(href('session', session.key, { at: found.place.position }))}>
-                  ${short(session.key)}
-                </a>
-                <span>${counted(session.transcript.length, 'message')}</span>
-              </h2>
-              ${session.transcript.map(
-                message => html`
-                  <${Message}
-                    key=${message.id}
-                    message=${message}
-                    owner=${session.key}
-                    at=${positions.get(message.id)}
-                    isNew=${positions.get(message.id) !== undefined && positions.get(message.id) === fresh} />
-                `,
-              )}
-              ${session.transcript.length ? null : html`<p class="muted">Nothing was said yet.</p>`}
-              ${place.index.value < place.length ? html`<p class="notyet">not yet</p>` : null}
-              ${next && next.who === session.key
-                ? html`<p class="muted small">${short(session.key)} answers next.</p>`
-                : null}
-            </section>
+            <${Transcript}
+              key=${session.key}
+              session=${session}
+              at=${found.place.position}
+              positions=${positions}
+              fresh=${fresh}
+              goesOn=${goesOn}
+              isNext=${place.nextRun?.who === session.key} />
           `,
         )}
         ${found.sessions.length ? null : html`<p class="loading">No session was there yet.</p>`}
       </div>
-      ${waits && place.index.value < place.length ? html`<p class="as">next: ${waits}</p>` : null}
+      ${waits && goesOn ? html`<p class="as">next: ${waits}</p>` : null}
     </div>
+  `;
+});
+
+// The last messages are what one looks for: a transcript begins at its end, and the earlier ones are folded.
+const SHOWN = 40;
+const Transcript = view(({ session, at, positions, fresh, goesOn, isNext }, self) => {
+  const state = self.once(() => ({ box: createRef(), whole: signal(false), seen: '' }));
+  const all = session.transcript;
+  const folded = state.whole.value ? 0 : Math.max(0, all.length - SHOWN);
+  const seen = `${at} ${all.length}`;
+  if (state.seen !== seen) {
+    state.seen = seen;
+    queueMicrotask(() => {
+      const box = state.box.current;
+      if (box) box.scrollTop = box.scrollHeight;
+    });
+  }
+  const unfold = () => {
+    state.whole.value = true;
+  };
+  return html`
+    <section class="col" aria-label=${`Transcript of ${short(session.key)}`}>
+      <h2>
+        <${Badge} lane=${laneOf(session.key)} />
+        <a ...${link(href('session', session.key, { at }))}>${short(session.key)}</a>
+        <span>${counted(all.length, 'message')}</span>
+      </h2>
+      <div class="msgs" ref=${state.box} tabindex="0" role="group" aria-label="Messages">
+        ${folded
+          ? html`
+              <p><button type="button" class="chip" onClick=${unfold}>${counted(folded, 'earlier message')}</button></p>
+            `
+          : null}
+        ${all.slice(folded).map(message => {
+          const where = positions.get(message.id);
+          return html`
+            <${Message}
+              key=${message.id}
+              message=${message}
+              owner=${session.key}
+              at=${where}
+              isNew=${where !== undefined && where === fresh} />
+          `;
+        })}
+        ${all.length ? null : html`<p class="muted">Nothing was said yet.</p>`}
+        ${goesOn ? html`<p class="notyet">not yet</p>` : null}
+        ${isNext ? html`<p class="waits">${short(session.key)} answers next.</p>` : null}
+      </div>
+    </section>
   `;
 });
 

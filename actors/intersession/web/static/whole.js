@@ -1,7 +1,8 @@
 // The pages about the log as a whole: whether it is as it was written, and the settings in force.
 import { html, signal, view } from './lib.js';
 import { ask } from './api.js';
-import { Failed, Loading, Position, Shield, Time } from './parts.js';
+import { Listed } from './listed.js';
+import { Failed, Loading, Position, Said, Shield, Time } from './parts.js';
 import { prove, proof } from './state.js';
 import { counted } from './words.js';
 
@@ -80,7 +81,7 @@ export const Integrity = view((_, self) => {
             </section>
             <section>
               <h2>What is not proven</h2>
-              <ul>${found.unproven.map(said => html`<li>· ${said}</li>`)}</ul>
+              <ul class="dots">${found.unproven.map(said => html`<li><${Said} text=${said} /></li>`)}</ul>
             </section>
             <section>
               <h2>Prove more</h2>
@@ -100,6 +101,16 @@ const flat = (value, path = '') =>
   value && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length
     ? Object.entries(value).flatMap(([name, item]) => flat(item, path ? `${path}.${name}` : name))
     : [[path, value]];
+// As JSON where it has parts; on lines of its own where one would be long.
+const written = value => {
+  if (typeof value === 'string') return value;
+  const line = JSON.stringify(value);
+  return line.length > 100 ? JSON.stringify(value, null, 1) : line;
+};
+const COLUMNS = [
+  ['w-key', 'Setting'],
+  ['w-words', 'In force'],
+];
 export const Settings = view((_, self) => {
   const state = self.once(() => {
     const made = { found: signal(null), error: signal(null), words: signal('') };
@@ -146,22 +157,17 @@ export const Settings = view((_, self) => {
           : 'None were recorded in this log: these are those of whoever reads it.'}
       </span>
     </div>
-    <table class="list dense">
-      <caption class="vh">Settings</caption>
-      <colgroup><col class="w-key" /><col class="w-words" /></colgroup>
-      <thead><tr><th scope="col">Setting</th><th scope="col">In force</th></tr></thead>
-      <tbody>
-        ${flat(found.settings)
-          .filter(([path]) => path.toLowerCase().includes(words))
-          .map(
-            ([path, value]) => html`
-              <tr key=${path}>
-                <th scope="row" class="mono">${path}</th>
-                <td class="mono">${typeof value === 'string' ? value : JSON.stringify(value)}</td>
-              </tr>
-            `,
-          )}
-      </tbody>
-    </table>
+    <${Listed} caption="Settings" columns=${COLUMNS} look="dense whole">
+      ${flat(found.settings)
+        .filter(([path]) => path.toLowerCase().includes(words))
+        .map(
+          ([path, value]) => html`
+            <tr key=${path}>
+              <th scope="row" class="mono">${path}</th>
+              <td class="mono">${written(value)}</td>
+            </tr>
+          `,
+        )}
+    <//>
   `;
 });

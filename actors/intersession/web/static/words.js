@@ -24,6 +24,14 @@ export const clock = ms => {
 };
 export const day = ms =>
   new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' });
+// The time of a day; with the day, where that is another one than today, and with the year, where that is another.
+export const moment = ms => {
+  const at = new Date(ms);
+  const now = new Date();
+  if (at.toDateString() === now.toDateString()) return clock(ms);
+  const year = at.getFullYear() === now.getFullYear() ? undefined : 'numeric';
+  return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year })} ${clock(ms)}`;
+};
 export const utc = ms => `${new Date(ms).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 export const counted = (number, what) => `${number.toLocaleString('en-GB')} ${what}${number === 1 ? '' : 's'}`;
 export const capital = text => (text ? text[0].toUpperCase() + text.slice(1) : '');
@@ -102,5 +110,18 @@ export const ENDS = [
   ['no_reply', 'no reply'],
   ['aborted', 'aborted'],
 ];
-const ENDED = new Map(ENDS);
+const ENDED = new Map([
+  ...ENDS,
+  ['withheld', 'the announce is withheld'],
+  ['handed_over', 'the result was handed over'],
+]);
 export const endName = code => ENDED.get(code) ?? ofKind(code);
+
+// What is otherwise in a fork, in words.
+const EDITS = { reply: 'another answer', message: 'another message', skip: 'nothing to say', drop: 'left out' };
+export const editName = ({ kind, key, value }) => {
+  if (kind === 'agent') return `${key} is answered for by ${value}`;
+  if (kind === 'set') return `${key} = ${value}`;
+  if (kind === 'inject') return `said to ${short(key)}: “${value}”`;
+  return `${EDITS[kind] ?? kind}${value ? `: “${value}”` : ''}`;
+};

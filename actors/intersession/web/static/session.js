@@ -1,0 +1,116 @@
+// One session: its transcript, as it stood at a place, and the runs that it took part in.
+import { effect, html, signal, view } from './lib.js';
+import { ask, live } from './api.js';
+import { Text } from './filters.js';
+import { Message } from './message.js';
+import { More, paged } from './paging.js';
+import { Badge, Failed, Loading, Position, laneOf } from './parts.js';
+import { href, link, queried, route } from './state.js';
+import { counted, ended, failed, short } from './words.js';
+
+export const Session = view(({ id }, self) => {
+  const state = self.once(() => ({ found: signal(null), error: signal(null) }));
+  const runs = (self.once2 ??= paged(self, 'runs', 'runs', () => ({ session: id, limit: 20 })));
+  const load = async () => {
+    try {
+      state.found.value = await ask('state', { of: id, at: queried('at'), messages: 300 });
+      state.error.value = null;
+    } catch (error) {
+      state.error.value = error;
+    }
+  };
+  if (!self.began) {
+    self.began = true;
+    let head = -1;
+    let at = null;
+    self.onEnd(
+      effect(() => {
+        const now = live.value.head;
+        const place = route.value.query.get('at');
+        if (now !== head || place !== at) {
+          head = now;
+          at = place;
+          load();
+        }
+      }),
+    );
+  }
+  const found = state.found.value;
+  const session = found?.sessions[0];
+  if (state.error.value) return html`<${Failed} error=${state.error.value} retry=${load} />`;
+  if (!found) return html`<${Loading}/>`;
+  if (!session)
+    return html`
+      <div class="empty">
+        <h2>${short(id)} was not there yet</h2>
+        <p class="muted">At this place the log knew no such session.</p>
+      </div>
+    `;
+  return html`
+    <div class="head">
+      <div class="grow">
+        <p class="crumbs"><a ...${link(href('sessions'))}>Sessions</a></p>
+        <div class="ttl">
+          <${Badge} lane=${laneOf(session.key)} />
+          <h1>${session.label ?? short(session.key)}</h1>
+          <span class="mono muted">${session.key}</span>
+        </div>
+        <p class="sum">
+          ${queried('at') ? `As it stood ${found.place.text}` : 'As it stands now'} · <${Position}
+            at=${found.place.position} />
+        </p>
+      </div>
+    </div>
+    <div class="filters" role="group" aria-label="Place">
+      <${Text} name="at" label="As it stood at, a time or #" wide />
+    </div>
+    <div class="work session">
+      <section class="col page-col" aria-label="Transcript">
+        <h2>Transcript <span>${counted(session.transcript.length, 'message')}</span></h2>
+        ${session.transcript.length
+          ? session.transcript.map(
+              message => html`<${Message} key=${message.id} message=${message} owner=${session.key} />`,
+            )
+          : html`<p class="muted">Nothing was said yet.</p>`}
+      </section>
+      <aside class="panel" aria-label="About the session">
+        <div class="tp">
+          <div class="sec">
+            <h2>Session</h2>
+            <dl class="kv">
+              <dt>State</dt>
+              <dd>${session.runState}</dd>
+              <dt>Model</dt>
+              <dd>${session.model ?? 'not recorded'}</dd>
+              <dt>Talks to</dt>
+              <dd>${session.route ? `${session.route.channel}:${session.route.to}` : 'nobody outside'}</dd>
+              <dt>May send</dt>
+              <dd>${session.sendPolicy.action}<br/><span class="muted small">${session.sendPolicy.rule}</span></dd>
+              ${session.spawnedBy
+                ? html`
+                    <dt>Spawned by</dt>
+                    <dd>
+                      <a class="link" ...${link(href('session', session.spawnedBy))}>${short(session.spawnedBy)}</a>
+                    </dd>
+                  `
+                : null}
+            </dl>
+          </div>
+          <div class="sec runlist">
+            <h2>Runs it took part in</h2>
+            ${(runs.rows.value ?? []).map(
+              run => html`
+                <p>
+                  <a class="t link" ...${link(href('run', run.id))}>${run.title || run.id}</a>
+                  <br/>
+                  <span class=${`small ${failed(run) ? 'bad' : 'muted'}`}>${ended(run)[0]}</span>
+                </p>
+              `,
+            )}
+            <${More} state=${runs} />
+          </div>
+        </div>
+      </aside>
+    </div>
+  `;
+});

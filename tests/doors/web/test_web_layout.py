@@ -1,0 +1,157 @@
+"""How the pages of the web debugger lie on screens of every width: nothing vanishes, overlaps, or is out of reach."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from intersession_events.facts import ForkEdit
+from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.gateway_live import TOKEN
+from support.doors.web_log import played
+
+expect.set_options(timeout=WAIT_MS)
+WIDTHS = (375, 600, 768, 901, 1024, 1280, 1920, 3840)
+NARROW = (375, 812)
+
+# Texts of a page that are drawn in less room than a word takes, or lie outside of what can be scrolled to.
+SQUEEZED = """() => [...document.querySelectorAll('main td .t, main td.all, main h1, main .lane b')]
+  .filter(one => one.textContent.trim().length > 4 && one.offsetParent !== null)
+  .filter(one => one.getBoundingClientRect().width < 24 || one.getBoundingClientRect().right > innerWidth + 1)
+  .map(one => one.textContent.trim().slice(0, 40))"""
+OVERLAPPING = """() => {
+  const heads = [...document.querySelectorAll('.lanes .lane')].map(one => [one, one.getBoundingClientRect()]);
+  return heads.flatMap(([one, a], number) => heads.slice(number + 1)
+    .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1)
+    .map(([other]) => `${one.textContent} on ${other.textContent}`));
+}"""
+WIDE = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+class Served(NamedTuple):
+    browser: Browser
+    tab: Tab
+    address: str
+    run: str
+    fork: str
+
+    def open(self, path: str, width: int = 1280, height: int = 900) -> None:
+        self.tab.page.set_viewport_size({"width": width, "height": height})
+        self.tab.page.goto(f"{self.address}/debug/{path}")
+        expect(self.tab.page.get_by_role("main")).to_be_visible()
+        expect(self.tab.page.get_by_text("Reading the log…")).to_have_count(0)
+
+    def asked(self, script: str) -> Any:  # Any: what a script gives
+        return self.tab.page.evaluate(script)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    store = tmp_path_factory.mktemp("layout") / "demo.db"
+    with played(store=store) as (system, gateway):
+        with gateway.http() as client:
+            run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+        edits = [ForkEdit(kind="reply", value="Only up to 2.8 tonnes this week.")]
+        fork = system.fork(run, at="turn:2", edits=edits, agents={"main": "main", "research": "research"})
+        try:
+            fork.carried_on(timeout=20)
+        finally:
+            fork.close(grace=0)
+        with chromium() as browser:
+            context = browser.new_context(reduced_motion="reduce")
+            tab = Tab(context, gateway.address)
+            tab.page.goto(gateway.address)
+            tab.page.get_by_label("Token").fill(TOKEN)
+            tab.page.get_by_role("button", name="Come in").click()
+            expect(tab.page.get_by_role("heading", name="Runs")).to_be_visible()
+            tab.wrong.clear()  # the browser says so itself where it is not let in yet
+            yield Served(browser, tab, gateway.address, run, fork.log.log_id)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_nothing_is_squeezed_out_of_a_page_at_any_width(served: Served) -> None:
+    """The words of the runs had no room at all at 768 pixels, and heads of lanes lay on each other."""
+    pages = ["runs", "sessions", "log?event=20", "deliveries", "forks", "search?words=ferry", "settings"]
+    pages += [f"run/{served.run}?at=turn:2", f"run/{served.run}?view=table", "session/agent:main:main"]
+    pages += [f"diff?a={served.run}&b={served.run}&other={served.fork}", "integrity"]
+    found: dict[str, Any] = {}
+    for width in WIDTHS:
+        for path in pages:
+            served.open(path, width)
+            wrong = [*served.asked(SQUEEZED), *served.asked(OVERLAPPING)]
+            if (wide := served.asked(WIDE)) > 0:
+                wrong.append(f"scrolls sideways by {wide}")
+            if wrong:
+                found[f"{path} at {width}"] = wrong
+    assert found == {}
+    served.tab.check()
+
+
+@pytest.mark.nightly
+def test_on_a_narrow_screen_every_page_and_filter_is_two_touches_away(served: Served) -> None:
+    page = served.tab.page
+    served.open("runs", *NARROW)
+    menu = page.get_by_role("button", name="Pages: Runs")
+    pages = page.get_by_role("navigation", name="Pages")
+    expect(pages).to_be_hidden()
+    menu.click()
+    for name in ("Runs", "Sessions", "Log", "Deliveries", "Forks", "Integrity", "Settings"):
+        expect(pages.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Escape")
+    expect(pages).to_be_hidden()
+    expect(menu).to_be_focused()
+    menu.click()
+    pages.get_by_role("link", name="Deliveries").click()
+    expect(page.get_by_role("heading", name="Deliveries and failures")).to_be_visible()
+    expect(pages).to_be_hidden()
+
+    # What filters is folded, and what is filtered by is not.
+    served.open("runs?end=turn_limit", *NARROW)
+    expect(page.get_by_label("How it ended")).to_be_hidden()
+    expect(page.get_by_role("button", name="end turn_limit")).to_be_in_viewport()
+    page.get_by_role("button", name="Filter", exact=True).click()
+    expect(page.get_by_label("How it ended")).to_have_value("turn_limit")
+    served.tab.check()
+
+
+@pytest.mark.nightly
+def test_on_a_narrow_screen_one_of_two_runs_is_drawn_whole_and_the_event_that_is_chosen_is_in_sight(
+    served: Served,
+) -> None:
+    page = served.tab.page
+    served.open(f"diff?a={served.run}&b={served.run}&other={served.fork}", *NARROW)
+    drawn = page.locator("svg.dg")
+    expect(drawn).to_contain_text("Only up to 2.8 tonnes")
+    expect(drawn).not_to_contain_text("Up to 3.5 tonnes")
+    box = drawn.bounding_box()
+    assert box is not None
+    assert box["width"] <= NARROW[0]
+    page.get_by_role("group", name="Which one is drawn").get_by_role("button", name="A", exact=True).click()
+    expect(drawn).to_contain_text("Up to 3.5 tonnes")
+
+    served.open("log?until=40", *NARROW)
+    page.get_by_role("button", name="#20", exact=True).click()
+    expect(page.get_by_role("complementary", name="Event")).to_be_in_viewport()
+    page.wait_for_url("**event=20*")
+    page.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("complementary", name="Event")).to_have_count(0)
+    served.tab.check()
+
+
+@pytest.mark.nightly
+def test_a_long_transcript_shows_what_was_said_last_and_folds_what_is_earlier(served: Served) -> None:
+    page = served.tab.page
+    for width, height in ((1280, 500), (375, 500)):
+        served.open(f"run/{served.run}", width, height)
+        messages = page.get_by_label("Transcript of main").locator(".msg")
+        if not messages.count():
+            page.get_by_role("group", name="Whose transcript").get_by_role("button", name="main").click()
+        expect(messages.first).to_be_attached()
+        far = messages.last.evaluate(
+            """one => { const box = one.closest('.msgs');
+                 return one.getBoundingClientRect().bottom - box.getBoundingClientRect().bottom; }"""
+        )
+        assert far <= 1, f"at {width} the last message lies {far} below what is seen"
+    served.tab.check()
