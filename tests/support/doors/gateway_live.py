@@ -61,7 +61,9 @@ class LiveGateway:
         limits: Limits | None = None,
         mounts: Mapping[str, ASGIApp] | None = None,
         credentials: Credentials | None = None,
+        port: int = 0,
     ) -> None:
+        self._port = port
         self._limits = limits or Limits()
         self._app = asgi_application(system, limits=self._limits, mounts=mounts, credentials=credentials)
         self._ready = threading.Event()
@@ -115,7 +117,7 @@ class LiveGateway:
             yield client
 
     async def _serve(self) -> None:
-        listening = listen("127.0.0.1", 0)
+        listening = listen("127.0.0.1", self._port)
         server = _Server(self._app, self._limits)
         loop = self.loop = asyncio.get_running_loop()
         serving = asyncio.create_task(server.serve(sockets=[listening]))
@@ -133,7 +135,8 @@ class LiveGateway:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop()
+        if self._thread.is_alive():
+            self._stop()
         self._thread.join(WAIT)
 
 

@@ -18,6 +18,20 @@ export const inside = { fork: '' }; // the fork that is looked at; '' is the log
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
 
+// Whoever does not answer at all is asked again, until they do or nobody wants to know any more.
+const AGAIN_MS = 1500;
+async function reached(url, given) {
+  for (;;) {
+    try {
+      return await fetch(url, given);
+    } catch (error) {
+      if (given.signal?.aborted || error.name === 'AbortError') throw error;
+      if (live.peek().state !== 'lost') live.value = { ...live.peek(), state: 'lost', since: Date.now() };
+    }
+    await wait(AGAIN_MS);
+  }
+}
+
 const NOT_IN_A_FORK = new Set(['about', 'forks', 'compare', 'notes']);
 export async function ask(name, given = {}, { signal: stop } = {}) {
   const url = new URL(`api/${name}`, HERE);
@@ -26,7 +40,7 @@ export async function ask(name, given = {}, { signal: stop } = {}) {
     for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(key, one);
   }
   for (let tries = 0; ; tries++) {
-    const answer = await fetch(url, { signal: stop, headers: { accept: 'application/json' } });
+    const answer = await reached(url, { signal: stop, headers: { accept: 'application/json' } });
     if (answer.status === 429 && tries < 4) {
       await wait(250 * (tries + 1));
       continue;
@@ -58,11 +72,16 @@ export const fileOf = given => {
 };
 
 export async function tell(path, body) {
-  const answer = await fetch(new URL(path, HERE), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-intersession': '1' },
-    body: JSON.stringify(body ?? {}),
-  });
+  let answer;
+  try {
+    answer = await fetch(new URL(path, HERE), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-intersession': '1' },
+      body: JSON.stringify(body ?? {}),
+    });
+  } catch {
+    throw new Refused(0, 'unreachable', 'The server does not answer: look whether it was done before you do it again.');
+  }
   return read(answer);
 }
 
@@ -70,6 +89,18 @@ export const login = async token => {
   await tell('login', { token });
   out.value = false;
 };
+
+// Refused for good, by a server that was started anew: whether one is still in is what a question says.
+async function followAgain(after) {
+  const mine = source;
+  await wait(AGAIN_MS);
+  try {
+    await ask('about');
+  } catch {
+    /* `read` shows the door, or it is asked again below */
+  }
+  if (source === mine && !out.peek()) follow(after);
+}
 
 let source = null;
 export function follow(after) {
@@ -84,7 +115,7 @@ export function follow(after) {
       state: 'lost',
       since: live.peek().state === 'lost' ? live.peek().since : Date.now(),
     };
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => follow(live.peek().head || after), 4000);
+    if (source.readyState === EventSource.CLOSED) followAgain(live.peek().head || after);
   };
   source.addEventListener('head', event => {
     live.value = { state: 'live', head: Number(event.lastEventId), since: 0 };

@@ -2,6 +2,10 @@
 import { html, signal, view } from './lib.js';
 import { queried, setQuery } from './state.js';
 
+// A filter is a step that the browser's own way back undoes.
+// Each reads the address itself, and is drawn again when that changes.
+const filterBy = changes => setQuery(changes, { replace: false });
+
 export const given = names => Object.fromEntries(names.map(name => [name, queried(name)]));
 export const chosen = names => names.filter(name => queried(name));
 
@@ -18,7 +22,7 @@ export const Filters = view(({ names, children }, self) => {
     </div>
   `;
 });
-export const Text = ({ name, label, wide }) => html`
+export const Text = view(({ name, label, wide }) => html`
   <label>
     <span class="vh">${label}</span>
     <input
@@ -28,35 +32,35 @@ export const Text = ({ name, label, wide }) => html`
       aria-label=${label}
       value=${queried(name)}
       class=${wide ? 'wide' : ''}
-      onChange=${event => setQuery({ [name]: event.target.value.trim() })} />
+      onChange=${event => filterBy({ [name]: event.target.value.trim() })} />
   </label>
-`;
-export const Choice = ({ name, label, options }) => html`
+`);
+export const Choice = view(({ name, label, options }) => html`
   <label>
     <span class="vh">${label}</span>
-    <select aria-label=${label} onChange=${event => setQuery({ [name]: event.target.value })}>
+    <select aria-label=${label} onChange=${event => filterBy({ [name]: event.target.value })}>
       <option value="">${label}</option>
       ${options.map(([key, said]) => html`<option value=${key} selected=${queried(name) === key}>${said}</option>`)}
     </select>
   </label>
-`;
-export const Only = ({ name, children }) => html`
+`);
+export const Only = view(({ name, children }) => html`
   <button
     type="button"
     class="chip"
     aria-pressed=${queried(name) === 'true'}
-    onClick=${() => setQuery({ [name]: queried(name) === 'true' ? '' : 'true' })}>
+    onClick=${() => filterBy({ [name]: queried(name) === 'true' ? '' : 'true' })}>
     ${children}
   </button>
-`;
-export const Chosen = ({ names }) => html`
+`);
+export const Chosen = view(({ names }) => html`
   <div class="chips">
     ${chosen(names).map(
       name => html`
-        <button type="button" class="chip on" onClick=${() => setQuery({ [name]: '' })}>
+        <button type="button" class="chip on" onClick=${() => filterBy({ [name]: '' })}>
           ${name} ${queried(name) === 'true' ? '' : queried(name)} ×<span class="vh"> take away</span>
         </button>
       `,
     )}
   </div>
-`;
+`);

@@ -1,7 +1,8 @@
 // What is printed of a run: a page that can be filed. It is drawn for the printer alone.
 import { html, signal, view } from './lib.js';
+import { Said } from './parts.js';
 import { about, proof } from './state.js';
-import { utc } from './words.js';
+import { counted, utc } from './words.js';
 
 const MOST = 2000;
 
@@ -23,6 +24,7 @@ export const Paper = view(({ place }, self) => {
   const run = place.run.value;
   const found = proof.value;
   place.loaded.value;
+  const shown = place.rows.slice(0, MOST).filter(Boolean);
   return html`
     <div class="paper" aria-hidden="true">
       <p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p>
@@ -46,14 +48,19 @@ export const Paper = view(({ place }, self) => {
           <tr><th>#</th><th>When</th><th>Who</th><th>Words</th></tr>
         </thead>
         <tbody>
-          ${place.rows
-            .slice(0, MOST)
-            .filter(row => row && row.row !== 'gap')
-            .map(row => html`<${Row} row=${row} lanes=${run.lanes} />`)}
+          ${shown.filter(row => row.row !== 'gap').map(row => html`<${Row} row=${row} lanes=${run.lanes} />`)}
         </tbody>
       </table>
+      ${run.kinds.length > shown.length
+        ? html`
+            <p>
+              <b>This is not all of it:</b> ${shown.length.toLocaleString('en-GB')}
+              of ${counted(run.kinds.length, 'row')} are here. The bundle for an auditor has every event.
+            </p>
+          `
+        : null}
       ${found?.ok
-        ? html`<h2>Not proven by this</h2><ul>${found.unproven.map(one => html`<li>${one}</li>`)}</ul>`
+        ? html`<h2>Not proven by this</h2><ul>${found.unproven.map(one => html`<li><${Said} text=${one} /></li>`)}</ul>`
         : null}
     </div>
   `;
@@ -61,7 +68,7 @@ export const Paper = view(({ place }, self) => {
 
 const whoIn = (row, lanes) => {
   if (row.row === 'arrow') return `${lanes[row.source].name} → ${lanes[row.target].name}, ${row.how}`;
-  return row.lane === null ? 'all' : lanes[row.lane].name;
+  return row.lane === null ? 'everybody' : lanes[row.lane].name;
 };
 const Row = ({ row, lanes }) => html`
   <tr>

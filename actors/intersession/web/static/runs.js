@@ -126,7 +126,7 @@ const Row = ({ run, sel, picked }) => {
     <tr class=${sel ? 'sel' : ''} aria-selected=${sel ? 'true' : null} onClick=${open}>
       <td class="all">
         <a class="t" ...${link(address(run))}>${run.title || '(no words)'}</a>
-        <span class="parts">
+        <span class="parts" title=${run.lanes.map(lane => lane.name).join(', ')}>
           ${picked ? html`<span class="chip on">picked</span>` : null}
           ${run.lanes.map(lane => html`<span class="who"><${Badge} lane=${lane} small /> ${lane.name}</span>`)}
         </span>

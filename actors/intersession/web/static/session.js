@@ -8,6 +8,13 @@ import { Badge, Failed, Loading, Position, laneOf } from './parts.js';
 import { href, link, queried, route } from './state.js';
 import { counted, ended, failed, short } from './words.js';
 
+// Why a session is on no list any more; what was said in it stays.
+const LEFT = {
+  deleted: 'off the list: it was deleted',
+  cleanup: 'off the list: its work was done',
+  expired: 'off the list: it was idle long enough',
+  reset: 'off the list: it was reset',
+};
 export const Session = view(({ id }, self) => {
   const state = self.once(() => ({ found: signal(null), error: signal(null) }));
   const runs = (self.once2 ??= paged(self, 'runs', 'runs', () => ({ session: id, limit: 20 })));
@@ -79,7 +86,7 @@ export const Session = view(({ id }, self) => {
             <h2>Session</h2>
             <dl class="kv">
               <dt>State</dt>
-              <dd>${session.runState}</dd>
+              <dd>${session.archived ? (LEFT[session.archived] ?? session.archived) : session.runState}</dd>
               <dt>Model</dt>
               <dd>${session.model ?? 'not recorded'}</dd>
               <dt>Talks to</dt>

@@ -3,11 +3,12 @@ import { html, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { Listed } from './listed.js';
 import { Failed, Loading, Position, Said, Shield, Time } from './parts.js';
-import { prove, proof } from './state.js';
+import { about, prove, proof } from './state.js';
 import { counted } from './words.js';
 
 const checkpoints = ({ taken, upTo, up_to: until }) =>
   taken ? `${counted(taken, 'checkpoint')}, true up to #${upTo ?? until}` : 'none was taken';
+const NOT_YOURS = { status: 403, message: "Whether the whole log is as it was written is the operator's to see." };
 export const Integrity = view((_, self) => {
   const busy = (self.busy ??= signal(false));
   const found = proof.value;
@@ -16,6 +17,7 @@ export const Integrity = view((_, self) => {
     await prove(true);
     busy.value = false;
   };
+  if (!about.value.isOperator) return html`<${Failed} error=${NOT_YOURS} />`;
   if (!found) return html`<${Loading}/>`;
   const good = found.ok === true;
   return html`
