@@ -180,7 +180,9 @@ def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed, over: str) -> Wor
     """Return why a flow is over. Its `how` is the reason alone, for a story that says which flow it is."""
     reason = event.reason
     brief, after = f"{reason}{_note(event.note)}", f"after the end: {over}, {CLOSES[reason]}"
-    return Words(None, None, brief, CLOSES[reason], kind="end", step=f"the end: {CLOSES[reason]}", after=after)
+    return Words(
+        None, None, brief, CLOSES[reason], kind="end", step=f"the end: {CLOSES[reason]}", after=after
+    )
 
 
 def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:

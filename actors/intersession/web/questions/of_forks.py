@@ -47,9 +47,7 @@ def forks(view: View, given: Forks) -> JsonObject:
             found.append({"id": file.stem, "file": str(file), "timeMs": 0, "problem": str(error)})
             continue
         if told is not None and wanted in {None, told.run, told.outcome.run}:
-            found.append(
-                {**msgspec.to_builtins(told), "place": _cut_in_words(view, told), "file": str(file)}
-            )
+            found.append({**msgspec.to_builtins(told), "place": _cut_in_words(view, told), "file": str(file)})
     here = view.log.forked
     return {
         "forks": sorted(found, key=lambda fork: -fork["timeMs"]),
