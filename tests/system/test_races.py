@@ -421,7 +421,7 @@ def test_no_order_of_threads_breaks_the_kernel(race: Race) -> None:
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("race", RACES)
 def test_no_order_that_departs_more_often_breaks_the_kernel(race: Race) -> None:
-    _holds(race, departures=3 if race is not handed_over else 2)
+    _holds(race, departures=3)
 
 
 def _holds(race: Race, *, departures: int) -> None:
