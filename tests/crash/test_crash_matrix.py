@@ -212,7 +212,7 @@ CASES = [
     Case("A7", "ask", left="delivery_done", asked=1, called=1, nightly=True),
     # A sub-agent, its announce on a channel, its end.
     Case("P1", "spawn", left="inbound_taken"),
-    Case("P2", "spawn", left="spawn_accepted"),
+    Case("P2", "spawn", left="spawn_accepted run_started", asked=None),  # the child may be at work already
     Case("P5", "spawn", left="run_started", again="message"),
     Case("P5:2", "spawn", left="run_started", asked=None, again="message"),
     Case("S6", "spawn", left="message_recorded", asked=1, again="message"),
@@ -227,7 +227,7 @@ CASES = [
     Case("P1", "files", left="inbound_taken", nightly=True),
     Case("P2", "files", left="spawn_accepted"),
     Case("P3", "files", left="spawn_accepted"),
-    Case("P4", "files", left="attachments_ready run_started", asked=None),  # the child may be at work already
+    Case("P4", "files", left="attachments_ready run_started", asked=None),  # as above
     Case("P5", "files", left="run_started", again="message", nightly=True),
     Case("P6:3", "files", left="delivery_done", asked=2, called=1, nightly=True),
     # A sub-agent whose result is handed to its requester.

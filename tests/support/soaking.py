@@ -20,6 +20,7 @@ BOUNDED = {
     # Each is a memory with a bound of its own, which a soak of some hundred rounds does not reach.
     "Head": 20_000,
     "Heads._known": 20_000,
+    "KnownIds._durable": 20_000,
     "Message": 100_000,
     "_Kept.messages": 100_000,
     "_Kept.sizes": 100_000,
