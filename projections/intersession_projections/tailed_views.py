@@ -7,7 +7,7 @@ from typing import Final
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import InlineView, Log
-from intersession_events.stores import Tail, ViewFile
+from intersession_events.stores import KeptView, Tail, kept
 from intersession_projections.full_text import FullTextView, Redact
 from intersession_projections.usage import UsageView
 
@@ -15,9 +15,9 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 
 
 def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
-    """Return them all, new. They are made as inline views are, and lie in databases of their own, in `<store>.views`.
+    """Return them all, new: they are made as inline views are.
 
-    `redact` says what of a message strangers read.
+    Of a log in a file they lie in `<store>.views`, each in a file of its own, else in the log's database. `redact` says what of a message strangers read.
     """
     return (FullTextView(redact), UsageView())
 
@@ -32,13 +32,13 @@ def take_in(log: Log, redact: Redact, progress: Callable[[int, int], None] | Non
             tail.catch_up(progress)
 
 
-def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[ViewFile]]:
+def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[KeptView]]:
     """Return what keeps the named views of a log up to date, patiently; one that can't be opened is left out, and logged."""
-    tails: list[Tail[ViewFile]] = []
+    tails: list[Tail[KeptView]] = []
     for view in tailed_views(redact):
         if view.name in names:
             try:
-                tails.append(Tail(log, ViewFile(view, log), patient=True))
+                tails.append(Tail(log, kept(view, log), patient=True))
             except StoreUnavailable as error:
                 _LOGGER.warning("%s", error)
     return tails

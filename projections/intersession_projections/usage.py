@@ -1,6 +1,7 @@
 """The view of usage: what the runs of each day, agent, session and model have used. It follows the log in its own time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Final, Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from intersession_events.log import Recorded, Row, Sql, SqlValue
 _SESSION: Final = "session:"
 _DAY_MS: Final = 86_400_000
 _EVER: Final = 2**40
+_FIRST: Final = date(1970, 1, 1)
 
 Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 """Runs a reading statement on the view's table."""
@@ -18,12 +20,16 @@ Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 By = Literal["day", "agent", "session", "model"]
 
 _BY: Final[Mapping[By, str]] = {
-    "day": "date(day * 86400, 'unixepoch')",
-    "agent": "CASE WHEN session_key LIKE 'agent:%' "
-    "THEN substr(session_key, 7, instr(substr(session_key, 7), ':') - 1) ELSE '' END",
+    "day": "day",
+    "agent": "session_key",
     "session": "session_key",
     "model": "model",
 }
+_SUMS: Final = ("runs", "input", "output", "cache_read", "cache_write", "total_tokens", "cost_micros")
+_ADD: Final = (
+    "INSERT INTO usage VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, session_key, model) DO UPDATE SET "  # noqa: S608 - our own names
+    + ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _SUMS)
+)
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -67,10 +73,7 @@ class UsageView:
                 continue
             used = event.usage
             sql.execute(
-                "INSERT INTO usage VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + 1, "
-                "input = input + excluded.input, output = output + excluded.output, "
-                "cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write, "
-                "total_tokens = total_tokens + excluded.total_tokens, cost_micros = cost_micros + excluded.cost_micros",
+                _ADD,
                 (
                     recorded.time // _DAY_MS,
                     recorded.stream.removeprefix(_SESSION),
@@ -95,9 +98,22 @@ def used(query: Query, by: By, *, since_ms: int | None = None, until_ms: int | N
         _EVER if until_ms is None else until_ms // _DAY_MS,
     ]
     rows = query(
-        f"SELECT {_BY[by]} AS place, SUM(runs), SUM(input), SUM(output), SUM(cache_read), SUM(cache_write), "  # noqa: S608 - one of four
-        "SUM(total_tokens), SUM(cost_micros) FROM usage WHERE day BETWEEN ? AND ? GROUP BY place "
-        f"ORDER BY {'place' if by == 'day' else 'SUM(total_tokens) DESC, place'}",
+        f"SELECT {_BY[by]}, {', '.join(f'SUM({name})' for name in _SUMS)} FROM usage "  # noqa: S608 - our own names
+        f"WHERE day BETWEEN ? AND ? GROUP BY {_BY[by]}",
         days,
     )
-    return [Used(**dict(zip(Used.__struct_fields__, row, strict=True))) for row in rows]
+    sums: dict[str, Sequence[int]] = {}
+    for place, *added in rows:
+        of = _place(by, place)
+        sums[of] = [one + other for one, other in zip(sums.get(of, [0] * len(_SUMS)), added, strict=True)]
+    found = [Used(of=of, **dict(zip(_SUMS, added, strict=True))) for of, added in sums.items()]
+    return sorted(found, key=lambda one: one.of if by == "day" else (-one.total_tokens, one.of))
+
+
+def _place(by: By, value: str | int) -> str:
+    if isinstance(value, int):
+        return (_FIRST + timedelta(days=value)).isoformat()
+    if by != "agent":
+        return value
+    kind, _, rest = value.partition(":")
+    return rest.partition(":")[0] if kind == "agent" else ""

@@ -136,7 +136,7 @@ from intersession_events.facts.spawn import (
     ThreadOpened,
     without_measures,
 )
-from intersession_events.facts.without_words import ERASED, unsaid, words
+from intersession_events.facts.without_words import ERASED, may_say, unsaid, words
 
 __all__ = [
     "ERASED",
@@ -257,6 +257,7 @@ __all__ = [
     "decode",
     "encode",
     "latest",
+    "may_say",
     "raw_block",
     "raw_message",
     "ready",

@@ -93,6 +93,11 @@ def unsaid(event: Event) -> Event:
             return msgspec.structs.replace(event, **{name: _of(getattr(event, name)) for name in names})
 
 
+def may_say(event: Event) -> bool:
+    """Return whether events of this kind can have words that are found: this one may have none, or none any more."""
+    return isinstance(event, MessageRecorded | LineImported | ForkEdited | ForkedFrom) or type(event) in WORDS
+
+
 def words(event: Event) -> Iterator[str]:
     """Yield the words of an event, text by text, as they would be erased."""
     match event:

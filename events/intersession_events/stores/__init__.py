@@ -8,7 +8,16 @@ from intersession_events.stores.migrating import Migrated, migrate
 from intersession_events.stores.opened import Located, gateway_of, located, open_log
 from intersession_events.stores.portable import NAME, Holder, PortableLog
 from intersession_events.stores.sqlite import SessionLog, SqliteLog, holder_of
-from intersession_events.stores.tailing import Tail, TailedView, Tails, ViewFile, place_of
+from intersession_events.stores.tailing import (
+    KeptView,
+    Tail,
+    TailedView,
+    Tails,
+    ViewFile,
+    kept,
+    kept_inside,
+    place_of,
+)
 from intersession_events.stores.url import VARIABLE
 
 __all__ = [
@@ -16,6 +25,7 @@ __all__ = [
     "NAME",
     "VARIABLE",
     "Holder",
+    "KeptView",
     "Located",
     "Migrated",
     "PortableLog",
@@ -28,6 +38,8 @@ __all__ = [
     "back_up",
     "gateway_of",
     "holder_of",
+    "kept",
+    "kept_inside",
     "located",
     "migrate",
     "open_log",

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log, Row, SqlValue
-from intersession_events.stores import MEMORY, Tail, ViewFile, place_of
+from intersession_events.stores import MEMORY, KeptView, Tail, ViewFile, kept, kept_inside, place_of
 from intersession_projections.columns import marks
 from intersession_projections.full_text.tokens import Term, holds
 from intersession_projections.full_text.view import FullTextView, Redact, entry, restored
@@ -32,7 +32,7 @@ _COLUMNS: Final = {
 
 
 class FullText:
-    """The words of one log. The view lies beside it; where nothing can be written, in memory, as long as this object lives."""
+    """The words of one log. The view lies beside it or in its database; where it can't, in memory, as long as this object lives."""
 
     def __init__(self, log: Log, redact: Redact, *, indexed: bool | None = None) -> None:
         self._log = log
@@ -48,19 +48,23 @@ class FullText:
             yield Found(file, indexed=self._view.indexed)
 
     def forget(self) -> None:
-        """Take out of the view beside the log, if there is one, what was erased: nobody may search for a long time."""
+        """Take out of the view, wherever there is one, what was erased: nobody may search for a long time."""
+        views: list[KeptView] = []
         if self._log.place != MEMORY and Path(place_of(self._log.place, self._view.name)).exists():
-            with ExitStack() as opened:
-                file = self._opened(opened)
-                Tail(self._log, file).catch_up()
-                file.fold()
+            views.append(ViewFile(self._view, self._log))
+        if self._view.name in kept_inside(self._log):
+            views.append(kept(self._view, self._log))
+        for view in views:
+            with closing(view):
+                Tail(self._log, view).catch_up()
+                view.forget()
 
-    def _opened(self, opened: ExitStack) -> ViewFile:
+    def _opened(self, opened: ExitStack) -> KeptView:
         if self._in_memory is not None:
             return self._in_memory
         if self._log.place != MEMORY:
             try:
-                return opened.enter_context(closing(ViewFile(self._view, self._log)))
+                return opened.enter_context(closing(kept(self._view, self._log)))
             except StoreUnavailable as error:
                 _LOGGER.info("%s; it is kept in memory", error)
         self._in_memory = ViewFile(self._view, self._log, MEMORY)
@@ -79,7 +83,7 @@ class Wanted(NamedTuple):
 class Found:
     """The view, up to date."""
 
-    def __init__(self, view: ViewFile, *, indexed: bool) -> None:
+    def __init__(self, view: KeptView, *, indexed: bool) -> None:
         self._view = view
         self.indexed: Final = indexed
         """Whether there is an index: without FTS5 all words of a group are looked at."""

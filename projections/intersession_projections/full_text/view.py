@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Final
 
-from intersession_events.facts import Erased, unsaid
+from intersession_events.facts import Erased, MessageRecorded, may_say, unsaid
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded, Sql
+from intersession_events.log import Recorded, Sql, SqlValue
 from intersession_events.plain_json import JsonObject
 from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
 from intersession_projections.full_text.tokens import terms
@@ -45,6 +45,7 @@ def _groups(*parts: tuple[str, Collection[int]]) -> list[str]:
     return [f"{letter}{number}" for letter, numbers in parts for number in numbers]
 
 
+_AT_ONCE: Final = 32
 _SHOWN: Final = "as"
 _PRIVATE: Final = "qp"
 _EVENTS: Final = "fe"
@@ -74,7 +75,7 @@ class FullTextView:
     def __init__(self, redact: Redact, *, indexed: bool | None = None) -> None:
         self._redact = redact
         self.indexed = has_fts5() if indexed is None else indexed
-        self.shape = 2 if self.indexed else 1  # a new one, too, if secrets are told otherwise than before
+        self.shape = 3 if self.indexed else 1  # a new one, too, if secrets are told otherwise than before
 
     def create(self, sql: Sql) -> None:
         """Create the tables if they are not there."""
@@ -91,7 +92,7 @@ class FullTextView:
         if self.indexed:
             sql.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS said_words USING fts5 "
-                "(words, content='', columnsize=0, detail=none, tokenize='ascii')"
+                "(grams, content='', columnsize=0, detail=none, tokenize='ascii')"
             )
         else:
             sql.execute("CREATE INDEX IF NOT EXISTS said_by_agent ON said_at (agent, position)")
@@ -104,45 +105,47 @@ class FullTextView:
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take in the words of events, and out what was erased."""
-        names = _Names(sql)
+        names, said, entries = _Names(sql), _Rows(sql, "said_at"), _Rows(sql, "said_words (rowid, grams)")
         erased = False
         for recorded in events:
             event = recorded.event
             if isinstance(event, Erased):
+                said.put()
+                entries.put()
                 for version, _ in event.rows:
                     erased = self._forget(sql, event.stream, version) or erased
             else:
-                self._keep(sql, names, recorded)
+                self._keep(names, said, entries, recorded)
+        said.put()
+        entries.put()
         if erased and self.indexed:
             # Until they are merged, the parts of an index keep the words of what was taken out of it.
             sql.execute("INSERT INTO said_words (said_words) VALUES ('optimize')")
 
-    def _keep(self, sql: Sql, names: "_Names", recorded: Recorded) -> None:
-        shown, private, is_message = self._words(recorded)
-        if not shown and not private:
+    def _keep(self, names: "_Names", rows: "_Rows", entries: "_Rows", recorded: Recorded) -> None:
+        if not may_say(recorded.event):
             return
+        shown, private, is_message = self._words(recorded)
+        # Names get their numbers whatever there still is of the words: a view that is made anew has the same.
         key = recorded.stream.removeprefix(_SESSION) if recorded.stream.startswith(_SESSION) else _NOBODY
         agent, session = names.number("agent", agent_of(key)), names.number("session", key)
         stream = names.number("stream", recorded.stream)
         topic = names.number("topic" if is_message else "event", recorded.topic)
+        if not shown and not private:
+            return
         said = (_stored(shown), None if private is None else _stored(private))
-        sql.execute(
-            "INSERT INTO said_at VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (recorded.position, stream, recorded.version, topic, agent, session, *said),
-        )
+        rows.add((recorded.position, stream, recorded.version, topic, agent, session, *said))
         if self.indexed:
-            sql.execute(
-                "INSERT INTO said_words (rowid, words) VALUES (?, ?)",
-                (recorded.position, _entries(agent, session, shown, private, is_message=is_message)),
-            )
+            entries.add((recorded.position, _entries(agent, session, shown, private, is_message=is_message)))
 
     def _words(self, recorded: Recorded) -> tuple[set[str], set[str] | None, bool]:
         """Return the words that strangers read, all words if those are others, and whether it is a message."""
+        is_message = isinstance(recorded.event, MessageRecorded)
         if unsaid(recorded.event) == recorded.event:
-            return set(), None, False  # it has no words, or none any more
+            return set(), None, is_message  # it has no words, or none any more
         raw = message_of(recorded)
         if raw is None:
-            return terms(texts_of_event(recorded)), None, False
+            return terms(texts_of_event(recorded)), None, is_message
         redacted, hidden = self._redact(raw)
         return (
             terms(texts_of_message(redacted)),
@@ -163,7 +166,7 @@ class FullTextView:
         sql.execute("DELETE FROM said_at WHERE position = ?", (position,))
         if self.indexed:
             sql.execute(
-                "INSERT INTO said_words (said_words, rowid, words) VALUES ('delete', ?, ?)",
+                "INSERT INTO said_words (said_words, rowid, grams) VALUES ('delete', ?, ?)",
                 (
                     position,
                     _entries(
@@ -176,6 +179,31 @@ class FullTextView:
                 ),
             )
         return True
+
+
+class _Rows:
+    """Rows on their way into a table, some at a time: each statement may be a way to another machine and back."""
+
+    def __init__(self, sql: Sql, into: str) -> None:
+        self._sql = sql
+        self._into = into
+        self._rows: list[tuple[SqlValue, ...]] = []
+
+    def add(self, row: tuple[SqlValue, ...]) -> None:
+        """Put a row in, sooner or later."""
+        self._rows.append(row)
+        if len(self._rows) == _AT_ONCE:
+            self.put()
+
+    def put(self) -> None:
+        """Put in what waits."""
+        rows, self._rows = self._rows, []
+        if rows:
+            marks = f"({', '.join('?' * len(rows[0]))})"
+            self._sql.execute(
+                f"INSERT INTO {self._into} VALUES {', '.join([marks] * len(rows))}",  # noqa: S608 - our own
+                [value for row in rows for value in row],
+            )
 
 
 class _Names:
@@ -191,7 +219,9 @@ class _Names:
             return known
         select = "SELECT no FROM said_names WHERE kind = ? AND name = ?"
         if (row := self._sql.execute(select, (kind, name)).fetchone()) is None:
-            self._sql.execute("INSERT INTO said_names (kind, name) VALUES (?, ?)", (kind, name))
+            self._sql.execute(
+                "INSERT INTO said_names SELECT COALESCE(MAX(no), 0) + 1, ?, ? FROM said_names", (kind, name)
+            )
             row = self._sql.execute(select, (kind, name)).fetchone()
         number: int = row[0]
         self._known[kind, name] = number

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -19,9 +20,11 @@ from intersession_events.errors import (
 )
 from intersession_events.facts import Erased
 from intersession_events.log import Draft, erased_stream, left_of
-from intersession_events.stores import back_up, migrate
+from intersession_events.stores import Tail, ViewFile, back_up, kept, migrate
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.tailing import inside
+from intersession_projections.usage import UsageView
 from support.forked import A, source_log
 from support.log_drafts import anywhere, said, to
 from support.paths import DOCS
@@ -169,6 +172,30 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
             for statement in statements:
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute(statement.encode())
+
+
+def test_a_view_that_follows_the_log_lies_where_a_role_may_keep_or_read_it(
+    postgres: Server, postgres_url: str, roles: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inside, "_PATIENCE_S", 0.1)
+
+    def opened_by(log: PostgresLog) -> tuple[bool, int]:
+        """Return whether the view lies in the database, and how far it has come."""
+        with closing(kept(UsageView(), log)) as view:
+            return not isinstance(view, ViewFile), Tail(log, view).catch_up()
+
+    with PostgresLog(roles["owner"]) as log:
+        schema = schema_of(postgres_url)
+        give_rights(postgres, schema, {role: f"{schema}_{role}" for role in roles})
+        log.append_now([to("s", 0, said("a"))])
+        with PostgresLog(roles["writer"], read_only=True) as writer:
+            assert opened_by(writer) == (False, 1)  # it makes no table
+        assert opened_by(log) == (True, 1)
+    with PostgresLog(roles["writer"]) as log, PostgresLog(roles["reader"], read_only=True) as reader:
+        assert opened_by(reader) == (True, 1)
+        log.append_now([to("s", 1, said("b"))])
+        assert opened_by(reader) == (False, 2)  # nobody keeps it
+        assert opened_by(log) == opened_by(reader) == (True, 2)
 
 
 @pytest.mark.usefixtures("programs")

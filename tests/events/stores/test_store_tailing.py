@@ -8,7 +8,7 @@ from eventsourcing.projection import BaseProjectionRunner
 
 from intersession_events.facts import Message, MessageRecorded, SessionOpened, topics_of
 from intersession_events.log import Draft, Recorded, Sql, StreamAppend
-from intersession_events.stores import SqliteLog, Tail, Tails, ViewFile, place_of
+from intersession_events.stores import KeptView, SqliteLog, Tail, Tails, ViewFile, place_of
 from support.rows import edited
 
 STREAM = "session:agent:main:main"
@@ -127,7 +127,7 @@ def test_views_that_begin_late_are_opened_then_and_are_closed_with_all_that_was_
         say(log, "one")
         opened: list[ViewFile] = []
 
-        def open_it() -> list[Tail[ViewFile]]:
+        def open_it() -> list[Tail[KeptView]]:
             opened.append(ViewFile(Words(), log))
             return [Tail(log, opened[0], patient=True)]
 

@@ -10,13 +10,15 @@ from cyclopts import Parameter
 from intersession.cli.host import reading_log
 from intersession.cli.proofs.proving import growth_proven, proof_checked, stream_proven
 from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
+from intersession_actors.disclosure import redact_raw
 from intersession_actors.session import snapshots_compared
 from intersession_events.errors import BadCheckpoint
-from intersession_events.log import LogHead, PrefixSeen, VerifyReport, prefix_compared, verify_log
+from intersession_events.log import InlineView, LogHead, PrefixSeen, VerifyReport, prefix_compared, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import Checkpoint, CheckpointsSeen, Trusted, public_keys, published_in
-from intersession_events.stores import open_log, views_proven
+from intersession_events.stores import PortableLog, kept_inside, open_log, views_proven
 from intersession_projections.inline_views import inline_views
+from intersession_projections.tailed_views import tailed_views
 from intersession_projections.wording import counted
 
 _MOST_FINDINGS = 50
@@ -121,7 +123,7 @@ def verify(
                 report = report.with_source(list(prefix_compared(log, made_of)))
     if views and not report.counts.get("table_altered"):
         with reading_log(common) as log, Screen().progress("Proving the views") as progress:
-            report = report.with_views(*views_proven(log, inline_views(), progress))
+            report = report.with_views(*views_proven(log, _views_of(log), progress))
         with reading_log(common) as log, Screen().progress("Comparing the snapshots") as progress:
             report = report.with_snapshots(*snapshots_compared(log, progress))
     exported = None
@@ -138,6 +140,12 @@ def verify(
         lambda screen: _show(screen, report, path=path, exported=exported, refused=refused),
         OK if report.ok else NOT_VERIFIED,
     )
+
+
+def _views_of(log: PortableLog) -> Sequence[InlineView]:
+    """Return the views that stand with the events: inline ones, and of a log that several processes share those that follow it."""
+    inside = kept_inside(log)
+    return [*inline_views(), *(view for view in tailed_views(redact_raw) if view.name in inside)]
 
 
 def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Checkpoint]]:

@@ -11,7 +11,7 @@ from intersession.cli.shell import COMMON, Answer, Common, Screen, UsageError, s
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import MEMORY, Tail, ViewFile
+from intersession_events.stores import MEMORY, KeptView, Tail, ViewFile, kept
 from intersession_projections.places import UnknownPlace, parse_time
 from intersession_projections.usage import By, UsageView, Used, used
 from intersession_projections.wording import counted
@@ -28,8 +28,8 @@ def usage(
 ) -> Answer:
     """Add up what runs have used, by day, agent, session or model.
 
-    Tokens and money are what agents reported of runs that were answered. The sums are kept in `<store>.views` and brought up
-    to date first.
+    Tokens and money are what agents reported of runs that were answered. The sums are kept in `<store>.views`, or in the log's database,
+    and brought up to date first.
     """
     span = {"since_ms": _ms(since, "--since"), "until_ms": _ms(until, "--until")}
     with reading_log(common) as log, closing(_view(log)) as view:
@@ -40,9 +40,9 @@ def usage(
     return Answer(value, lambda screen: _show(screen, rows, by))
 
 
-def _view(log: Log) -> ViewFile:
+def _view(log: Log) -> KeptView:
     try:
-        return ViewFile(UsageView(), log)
+        return kept(UsageView(), log)
     except StoreUnavailable:
         return ViewFile(UsageView(), log, MEMORY)  # nothing can be written beside the log
 

@@ -6,7 +6,8 @@ Portable SQL is what SQLite and PostgreSQL both take, and beyond that, of SQLite
 - the types INTEGER, TEXT and BLOB, and WITHOUT ROWID, where tables are made; `CAST(… AS BLOB)` of a text;
 - `json_each(?) AS x`, whose `x.value` are whole numbers; `CROSS JOIN … ON`, `IN ()`, and a `+` before a column that no index is
   to be looked up by;
-- an index of text, made by `CREATE VIRTUAL TABLE … USING fts5 (grams, …)` and asked by `… MATCH ?`: here a table with a `tsvector`;
+- an index of text, made by `CREATE VIRTUAL TABLE … USING fts5 (grams, …)`, asked by `… MATCH ?`, and told `'delete'` and
+  `'optimize'`: here a table with a `tsvector`;
 - `sqlite_master` for the names of what was made, and the functions below.
 """
 
@@ -45,6 +46,11 @@ _ALL: Final[Rules] = (
     (re.compile(r"(?<=[ (])\+(?=[a-z_]+\b)"), ""),
     (re.compile(r"\bIN \(\)"), "IN (NULL)"),
     (re.compile(r"\b\w+ MATCH \?"), "grams @@ words_of(?)"),
+    (
+        re.compile(r"\bINSERT INTO (\w+) \(\1, rowid, grams\) VALUES \('delete', \?, \?\)"),
+        r"DELETE FROM \1 WHERE rowid = ?1",
+    ),
+    (re.compile(r"\bINSERT INTO (\w+) \(\1\) VALUES \('optimize'\)"), "SELECT"),
     (re.compile(r"\bCAST\((\w+) AS BLOB\)"), r"convert_to(\1, 'UTF8')"),
 )
 _OF_TABLES: Final[Rules] = (

@@ -16,6 +16,7 @@ _OF_STATEMENTS: Final = (
     psycopg.IntegrityError,
     psycopg.NotSupportedError,
     psycopg.ProgrammingError,
+    psycopg.errors.ProgramLimitExceeded,
 )
 
 

@@ -3,19 +3,22 @@
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from typing import Final
 
 from intersession_events.errors import NoSuchStore
-from intersession_events.log import InlineView
+from intersession_events.log import InlineView, Row, SqlValue
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.stores.database import typed
+from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.folding import layout_of, temporary
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import EventReader, Holder, PortableLog, Query
+from intersession_events.stores.portable import EventReader, Holder, PortableLog, Query, ViewTables
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication, settings_of
 from intersession_events.stores.postgres.lease import holder_in
 from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
 from intersession_events.stores.postgres.views import PostgresViews, copy_views, problems_of_log
+
+_MAY_KEEP: Final = "SELECT has_table_privilege('inline_views', 'INSERT, UPDATE') AND NOT pg_is_in_recovery()"
 
 
 class PostgresLog(PortableLog):
@@ -74,12 +77,13 @@ class PostgresLog(PortableLog):
         self._recorder = app.reading
         self._events = EventReader(app.reading, app.chained)
         self._states = self._states_of(app)
-        tables = PostgresViews(self._recorder.failures)
+        self.view_tables: ViewTables = PostgresViews(self._recorder.failures)
+        """What is done in PostgreSQL's own way for the tables of a view."""
         try:
             if opened is None:
-                self._read_with(tables, inline, on_folding)
+                self._read_with(self.view_tables, inline, on_folding)
             else:
-                self._write_with(opened, tables, inline, entropy=entropy, on_folding=on_folding)
+                self._write_with(opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
         except BaseException:
             self._recorder.close_readers()
             (app if opened is None else opened).close()
@@ -117,6 +121,25 @@ class PostgresLog(PortableLog):
         self._check_process()
         with typed(self._recorder.failures), self.stored() as query:
             yield from problems_of_log(query)
+
+    @contextmanager
+    def keeping(self, view: str) -> Generator[Cursor]:
+        """Run a transaction round a block on the tables of a view that follows the log: nobody else keeps it meanwhile."""
+        self._check_process()
+        with typed(self._recorder.failures), self._application.datastore.writing(None) as cursor:
+            lock = f"intersession {address_of(self._url).schema} {view}"
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (lock,))
+            yield cursor
+
+    def may_keep(self) -> bool:
+        """Return whether views that follow the log can be written here: not on a standby, nor as who may only read."""
+        return self.kept_rows(_MAY_KEEP) == [(True,)]
+
+    def kept_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return the rows of a reading statement on the tables of views that follow the log."""
+        self._check_process()
+        with typed(self._recorder.failures):
+            return self._recorder.rows(statement, parameters)
 
     def _end(self) -> None:
         self._recorder.close_readers()

@@ -15,7 +15,7 @@ from intersession_events.log import InlineView, Log, PickingView, Recorded, Row,
 from intersession_events.stores.folding import PlainSql
 from intersession_events.stores.portable import NAME
 from intersession_events.stores.sqlite import MEMORY, LogDatastore
-from intersession_events.stores.tailing.view import TailedView, place_of
+from intersession_events.stores.tailing.view import KeptView, place_of
 
 _OF: Final = (
     "CREATE TABLE IF NOT EXISTS view_of (log_id TEXT NOT NULL, name TEXT NOT NULL, shape INTEGER NOT NULL)"
@@ -25,7 +25,7 @@ _DAMAGED: Final = ("not a database", "malformed")
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 
-class ViewFile(TailedView, SQLiteTrackingRecorder):
+class ViewFile(KeptView, SQLiteTrackingRecorder):
     """The tables of one view, in `<store>.views`: rows and position in one transaction.
 
     A file that is damaged, of another log or shape, or ahead of the log is made anew. So may anybody delete it.
@@ -37,7 +37,7 @@ class ViewFile(TailedView, SQLiteTrackingRecorder):
         Raises:
             StoreUnavailable: it can't be made or written.
         """
-        TailedView.__init__(self)
+        KeptView.__init__(self)
         self.said = f"the view {view.name}"
         self._view = view
         if isinstance(view, PickingView):
@@ -85,7 +85,12 @@ class ViewFile(TailedView, SQLiteTrackingRecorder):
         with self.datastore.transaction(commit=False) as cursor:
             return PlainSql(cursor.sqlite_cursor.connection).execute(statement, parameters).fetchall()
 
-    def fold(self) -> None:
+    def begin_anew(self) -> None:
+        """Empty it."""
+        with self.datastore.transaction(commit=True) as cursor:
+            self._empty(cursor)
+
+    def forget(self) -> None:
         """Fold its write-ahead log back into the file, and empty it: nothing is left there of what was taken out."""
         if isinstance(self.datastore, LogDatastore):
             self.datastore.fold()
@@ -114,12 +119,20 @@ class ViewFile(TailedView, SQLiteTrackingRecorder):
         if sql.execute("SELECT log_id, name, shape FROM view_of").fetchall() != [mine] or (
             self._position > self._log.head()
         ):
-            self._view.drop(sql)
-            sql.execute("DELETE FROM view_of")
-            sql.execute("INSERT INTO view_of VALUES (?, ?, ?)", mine)
-            sql.execute("DELETE FROM tracking WHERE application_name=?", (NAME,))
-            self._position = 0
+            self._empty(cursor)
+        else:
+            self._view.create(sql)
+
+    def _empty(self, cursor: SQLiteCursor) -> None:
+        sql = PlainSql(cursor.sqlite_cursor.connection)
+        self._view.drop(sql)
+        sql.execute("DELETE FROM view_of")
+        sql.execute(
+            "INSERT INTO view_of VALUES (?, ?, ?)", (self._log.log_id, self._view.name, self._view.shape)
+        )
+        sql.execute("DELETE FROM tracking WHERE application_name=?", (NAME,))
         self._view.create(sql)
+        self._position = 0
 
     def _apply(self, cursor: SQLiteCursor, events: Sequence[Recorded]) -> None:
         if self._attempt(cursor, events) is None:

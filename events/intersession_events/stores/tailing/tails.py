@@ -3,17 +3,17 @@
 import threading
 from collections.abc import Callable, Iterable
 
-from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.view import KeptView
 
 
 class Tails:
     """The views that `opened` gives, from `begin` to `stop`."""
 
-    def __init__(self, opened: Callable[[], Iterable[Tail[ViewFile]]]) -> None:
+    def __init__(self, opened: Callable[[], Iterable[Tail[KeptView]]]) -> None:
         self._opened = opened
         self._turn = threading.Lock()
-        self._tails: list[Tail[ViewFile]] = []
+        self._tails: list[Tail[KeptView]] = []
         self._thread: threading.Thread | None = None
         self._stopped = False
 

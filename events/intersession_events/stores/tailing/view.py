@@ -9,7 +9,7 @@ from typing import Final
 
 from eventsourcing.persistence import Tracking, TrackingRecorder, WaitInterruptedError
 
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, Row, SqlValue
 from intersession_events.stores.sqlite import MEMORY
 
 _LOOK_S: Final = 0.1
@@ -87,6 +87,22 @@ class TailedView(TrackingRecorder):
                 if left <= 0:
                     raise TimeoutError(f"{self.said} is at {self.position}, not yet at {notification_id}")
                 self._advanced.wait(min(left, _LOOK_S))
+
+
+class KeptView(TailedView):
+    """A view of tables that can be asked."""
+
+    @abstractmethod
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Run a reading statement on the view's tables; rows are tuples."""
+
+    @abstractmethod
+    def begin_anew(self) -> None:
+        """Empty it; whoever brings it up to date makes it of the whole log."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Leave nothing of what was taken out of it where the database keeps what was replaced."""
 
 
 def place_of(log_path: str, name: str) -> str:

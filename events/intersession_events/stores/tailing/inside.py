@@ -1,0 +1,140 @@
+"""A view of tables in the log's own database, where several processes share that: rows and position in one transaction."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Final, Protocol, runtime_checkable
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import InlineView, PickingView, Recorded, Row, SqlValue
+from intersession_events.stores.database import Cursor
+from intersession_events.stores.folding import Page, layout_of
+from intersession_events.stores.portable import InlineViews, ViewTables
+from intersession_events.stores.tailing.view import KeptView
+
+_PATIENCE_S: Final = 2.0
+"""So long is waited for whoever keeps a view that can't be written here."""
+_LOOK_S: Final = 0.05
+_STANDS: Final = (
+    "SELECT shape, position, (SELECT MAX(rowid) FROM stored_events) FROM inline_views WHERE name = ?"
+)
+
+
+@runtime_checkable
+class KeepsViews(Protocol):
+    """A log in a database that several processes share: views that follow it are kept there, too."""
+
+    view_tables: ViewTables
+
+    def keeping(self, view: str) -> AbstractContextManager[Cursor]:
+        """Run a transaction round a block on the tables of a view: nobody else keeps it meanwhile."""
+        ...
+
+    def may_keep(self) -> bool:
+        """Return whether views can be written here."""
+        ...
+
+    def kept_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return the rows of a reading statement on the tables of views."""
+        ...
+
+
+class ViewInside(KeptView):
+    """The tables of one view beside the events. Its shape and position stand where those of inline views do.
+
+    So it is proven as they are, and made anew if it is of another shape, or somebody else has written into it.
+    """
+
+    def __init__(self, view: InlineView, log: KeepsViews) -> None:
+        """Take up a view of a log, or begin it.
+
+        Raises:
+            StoreUnavailable: it is behind, and can't be written here; or the store is away.
+        """
+        super().__init__()
+        self.said = f"the view {view.name}"
+        if isinstance(view, PickingView):
+            self.topics = view.topics
+        self._log = log
+        self._name = view.name
+        self._shape = view.shape
+        self._layout = layout_of(view)
+        self._views = InlineViews([view], log.view_tables)
+        self._position = 0
+        if not log.may_keep():
+            self._position = self._waited_for()
+        elif (position := self._stands_at()) is None:
+            self.begin_anew()
+        else:
+            self._position = position
+
+    @property
+    def position(self) -> int:
+        """How far it has come in the log."""
+        return self._position
+
+    def reached(self) -> int:
+        """Look how far it has come: another process may keep it up to date."""
+        self._position = self._stands_at() or 0
+        return self._position
+
+    def take(self, events: Sequence[Recorded], position: int) -> None:
+        """Take events in, and note the position, in one transaction; what it chokes on is set aside."""
+        with self._log.keeping(self._name) as cursor:
+            reached = self._written(cursor)
+            if (
+                self._position <= reached < position
+            ):  # else somebody is ahead of this page, or has begun it anew
+                fresh = [event for event in events if event.position > reached]
+                self._views.advance(cursor, self._name, Page(fresh, (), position))
+                reached = position
+        self._position = reached
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Run a reading statement on the view's tables; rows are tuples."""
+        return self._log.kept_rows(statement, parameters)
+
+    def begin_anew(self) -> None:
+        """Empty it."""
+        with self._log.keeping(self._name) as cursor:
+            self._begin(cursor)
+        self._position = 0
+
+    def forget(self) -> None:
+        """Do nothing: what the server replaced is there until its next VACUUM."""
+
+    def _stands_at(self) -> int | None:
+        """Return how far it has come; None if it has to be made anew."""
+        found = self._log.kept_rows(_STANDS, (self._name,))
+        if not found or found[0][0] != self._shape or not 0 <= found[0][1] <= (found[0][2] or 0):
+            return None
+        position: int = found[0][1]
+        return position if self._log.view_tables.is_whole(self._log.kept_rows, self._layout) else None
+
+    def _written(self, cursor: Cursor) -> int:
+        """Return how far it has come, inside a transaction; what somebody else has written into is begun anew."""
+        cursor.execute(_STANDS, (self._name,))
+        row = cursor.fetchone()
+        if row is not None and row[0] != self._shape:
+            raise StoreUnavailable(f"{self.said} is kept by another version, in another shape")
+        if row is None or row[1] < 0:
+            self._begin(cursor)
+            return 0
+        position: int = row[1]
+        return position
+
+    def _begin(self, cursor: Cursor) -> None:
+        self._views.begin(cursor, self._name)
+        self._views.mark(cursor, self._name)
+
+    def _waited_for(self) -> int:
+        """Wait for whoever keeps it."""
+        never = threading.Event()
+        ((wanted,),) = self._log.kept_rows("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+        for _ in range(int(_PATIENCE_S / _LOOK_S)):
+            if (position := self._stands_at()) is None:
+                break
+            if position >= wanted:
+                return position
+            never.wait(_LOOK_S)
+        raise StoreUnavailable(f"{self.said} is behind, and can't be written here")
