@@ -51,7 +51,8 @@ class _Reading:
         """Who gave a sub-agent its task, by the child's key: an import's messages don't say it."""
         self._answered: tuple[str, str] | None = None
         """The last answer of an exchange, and which one it is: the message that carries it on need not say it."""
-        self._is_imported = False
+        self._imported: str | None = None
+        """Who answers in an imported exchange or spawn: not all that was said there is a message of a session."""
         self._tokens: dict[tuple[str, str], int] = {}
         """What words took, by who said them."""
         self._failed: set[str] = set()
@@ -83,10 +84,12 @@ class _Reading:
                 self._of_session(recorded, key, "failed")
             case facts.RunCompleted(reply=str(reply), usage=facts.Usage() as usage) if key is not None:
                 self._tokens[key, reply] = usage.tokens
-            case facts.ExchangeAccepted(inferred=True):
-                self._is_imported = True
-            case facts.SpawnAccepted(child=child, requester=str(requester)):
-                self._spawners[child] = requester
+            case facts.ExchangeAccepted(inferred=True, target=answers):
+                self._imported = answers
+            case facts.SpawnAccepted(child=child) as event:
+                self._imported = child if event.inferred else None
+                if event.requester is not None:
+                    self._spawners[child] = event.requester
             case facts.SessionPatched() | facts.SessionReset() | facts.SessionArchived():
                 self._of_session(recorded, key, "note")
             case facts.PrimaryEnded() | facts.TurnReplied() | facts.ChildEnded() as event:
@@ -95,6 +98,8 @@ class _Reading:
                     self._mark(recorded, None, "failed")
             case facts.AnnounceDecided(text=None) | facts.LoopEnded():
                 self._mark(recorded, None, "end")
+            case facts.AnnounceDecided(text=str(text)) if kind == "exchange" and self._imported is not None:
+                self._says(recorded, self._imported, text, "announces")
             case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeReleased() as event:
                 self._ordered(recorded, event)
             case facts.ExchangeHeld() as event:
@@ -144,18 +149,26 @@ class _Reading:
         self, recorded: Recorded, event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded
     ) -> None:
         """Say of the words that an agent said which turn they are; an arrow that carries them on says so itself."""
-        if isinstance(event, facts.ChildEnded) or event.text is None:
+        if event.text is None:
+            return
+        if isinstance(event, facts.ChildEnded):
+            if self._imported is not None:
+                self._says(recorded, self._imported, event.text, "ends its task")
             return
         how = f"turn {event.turn}" if isinstance(event, facts.TurnReplied) else "replies"
         self._answered = event.text, how
-        place, (_, text) = next(reversed(self._said.items()), (0, (0, None)))
-        if text == event.text:
-            said = self._rows[place]
-            self._rows[place] = msgspec.structs.replace(said, text=f"{how}: {text}")
-        elif isinstance(event, facts.TurnReplied) and self._is_imported:  # no session told it
-            lane = self._session(event.speaker)
-            self._said[len(self._rows)] = lane, event.text
-            self._rows.append(_mark(recorded, lane, f"{how}: {event.text}", "note"))
+        speaker = event.speaker if isinstance(event, facts.TurnReplied) else self._imported
+        self._says(recorded, None if self._imported is None else speaker, event.text, how)
+
+    def _says(self, recorded: Recorded, speaker: str | None, text: str, how: str) -> None:
+        """Say how the words are meant that an agent said last; of a speaker in an import, add them where no session told them."""
+        place, (_, said) = next(reversed(self._said.items()), (0, (0, None)))
+        if said == text:
+            self._rows[place] = msgspec.structs.replace(self._rows[place], text=f"{how}: {text}")
+        elif speaker is not None:
+            lane = self._session(speaker)
+            self._said[len(self._rows)] = lane, text
+            self._rows.append(_mark(recorded, lane, f"{how}: {text}", "note"))
 
     def _carries(self, origin: facts.Provenance | None, text: str, how: str) -> str:
         """Return what a message carries from one agent to the other: the reply of a turn asks for the next one."""

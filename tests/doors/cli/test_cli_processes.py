@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from intersession.cli.shell.old_encodings import LEGIBLE
 from intersession_events.stores import Holder
 from intersession_events.stores.sqlite.writer_lock import WriterLock
 from support.doors.command_line import DemoLog, environment, process, ran, ran_as_process, ran_forked
@@ -139,17 +140,29 @@ def test_a_pipe_that_closes_ends_a_command_silently(demo_log: DemoLog, json: tup
     assert (child.returncode, err) == (141, b"")
 
 
-def test_an_encoding_without_arrows_gets_escapes(demo_log: DemoLog) -> None:
-    ascii_only = {"PYTHONIOENCODING": "ascii"}
+def test_an_encoding_without_arrows_gets_ascii_where_we_draw_and_escapes_else(demo_log: DemoLog) -> None:
+    """Diagrams were nothing but escapes there (issue 10)."""
+    ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
 
     in_words = ran_as_process("replay", demo_log.exchange, "--store", demo_log.path, variables=ascii_only)
     in_json = ran_as_process(
         "replay", demo_log.exchange, "--json", "--store", demo_log.path, variables=ascii_only
     )
 
+    drawn = ran_as_process("show", demo_log.exchange, "--store", demo_log.path, variables=ascii_only)
+
     assert (in_words.exit_code, in_words.err) == (0, "")
-    assert r"main \u2192 research" in in_words.out
+    assert "main > research" in in_words.out
     assert in_json.json["id"] == demo_log.exchange
+    assert (drawn.exit_code, drawn.err) == (0, "")
+    assert "\\u" not in drawn.out
+    in_full = ran("show", demo_log.exchange, "--store", demo_log.path).out
+    assert list(map(len, drawn.out.splitlines())) == list(map(len, in_full.splitlines()))  # lanes stay lanes
+
+
+@pytest.mark.parametrize(("letters", "told"), [("→ │ …", "> | ~"), ("é", "é"), ("→ω", r">\u03c9")])
+def test_only_what_an_encoding_does_not_have_is_told_otherwise(letters: str, told: str) -> None:
+    assert letters.encode("latin-1", LEGIBLE).decode("latin-1") == told
 
 
 def test_no_colour_is_no_colour_and_forced_colour_is_colour_of_ours_alone(demo_log: DemoLog) -> None:

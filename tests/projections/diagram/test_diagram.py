@@ -10,6 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from intersession_events.facts import (
+    AnnounceDecided,
+    ChildEnded,
     DeliveryDecided,
     DeliveryDone,
     Erased,
@@ -298,6 +300,7 @@ def test_an_imported_exchange_says_which_turn_each_message_is_and_leaves_out_wha
     recorded_in(story, OPS, asked(MAIN, f"{STAMP}good"), time=3)
     story.put("exchange:e", TurnReplied(turn=2, speaker=OPS, run_id="u", status="ok", text="bye"), time=4)
     recorded_in(story, OPS, asked(MAIN, f"{STAMP}Agent-to-agent announce step."), time=5)
+    story.put("exchange:e", AnnounceDecided(run_id="a", text="it is ready"), time=6)
 
     drawn = diagram_of(story.log.all(), title="", names=names)
 
@@ -309,6 +312,7 @@ def test_an_imported_exchange_says_which_turn_each_message_is_and_leaves_out_wha
     assert [(row.lane, row.text) for row in drawn.rows if isinstance(row, Mark)] == [
         (1, "turn 2: bye"),
         (1, "is told: Agent-to-agent announce step."),
+        (1, "announces: it is ready"),  # who asked whether a person was told did not see with what
     ]
 
 
@@ -324,17 +328,21 @@ def test_an_imported_sub_agent_is_asked_by_who_spawned_it(story: Story) -> None:
         task="count",
         message_id="m",
         requester=MAIN,
+        inferred=True,
     )
     story.put("spawn:p", accepted, time=1)
     task = f"{STAMP}[Subagent Context] You are a sub-agent.\n\n[Subagent Task]: count"
     recorded_in(story, child, Message(id="m", role="user", content=task, timestamp=0), time=2)
+    story.put("spawn:p", ChildEnded(run_id="r", status="ok", text="seven"), time=3)
 
     drawn = diagram_of(story.log.all(), title="", names=str)
 
     assert [(lane.id, lane.kind) for lane in drawn.lanes] == [(MAIN, "session"), (child, "session")]
-    (row,) = drawn.rows
+    row, ended = drawn.rows
     assert isinstance(row, Arrow)
     assert (row.how, row.text) == ("asks", "count")
+    assert isinstance(ended, Mark)
+    assert (ended.lane, ended.text) == (1, "ends its task: seven")
 
 
 def test_an_arrow_has_the_tokens_that_its_words_took(story: Story) -> None:

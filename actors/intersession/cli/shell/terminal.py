@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 from intersession.cli.shell.documents import json_text
+from intersession.cli.shell.old_encodings import LEGIBLE
 from intersession_events.plain_json import JsonMapping
 from intersession_events.printable import printable
 
@@ -230,8 +231,8 @@ def give_up_output() -> None:
 def _console(file: TextIO) -> Console:
     reconfigure: Callable[..., None] | None = getattr(file, "reconfigure", None)
     if reconfigure is not None:
-        # What an old encoding has no character for is shown as an escape, not refused.
-        reconfigure(errors="backslashreplace")
+        # What an old encoding has no character for is shown in another way, not refused.
+        reconfigure(errors=LEGIBLE)
     console = _plain_console(file)
     return _plain_console(file, max(console.width, _NARROWEST) if console.is_terminal else _WIDE)
 

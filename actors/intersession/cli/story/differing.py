@@ -8,8 +8,9 @@ from rich.text import Text
 
 from intersession.cli.shell import duration, one_line, safe
 from intersession.cli.story.names import Names
+from intersession.cli.story.raw_messages import parts, speaker
 from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
-from intersession_events.plain_json import JsonObject, JsonValue
+from intersession_events.plain_json import JsonObject, JsonValue, is_object
 from intersession_projections.wording import short_name
 
 _SIGNS: Final = {"same": "  = ", "changed": "  ≠ ", "only_a": "  - ", "only_b": "  + "}
@@ -165,4 +166,7 @@ def change_in_words(change: Change) -> tuple[str, str]:
 def _value(value: JsonValue) -> str:
     if value is None:
         return "nothing"
+    if is_object(value) and "role" in value and "content" in value:
+        said = " ".join(text for text, _ in parts(value))
+        return f"{speaker(value)}: {one_line(said, 60)}"
     return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)

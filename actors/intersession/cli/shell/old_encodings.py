@@ -1,0 +1,25 @@
+"""What a terminal is shown whose encoding has no character for something: ASCII for the signs that we draw with, else an escape."""
+
+import codecs
+from collections.abc import Mapping
+from typing import Final
+
+LEGIBLE: Final = "intersession.legible"
+"""The name of this way, for `errors` of a file."""
+
+_SIGNS: Final[Mapping[str, str]] = {
+    "…": "~", "→": ">", "←": "<", "⏎": "/", "≠": "!", "·": ".", "•": "*", "✗": "x", "✓": "v", "⚙": "%", "■": "#",
+    "─": "-", "│": "|", "├": "+", "┤": "+", "┊": ":", "⋮": ":", "▶": ">", "◀": "<",
+}  # fmt: skip
+"""Each is as wide as what stands for it, so that columns and lanes stay where they are."""
+
+
+def _legible(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    told = (_SIGNS.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in letters)
+    return "".join(told), error.end
+
+
+codecs.register_error(LEGIBLE, _legible)
