@@ -100,6 +100,11 @@ def reads_log(value: Any) -> None:
         pass
 
 
+def forks(system: SessionSystem, **given: Any) -> None:
+    run = system.inbound(**SAID, message_id="forked", wait=WAIT)["runId"]
+    system.fork(**{"run": run, "at": "start", **given}).close(grace=0)
+
+
 CALLS: dict[str, Callable[[SessionSystem, Any], object]] = {
     "tools": lambda system, value: system.tools(value),
     "tools, name": lambda system, value: system.tools(name=value),
@@ -118,6 +123,20 @@ CALLS: dict[str, Callable[[SessionSystem, Any], object]] = {
     "erase": lambda system, value: system.erase(value),
     "erase, message_ids": lambda system, value: system.erase("main", message_ids=value),
     "erase, reason": lambda system, value: system.erase("nobody", reason=value),
+    "fork": lambda system, value: forks(system, run=value),
+    "fork, at": lambda system, value: forks(system, at=value),
+    "fork, edits": lambda system, value: forks(system, edits=value),
+    "fork, agents": lambda system, value: forks(system, agents=value),
+    "fork, on_divergence": lambda system, value: forks(system, on_divergence=value),
+    "fork, deliver": lambda system, value: forks(system, deliver=value),
+    "fork, by": lambda system, value: forks(system, by=value),
+    "carried_on": lambda system, value: system.carried_on(value),
+    "hold": lambda system, value: system.hold(value),
+    "hold, before": lambda system, value: system.hold("main", before=value),
+    "release": lambda system, value: system.release(value),
+    "release, text": lambda system, value: system.release("main", text=value),
+    "release, action": lambda system, value: system.release("main", action=value),
+    "status": lambda system, value: system.status(value),
     "unbind_thread": lambda system, value: system.unbind_thread(value),
     "register_agent, id": lambda system, value: system.register_agent(value, lambda _turn: "x"),
     "register_runtime": lambda system, value: system.register_runtime(value, lambda _turn: "x"),
@@ -150,6 +169,12 @@ FINE: dict[str, tuple[Any, ...]] = {
     "export_openclaw": ("caf\udce9",),  # a file can be called so
     "open_log, to read": (None, ""),
     "open_log": (None, ""),
+    "fork, at": (42, -1),
+    "fork, edits": ([],),
+    "fork, agents": (None, {}, NAMED),
+    "fork, deliver": ([], {}),
+    "carried_on": (None,),
+    "status": (None,),
     "SessionSystem, store": (None, ""),
     "SessionSystem, agents": (NAMED,),  # a TypeError that says what would be an agent
     "SessionSystem, channels": (NAMED,),

@@ -74,13 +74,16 @@ def read_script(path: Path) -> tuple[ScriptLine, ...]:
         ToolRefused: the file can't be read, or a line is none; it names file and line.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise _refused(path, 0, f"it has more than {_MOST_BYTES} bytes")
-        source = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            read = file.read(_MOST_BYTES + 1)  # no file says how much a device gives
+        source = read.decode()
     except UnicodeDecodeError as error:
         raise _refused(path, 0, f"it is no UTF-8 text ({error.reason} at byte {error.start})") from None
     except (OSError, ValueError) as error:
-        raise _refused(path, 0, f"it can't be read ({error})") from None
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _refused(path, 0, f"it can't be read ({why})") from None
+    if len(read) > _MOST_BYTES:
+        raise _refused(path, 0, f"it has more than {_MOST_BYTES} bytes")
     numbered = [(number, line.strip()) for number, line in enumerate(source.splitlines(), 1) if line.strip()]
     if not numbered:
         raise _refused(path, 0, "it has no line, write a reply a line")

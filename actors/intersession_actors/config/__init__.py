@@ -4,7 +4,7 @@ from intersession_actors.config.agents import SessionToolsVisibility
 from intersession_actors.config.config import Config, load_config
 from intersession_actors.config.host import Checkpoints, Gateway, GatewayAuth, Logging, OperatorScope, Tracing
 from intersession_actors.config.read import read_config_file
-from intersession_actors.config.redacted import config_digest, plain_config
+from intersession_actors.config.redacted import config_digest, has_secrets, plain_config
 from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
 from intersession_actors.config.settings import (
     ModelChoice,
@@ -42,6 +42,7 @@ __all__ = [
     "Tracing",
     "Visibility",
     "config_digest",
+    "has_secrets",
     "load_config",
     "milliseconds",
     "plain_config",

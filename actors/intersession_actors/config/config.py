@@ -161,11 +161,15 @@ class LoadedConfig(NamedTuple):
 
 
 def load_config(
-    source: ConfigSource | Config = None, *, variables: Mapping[str, str] | None = None
+    source: ConfigSource | Config = None,
+    *,
+    variables: Mapping[str, str] | None = None,
+    literal: bool = False,
 ) -> LoadedConfig:
     """Read and check a configuration: values, the path of a JSON5 file, a `Config`, or None for the defaults.
 
-    `variables` stand for `${NAME}` in texts; the process's environment if not given.
+    `variables` stand for `${NAME}` in texts; the process's environment if not given. In a `Config` they were filled in already,
+    and so they were in what is recorded: with `literal` the texts stand as they are.
 
     Raises:
         ConfigError: with every problem found, each with its path. Nothing came into force.
@@ -185,7 +189,9 @@ def load_config(
     kept = checked.object(renamed, Config)
     checked.channels(kept.get("channels"))
     problems = [*renaming.problems, *checked.problems]
-    filled = fill_in(kept, os.environ if variables is None else variables, problems)
+    filled = kept
+    if not literal and not isinstance(source, Config):
+        filled = fill_in(kept, os.environ if variables is None else variables, problems)
     if problems:
         raise ConfigError(problems)
     check_plain(filled)  # a variable of the process's environment may be bytes that are no text

@@ -30,11 +30,22 @@ def plain_config(settings: Settings) -> JsonObject:
 
 def redacted_text(settings: Settings) -> str:
     """Return settings as JSON with sorted keys, without secrets."""
-    plain = plain_config(settings)
-    channels = plain.pop("channels", {})
-    shown = _redacted(plain)
-    shown["channels"] = {name: _hidden(channel, open_keys=True) for name, channel in channels.items()}
-    return msgspec.json.encode(shown, order="sorted").decode()
+    return msgspec.json.encode(_shown(plain_config(settings)), order="sorted").decode()
+
+
+def has_secrets(plain: JsonObject) -> bool:
+    """Whether settings, or some of them, have anything in them that is hidden wherever they are shown and recorded."""
+    return _shown(plain) != {"channels": {}, **plain}
+
+
+def _shown(plain: JsonObject) -> JsonObject:
+    channels = plain.get("channels", {})
+    return {
+        **_redacted({name: value for name, value in plain.items() if name != "channels"}),
+        "channels": {name: _hidden(channel, open_keys=True) for name, channel in channels.items()}
+        if is_object(channels)
+        else channels,
+    }
 
 
 def config_digest(redacted: str) -> str:

@@ -241,7 +241,9 @@ class View:
             return None
         settings = settings_of(recorded)
         try:
-            return load_config({name: settings[name] for name in _RULES if name in settings}).config
+            return load_config(
+                {name: settings[name] for name in _RULES if name in settings}, literal=True
+            ).config
         except ConfigError:
             return None
 

@@ -38,6 +38,8 @@ def check_edits(edits: Sequence[facts.ForkEdit]) -> None:
     Raises:
         ToolRefused: two of them replace the same event, one says not what, or is nothing that can be recorded.
     """
+    if isinstance(edits, str) or not isinstance(edits, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        raise _refused("edits: they are no list, give [ForkEdit(kind=…, value=…)]")
     for edit in edits:
         _check_texts(edit)
     replacing = [edit.kind for edit in edits if edit.kind in REPLACING]
@@ -54,7 +56,9 @@ def check_edits(edits: Sequence[facts.ForkEdit]) -> None:
 
 
 def _check_texts(edit: facts.ForkEdit) -> None:
-    """Refuse what a caller gave in the place of an edit's texts: `facts` are made of anything."""
+    """Refuse what a caller gave in the place of an edit or of its texts: `facts` are made of anything."""
+    if not isinstance(edit, facts.ForkEdit):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _refused(f"edits: {type(edit).__name__} is no edit, give ForkEdit(kind=…, value=…)")
     if edit.kind not in _KINDS:
         raise _refused(f"edits: there is no kind {str(edit.kind)[:64]!a}, use one of {', '.join(_KINDS)}")
     for field, text, most in (
@@ -81,7 +85,7 @@ def replaced_by(log: Log, edit: facts.ForkEdit, position: int, what: str) -> Rep
     if named is None:
         raise _refused(f"at: {what} is before the first event, there is nothing to replace")
     if edit.kind in _ANSWERING:
-        run_id = _answered_in(named)
+        run_id = _answered_in(named) or _announced_by(log, named)
         if run_id is None:
             raise _refused(
                 f"--{edit.kind}: it replaces an answer, and {what} is {_topic(named)}; "
@@ -117,6 +121,14 @@ def _answered_in(named: Recorded) -> str | None:
             return message.run_id
         case _:
             return None
+
+
+def _announced_by(log: Log, named: Recorded) -> str | None:
+    """Return the run that said what is announced, where the decision does not: that of a spawn names none."""
+    if not isinstance(named.event, facts.AnnounceDecided):
+        return None
+    before = log.stream(named.stream, to=named.version, backwards=True)
+    return next((one.event.run_id for one in before if isinstance(one.event, facts.AnnounceRequested)), None)
 
 
 def _of_end(log: Log, edit: facts.ForkEdit, run_id: str, what: str) -> Replaced:

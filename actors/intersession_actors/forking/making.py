@@ -81,7 +81,7 @@ def make_fork(
     if replacing is not None and replacing.kind == "message" and replaced is not None:
         names = names_anew(fork_id, source.log_ids, replaced)
         goes_on = names.get(goes_on, goes_on)
-    edits = tuple(edit if edit.place else _placed(edit, what) for edit in wanted.edits)
+    edits = tuple(_placed(edit, wanted.at, what) for edit in wanted.edits)
     roots = [*roots_of(log, flow), *(ids.session_stream(edit.key) for edit in edits if edit.kind == "inject")]
     streams = closed_streams(log, roots, cut)
     fork = fork_log(
@@ -182,5 +182,10 @@ def _check_place(flow: Flow, replacing: facts.ForkEdit | None, cut: int, what: s
         )
 
 
-def _placed(edit: facts.ForkEdit, what: str) -> facts.ForkEdit:
+def _placed(edit: facts.ForkEdit, at: float | str, what: str) -> facts.ForkEdit:
+    if edit.place not in {"", str(at), what}:
+        raise ToolRefused(
+            "invalid_request",
+            f"--{edit.kind}: its place is {edit.place!a} and the fork's is {what!a}, leave it out: edits are made where the fork is cut",
+        )
     return facts.ForkEdit(kind=edit.kind, place=what, key=edit.key, value=edit.value)

@@ -5,11 +5,13 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config import Config, load_config, plain_config
+from intersession_actors.config import Config, has_secrets, load_config, plain_config
+from intersession_actors.gate import invalid
 from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 
+_FROM_AFAR: Final = ("agents", "deliveries", "runs", "session", "tools")
 _EDITED: Final = "fork_edited.%"
 _POSITIONS: Final = "SELECT originator_version FROM stored_events WHERE originator_id=? AND topic LIKE ? ORDER BY originator_version"
 
@@ -34,13 +36,46 @@ def overlaid(config: Config, edits: Iterable[ForkEdit]) -> Config:
     for edit in edits:
         if edit.kind == "set":
             _put(plain, edit.key.split("."), _value(edit.value))
-    return load_config(plain).config
+    return load_config(plain, literal=True).config
+
+
+def check_settings(config: Config, edits: Iterable[ForkEdit], *, afar: bool) -> None:
+    """Refuse settings that a fork can't have on top of a configuration.
+
+    What is set is recorded with the fork, so that it can be no secret. From `afar` only what agents, sessions and tools do can be
+    set, not where the host's machine writes, whom it calls and with which keys.
+
+    Raises:
+        ConfigError: there is no such setting, or this is none of its values; it has the path.
+        ToolRefused: it is a secret, or can't be set from elsewhere.
+    """
+    edits = [edit for edit in edits if edit.kind == "set"]
+    after = overlaid(config, edits)
+    for edit in edits:
+        path = edit.key.split(".")
+        if afar and path[0] not in _FROM_AFAR:
+            raise invalid(
+                f"--set {edit.key[:64]}", f"it can't be set from elsewhere, only {', '.join(_FROM_AFAR)} can"
+            )
+        alone: JsonObject = {}
+        _put(alone, path, _value(edit.value))
+        if has_secrets(alone):
+            raise invalid(
+                f"--set {edit.key[:64]}",
+                "it is a secret, and what is set is recorded in the fork; give it in the configuration",
+            )
+    if afar and not _workspaces(after) <= _workspaces(config):
+        raise invalid("--set", "workspaces can't be set from elsewhere, leave them as they are")
+
+
+def _workspaces(config: Config) -> set[str | None]:
+    return {None, config.agents.defaults.workspace, *(agent.workspace for agent in config.agents.list)}
 
 
 def _value(text: str) -> JsonValue:
     try:
         value: JsonValue = msgspec.json.decode(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value
 

@@ -24,7 +24,7 @@ from intersession_actors.forking.carrying import Stopping, carry_on
 from intersession_actors.forking.edits import check_edits
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
-from intersession_actors.forking.overlay import overlaid
+from intersession_actors.forking.overlay import check_settings
 from intersession_actors.forking.told import Came
 from intersession_actors.service import Reader, Service
 from intersession_events import facts
@@ -136,12 +136,13 @@ class Forker:
         """Make a fork. Its agents are edits of it as well.
 
         Raises:
-            ToolRefused: there is no such run, place or agent id, or an edit is not possible there.
+            ToolRefused: there is no such run, place or agent id, or an edit is not possible there or from afar.
             ConfigError: a setting is none.
             ForkFailed: the file can't be written.
         """
         check_edits(wanted.edits)
-        overlaid(self._config or load_config(None).config, wanted.edits)
+        wanted = wanted._replace(edits=tuple(map(self._in_full, wanted.edits)))
+        check_settings(self._config or load_config(None).config, wanted.edits, afar=self._afar)
         given = {edit.key: edit.value for edit in wanted.edits if edit.kind == "agent"}
         self._check_ids({**given, **agents})
         told = tuple(
@@ -199,6 +200,16 @@ class Forker:
                 given.setdefault(agent_id, every)
         agents = {agent_id: specs.agent(agent_id, spec, stopping) for agent_id, spec in given.items()}
         return Cast(agents, stopping, config)
+
+    def _in_full(self, edit: facts.ForkEdit) -> facts.ForkEdit:
+        """Return an edit with the canonical key of its session, if it is for one: it may be called by any name that is shown."""
+        if edit.kind != "inject":
+            return edit
+        try:
+            key = View(self._reader).session(edit.key, field="--inject")
+        except ToolRefused:
+            return edit  # the fork may not have it, and says what it has
+        return facts.ForkEdit(kind="inject", place=edit.place, key=key, value=edit.value)
 
     def _check_ids(self, agents: Given) -> None:
         """Refuse an id that nobody can ask for, where a SPEC was given: it is mistyped."""

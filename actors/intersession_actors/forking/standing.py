@@ -46,6 +46,8 @@ def standing(service: Service) -> Standing:
         # Who waits for what stands still, stands still.
         waiting = service.wait_graph.waiting_runs()
         still |= {run.run_id for run in runs if run.run_id in waiting}
+        occupied = {run.session_key for run in runs if run.status == "running" and run.run_id in still}
+        still |= {run.run_id for run in runs if run.session_key in occupied}
     imported = tuple(stream for stream in _imported(service) if stream not in frozen.flows)
     return Standing(
         goes_on=any(run.run_id not in still for run in runs)

@@ -1,7 +1,7 @@
 """A fork that was made, and how it came out, as every door tells of it: command line, gateway, MCP (FORK-8, FORK-9)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,8 @@ from intersession_actors.forking.making import MadeFork
 from intersession_actors.forking.outcomes import Outcome
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonObject
+
+_NOTHING: Final = Outcome(end=None, turns=0, tokens=0, cost_micros=0, announced=None)
 
 
 class Came(NamedTuple):
@@ -60,13 +62,13 @@ def outcomes_told(came: Sequence[Came]) -> list[JsonObject]:
     """Return how forks came out, the most frequent first: `{count, state, end, turns, tokens, costMicros, durationMs, announced, forks}`.
 
     Those are one that end alike, after as many turns, with the same text. Tokens, money and time are the average of them.
+    Those that were only made have the state `made`.
     """
     groups: dict[tuple[str, str | None, int, str | None], list[tuple[Outcome, str]]] = {}
     for one in came:
-        if one.carried is not None:
-            out = one.carried.outcome
-            alike = (one.carried.state, out.end, out.turns, out.announced)
-            groups.setdefault(alike, []).append((out, one.made.id))
+        state, out = ("made", _NOTHING) if one.carried is None else (one.carried.state, one.carried.outcome)
+        alike = (state, out.end, out.turns, out.announced)
+        groups.setdefault(alike, []).append((out, one.made.id))
     return [
         {
             "count": len(group),

@@ -101,6 +101,8 @@ RUN_TIME: Final = Limit(
     _INVALID,
     "How long a run is given: `runTimeoutSeconds`, `timeout`, `timeoutMs` of `chat.send`",
 )
+TIMES: Final = Limit(10_000, "values", "refused: usage", "`--times` of `fork`")
+PARALLEL: Final = Limit(32, "values", "refused: usage", "`--parallel` of `fork`: each is a system of its own")
 LISTED: Final = Limit(100_000, "values", "refused: usage", "`--limit` of lists over the whole log")
 CHAT_NAME: Final = Limit(256, "characters", _CUT, "The name of a chat or a person, as a channel tells it")
 

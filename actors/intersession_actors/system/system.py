@@ -154,7 +154,8 @@ class SessionSystem(Operated):
                 on_failure=self._on_failure,
                 tracer_provider=self._tracer_provider,
                 key=self._settings.begun.key,
-                targets=self._settings.begun.targets,
+                # What a fork does stays in it: whoever trusts the log's checkpoints is told of none of a copy (FORK-5).
+                targets=self._settings.begun.targets if log.forked is None else (),
                 smells=self._smells,
                 deliver=self._deliver,
                 hold=self._hold,
@@ -352,9 +353,13 @@ class SessionSystem(Operated):
             ToolRefused: there is no such run or place, an edit is not possible there, or an agent is none.
             ConfigError: a setting is none.
             ForkFailed: the fork can't be written; a log in memory has no place for it.
+            TypeError: what is given for an agent is none.
         """
         not_on_a_loop("system.fork(…)", "await asyncio.to_thread(system.fork, …)")
-        given = mapping_of("agents", agents)
+        given, unsealed = mapping_of("agents", agents), texts_of("deliver", deliver)
+        text_of("run", run)
+        text_of("on_divergence", on_divergence)
+        checked("by", by, most=IDENTITY.most)
 
         def opened(made: MadeFork, cast: Cast) -> SessionSystem:
             return SessionSystem(
@@ -362,14 +367,14 @@ class SessionSystem(Operated):
                 agents=cast.agents,
                 channels=self._channels,
                 config=cast.config,
-                deliver=deliver,
+                deliver=unsealed,
                 stopping=cast.stopping,
             )
 
-        for name in deliver:
+        for name in unsealed:
             if name not in self._channels:
                 raise invalid("deliver", f"nobody delivers for {name[:128]!r} here")
-        wanted, playing = Wanted(run, at, tuple(edits), by), Playing(given, on_divergence, loose)
+        wanted, playing = Wanted(run, at, edits, by), Playing(given, on_divergence, loose)
         return self._forks.opened(wanted, playing, opened)
 
     def _beside(self, made: MadeFork, cast: Cast) -> "SessionSystem":

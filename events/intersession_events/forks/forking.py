@@ -132,7 +132,10 @@ def fork_log(
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_log(path, rows, log_id=fork_id, log_format=log_format, epoch=own.epoch, now_ms=now_ms)
     except (OSError, sqlite3.Error) as error:
-        raise ForkFailed(f"{path} can't be written: {error}") from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ForkFailed(
+            f"{path} can't be written ({why}): make room in {directory}, or copy the log to another place and fork it there"
+        ) from error
     return Fork(fork_id, os.fspath(path), forked)
 
 

@@ -97,6 +97,10 @@ class RunNames:
         typed = name.strip()
         kind, colon, rest = typed.partition(":")
         typed = rest if colon and kind in {"exchange", "spawn"} else typed
+        if any("\ud800" <= letter <= "\udfff" for letter in typed):
+            raise _unknown(
+                name, field
+            )  # an argument of a command that is no UTF-8: nothing that was recorded is
         for found in self._exact(typed):
             return found
         begun: dict[str, Flow] = {}

@@ -389,6 +389,13 @@ def test_environment_variables_are_filled_in_as_the_original_does() -> None:
     assert config.channels["x"] == {"a": "p-t0", "b": "${TOKEN} $HOME"}
 
 
+def test_what_was_filled_in_once_is_not_filled_in_again() -> None:
+    escaped = load_config({"runs": {"failureText": "$${TOKEN}"}}).config
+    assert load_config(escaped, variables={}).config.runs.failure_text == "${TOKEN}"
+    recorded = {"runs": {"failureText": "${TOKEN}"}}
+    assert load_config(recorded, variables={"TOKEN": "t0"}, literal=True).config == escaped
+
+
 @pytest.mark.parametrize("variables", [{}, {"TOKEN": ""}])
 def test_a_variable_that_is_not_set_is_refused_and_never_becomes_a_token(variables: dict[str, str]) -> None:
     assert refused(at("gateway.auth.token", "${TOKEN}"), variables=variables).path == "gateway.auth.token"

@@ -160,6 +160,13 @@ def test_a_fork_waits_for_the_agents_that_it_is_not_given_and_says_which(talk: C
     assert (played.carried.state, played.carried.missing) == ("waits", ("main",))
 
 
+def asks_again(turn: Turn) -> str:
+    """Send another message than the one that was sent then."""
+    if turn.step != "message":
+        return turn.skip_word
+    return str(turn.tools.call("sessions_send", {"sessionKey": DESK, "message": "are you there?"}))
+
+
 HOLD = ForkEdit(kind="set", key="session.agentToAgent.hold", value="every-turn")
 
 
@@ -187,6 +194,12 @@ def test_who_waits_for_what_is_held_or_parked_stands_still_as_well(talk: Convers
         carried = parked.carried_on()
         assert (carried.state, carried.missing) == ("waits", ("desk",))
         parked.close(grace=0)
+    # Here a turn is queued behind the run that waits for what is parked, for as long as a send waits.
+    behind = talk.system.fork(talk.exchange, at="reply", agents={"main": asks_again})
+    with behind:
+        carried = behind.carried_on(WAIT)
+        assert (carried.state, carried.missing) == ("waits", ("desk",))
+        behind.close(grace=0)
 
 
 @pytest.mark.clause("FORK-4")
@@ -260,6 +273,12 @@ def test_where_a_recording_ends_the_live_agent_or_a_script_can_go_on(
             ForkEdit(kind="set", key="session.agentToAgent.maxPingPongTurns", value="many"),
             "maxPingPong",
         ),
+        (
+            "turn:1",
+            ForkEdit(kind="set", key="models.providers.p.apiKey", value="sk-1"),
+            "it is a secret, and what is set is recorded",
+        ),
+        ("turn:2", ForkEdit(kind="reply", value="x", place="turn:1"), "edits are made where the fork is cut"),
         ("turn:1", ForkEdit(kind="frobnicate", value="x"), "there is no kind"),  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
         ("turn:1", ForkEdit(kind="reply", value=7), "its value is no text"),  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     ],
@@ -343,6 +362,23 @@ def test_the_time_between_the_cut_and_the_fork_counts_for_no_limit(tmp_path: Pat
         assert (carried.state, carried.outcome.end, carried.outcome.turns) == ("ended", "turn_limit", 4)
         with fork.fork(talk.exchange, at="turn:3", agents={"*": "recorded"}) as second:
             assert second.carried_on(WAIT).outcome.end == "turn_limit"
+
+
+@pytest.mark.clause("FORK-5")
+def test_a_fork_publishes_no_checkpoints(tmp_path: Path) -> None:
+    """Who trusts what the host publishes would hear of a copy. A checkpoint of it is taken when it stops."""
+    published = tmp_path / "published"
+    published.touch()
+    config = merged(CONFIG, {"checkpoints": {"publish": {"file": str(published)}}})
+    with SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=config) as host:
+        run = host.inbound(channel="x", chat_id="1", text="hi", sender="ann", wait=WAIT)["runId"]
+        with host.fork(run, at="start", agents={"*": "recorded"}) as fork:
+            fork.carried_on(WAIT)
+            log_id = fork.log.log_id
+            assert fork.checkpoint()["at"] > 0
+        own = host.log.log_id
+    assert own in published.read_text()
+    assert log_id not in published.read_text()
 
 
 class LastNight(SystemClock):

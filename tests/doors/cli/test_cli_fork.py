@@ -1,6 +1,7 @@
 """`intersession fork` and `forks`, and forks wherever a run is named."""
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -206,10 +207,34 @@ def test_forks_made_several_times_are_grouped_by_how_they_came_out(demo_log: Dem
     assert (same["count"], same["state"], len(set(same["forks"]))) == (3, "ended", 3)
     assert same["durationMs"] >= 0
     shown = ran(*asked, *many).out.splitlines()
-    assert shown[0].split() == ["times", "end", "turns", "tokens", "cost", "time", "announced"]
+    assert re.split(r" {2,}", shown[0]) == [
+        *("times", "end", "turns", "tokens", "cost", "time"),
+        *("one of them", "announced"),
+    ]
     lines = [json.loads(line) for line in ran(*asked, *many, "--jsonl").out.splitlines()]
     assert [line["state"] for line in lines] == ["ended"] * 3
     assert {line["run"] for line in lines} == {demo_log.exchange}
+
+
+@pytest.mark.clause("FORK-8")
+def test_forks_that_are_only_made_are_all_named(demo_log: DemoLog, tmp_path: Path) -> None:
+    store = demo_log.copy(tmp_path)
+    asked = ("fork", f"{demo_log.exchange}@turn:1", "--no-run", "--times", "3", "--store", store)
+    assert ran(*asked).out.count("forked: ") == 3
+    (made,) = ran(*asked, "--json").json["outcomes"]
+    assert (made["count"], made["state"], len(made["forks"])) == (3, "made", 3)
+
+
+@pytest.mark.clause("FORK-4")
+def test_the_announce_of_a_spawn_is_replaced_like_any_answer(demo_log: DemoLog, tmp_path: Path) -> None:
+    """What a spawn decides of its announce names no run."""
+    store = demo_log.copy(tmp_path)
+    (spawn,) = ran("runs", "--kind", "spawn", "--json", "--store", store).json["runs"]
+    for edit, end in ((("--reply", "42 km"), "withheld"), (("--skip",), "silent"), (("--drop",), "withheld")):
+        asked = ("fork", f"{spawn['id']}@announce", *edit, "--agent", "*=recorded", "--store", store)
+        came = ran(*asked, "--json").json
+        assert (came["state"], came["outcome"]["end"]) == ("ended", end)
+        assert ("42 km" in str(came["outcome"]["announced"])) == (edit[0] == "--reply")
 
 
 @pytest.mark.clause("FORK-4", "LIVE-1")
@@ -231,7 +256,15 @@ def test_a_fork_that_is_held_says_at_which_turn_and_what_releases_it(
     ("given", "says"),
     [
         (("--times", "0"), "--times"),
-        (("--parallel", "0"), "--times, --parallel"),
+        (("--times", "10001"), "--times"),
+        (("--times", "1000000000"), "--times"),
+        (("--parallel", "0"), "--parallel"),
+        (("--parallel", "33"), "--parallel"),
+        (("--agent", "main=recorded", "--agent", "main=os:path"), "--agent: 'main' is given twice"),
+        (("--agent", "main=script:/dev/zero"), "it has more than 16777216 bytes"),
+        (("--agent", "main=script:/nowhere"), "it can't be read (No such file or directory)"),
+        (("--set", "models.providers.p.apiKey=sk-1"), "it is a secret"),
+        (("--set", "channels.x.deliver=webhook:http://127.0.0.1:9/"), "it is a secret"),
         (("--agent", "main"), "--agent: 'main' is no pair"),
         (("--agent", "ghost=recorded"), "nobody is called that here; there are"),
         (("--agent", "main=nobody"), "give recorded, script:FILE, module:name"),
@@ -258,7 +291,8 @@ def test_what_a_fork_can_not_have_is_refused_in_a_line_and_leaves_nothing(
     directory = Path(f"{forked.path}.forks")
     before = sorted(directory.iterdir())
     typed = [one.format(**scripts) for one in given]
-    refused = ran("fork", f"{forked.run}@turn:1", *typed, "--times", "2", "--store", forked.path)
+    often = () if "--times" in given else ("--times", "2")
+    refused = ran("fork", f"{forked.run}@turn:1", *typed, *often, "--store", forked.path)
     assert refused.exit_code in {1, 2}
     assert says in refused.err
     assert len(refused.err.splitlines()) == 1

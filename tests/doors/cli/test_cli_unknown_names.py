@@ -50,6 +50,19 @@ ASKED: list[tuple[tuple[str, ...], list[str]]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("replay", "history", "show", "why", "lens", "forks", "fork", "export-test"),
+        *("abort", "retry", "hold", "release", "runs --session", "messages --to", "state"),
+    ],
+)
+def test_an_argument_that_is_no_utf_8_is_told(booth: Booth, command: str) -> None:
+    told = shown(booth, *command.split(), "ab\udcff")
+    assert told.exit_code in {1, 2}
+    assert len(told.err.splitlines()) == 1, told.err
+
+
 @pytest.mark.parametrize(("tokens", "alike"), ASKED, ids=[" ".join(tokens) for tokens, _ in ASKED])
 def test_a_name_that_nobody_knows_is_told(booth: Booth, tokens: tuple[str, ...], alike: list[str]) -> None:
     """Finding D5, the kind: `runs --agent X` said `no rows` of an agent that was typed wrong."""

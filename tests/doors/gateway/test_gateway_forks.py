@@ -147,6 +147,20 @@ def test_a_script_answers_and_whoever_does_not_wait_hears_of_it_later(
         ({"agents": {"main": {"script": []}}}, "agents"),
         ({"edits": [{"kind": "frobnicate"}]}, "edits[0].kind"),
         ({"edits": [{"kind": "set", "key": "session.nothing", "value": "1"}]}, "session.nothing"),
+        *(
+            ({"edits": [{"kind": "set", "key": key, "value": value}]}, says)
+            for key, value, says in (
+                ("store", "elsewhere.db", "can't be set from elsewhere"),
+                ("transcripts.mirror", "true", "can't be set from elsewhere"),
+                ("checkpoints.publish.command", '["touch", "x"]', "can't be set from elsewhere"),
+                ("models.providers.p.baseUrl", "http://127.0.0.1:9/v1", "can't be set from elsewhere"),
+                ("channels.x.deliver", "webhook:http://127.0.0.1:9/", "can't be set from elsewhere"),
+                ("agents.defaults.workspace", "elsewhere", "workspaces can't be set from elsewhere"),
+                ("agents.list", '[{"id": "main", "workspace": "elsewhere"}]', "workspaces can't be set"),
+                ("session.mainKey", "${PATH}", "'${PATH}' can't be a main key"),
+                ("session.scope", "[" * 100_000, "session.scope"),
+            )
+        ),
         ({"edits": [{"kind": "reply", "value": "x"}, {"kind": "skip"}]}, "both replace"),
         ({"edits": [{"kind": "inject", "key": "agent:desk:nobody", "value": "x"}]}, "agent:desk:main"),
         ({"edits": [{"kind": "reply", "value": "x" * (1024 * 1024 + 1)}]}, "at most 1048576 characters"),

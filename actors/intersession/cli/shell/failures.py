@@ -1,11 +1,13 @@
 """Turns an exception into what a command reports. It knows errors of every room, so `run.py` loads it when there is one."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from cyclopts import CycloptsError
 
 from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE, Failure, UsageError
 from intersession_actors.errors import ConfigError, ToolRefused
+from intersession_actors.gate import is_storable
 from intersession_events.errors import (
     BackupFailed,
     BadCheckpoint,
@@ -55,13 +57,17 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
 """The first that fits counts, so the special ones come first."""
 
 
-def failure_of(error: Exception) -> Failure | None:
-    """Return what a command reports of an error; None for an error that is a bug of ours."""
+def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
+    """Return what a command with these arguments reports of an error; None for an error that is a bug of ours."""
     if isinstance(error, ToolRefused):
         return Failure(REFUSED, error.code, error.error, error.status)
     for kind, exit_code, code in _CODES:
         if isinstance(error, kind):
             return Failure(exit_code, code, _said(error))
+    # The name of a file may be no text, so that arguments are looked at when they were none where one had to be.
+    odd = next((token for token in tokens if not is_storable(token)), None)
+    if isinstance(error, UnicodeEncodeError) and odd is not None:
+        return Failure(USAGE, "usage", f"{odd[:64]!a} is no valid UTF-8, type it anew")
     return None
 
 

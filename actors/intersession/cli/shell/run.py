@@ -55,7 +55,7 @@ def _run(tokens: list[str], screen: Screen) -> int:
     except Exception as error:  # noqa: BLE001 - whatever it is, a program that reads JSON must get JSON
         from intersession.cli.shell.failures import failure_of  # noqa: PLC0415 - most commands need none of it
 
-        failure = failure_of(error)
+        failure = failure_of(error, tokens)
         if failure is None:
             traceback.print_exc()
             failure = Failure(

@@ -63,8 +63,9 @@ def fork(
         if otherwise.jsonl:
             for one in came:
                 screen.json_line(came_told(one))
-        elif len(came) == 1:
-            show(screen, came[0])
+        elif len(came) == 1 or no_run:
+            for one in came:
+                show(screen, one)
         else:
             show_outcomes(screen, rows)
 

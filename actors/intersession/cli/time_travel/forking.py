@@ -1,12 +1,13 @@
 """What `intersession fork` can be asked for beside the place: edits, agents, what-if, many times. And how it came out, in words."""
 
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from intersession.cli.host import forker_of
 from intersession.cli.shell import Reading, Screen, UsageError, duration, safe
@@ -14,6 +15,7 @@ from intersession_actors.agents import Agent, configured_agents
 from intersession_actors.channels import configured_channels
 from intersession_actors.config import Config, load_config
 from intersession_actors.forking import Came, Carried, Cast, MadeFork, Playing, Wanted
+from intersession_actors.gate import PARALLEL, TIMES
 from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
@@ -64,9 +66,15 @@ class Otherwise:
         tuple[str, ...], Parameter(negative="", help="A channel that is not sealed: texts really go out.")
     ] = ()
     times: Annotated[
-        int, Parameter(help="Fork and carry on so many times, and compare how they come out.")
+        int,
+        Parameter(
+            help="Fork and carry on so many times, and compare how they come out.",
+            validator=Number(gte=1, lte=TIMES.most),
+        ),
     ] = 1
-    parallel: Annotated[int, Parameter(help="So many of them at once.")] = 1
+    parallel: Annotated[
+        int, Parameter(help="So many of them at once.", validator=Number(gte=1, lte=PARALLEL.most))
+    ] = 1
     jsonl: Annotated[
         bool,
         Parameter(negative="", help="Print JSON, a fork a line: for tools that evaluate how they came out."),
@@ -91,7 +99,12 @@ class Otherwise:
 
     def agents(self) -> dict[str, str]:
         """Return who answers, by agent id."""
-        return dict(_pairs("--agent", self.agent))
+        pairs = _pairs("--agent", self.agent)
+        given = dict(pairs)
+        if len(given) < len(pairs):
+            twice = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
+            raise UsageError(f"--agent: {twice[:64]!r} is given twice, give it once")
+        return given
 
 
 OTHERWISE = Otherwise()
@@ -111,8 +124,6 @@ def forked(
     source: PortableLog, reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
 ) -> list[Came]:
     """Make forks, and carry them on, with a bar that says how many have come out."""
-    if otherwise.times < 1 or otherwise.parallel < 1:
-        raise UsageError("--times, --parallel: give a number from 1 on")
     agents, edits = otherwise.agents(), otherwise.edits()
     playing = Playing(agents, otherwise.on_divergence, otherwise.loose)
     config = load_config(reading.config).config
@@ -166,6 +177,15 @@ def _named(config: Config, specs: Collection[str], *, live: bool) -> dict[str, A
     return dict(configured_agents(config).agents)
 
 
+_SAID: Final[Mapping[str, tuple[str, str]]] = {
+    "context": ("answered then", "is asked now"),
+    "missing": ("answered then", "is asked now"),
+    "open": ("was asked then", "is asked now"),
+    "tool": ("its tool gave then", "its tool gives now"),
+}
+"""What a divergence of each kind holds against each other."""
+
+
 def show(screen: Screen, came: Came) -> None:
     """Say what was made, how it came out, and what to try with it."""
     made, carried = came.made, came.carried
@@ -179,8 +199,10 @@ def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
     out, left = carried.outcome, carried.divergence
     if left is not None and came.diverged is not None:
         screen.line(safe(f"left the recording: {came.diverged['text']}", "yellow"))
-        screen.line(f"  then: {left.recorded}")
-        screen.line(f"  now:  {left.now}")
+        then, now = _SAID[left.kind]
+        if left.recorded is not None:
+            screen.line(f"  {then}: {left.recorded}")
+        screen.line(f"  {now}: {left.now}")
     if carried.missing:
         screen.line(safe(f"waits for {', '.join(carried.missing)}: give --agent ID=SPEC", "yellow"))
     for held in carried.held:
@@ -201,13 +223,14 @@ def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
         )
     if carried.state == "ended":
         announced = "" if out.announced is None else f", would announce: {out.announced}"
-        screen.line(f"ended: {out.end}, {counted(out.turns, 'turn')}, {out.tokens} tokens{announced}")
+        turns = f"{counted(out.turns, 'turn')}, " if out.turns else ""
+        screen.line(f"ended: {out.end}, {turns}{out.tokens} tokens{announced}")
 
 
 def show_outcomes(screen: Screen, rows: Sequence[JsonObject]) -> None:
-    """Say how often forks came out how."""
+    """Say how often forks came out how, with one of each kind to look at."""
     screen.table(
-        ["times", "end", "turns", "tokens", "cost", "time", "announced"],
+        ["times", "end", "turns", "tokens", "cost", "time", "one of them", "announced"],
         [
             (
                 str(row["count"]),
@@ -216,6 +239,7 @@ def show_outcomes(screen: Screen, rows: Sequence[JsonObject]) -> None:
                 str(row["tokens"]),
                 str(row["costMicros"]),
                 duration(row["durationMs"]),
+                row["forks"][0][:8],
                 row["announced"] or "",
             )
             for row in rows

@@ -97,7 +97,8 @@ async function made(given, place) {
           ${left
             ? html`
                 <p>${capital(left.place?.text ?? '')}: from here on there is nothing recorded that fits.</p>
-                <p><del>${left.recorded ?? ''}</del> <ins>${left.now ?? ''}</ins></p>
+                ${left.recorded ? html`<p>${thenOf(left.kind)}: ${left.recorded}</p>` : null}
+                <p>${left.kind === 'tool' ? 'Its tool gives now' : 'It is asked now'}: ${left.now ?? ''}</p>
               `
             : missing.length
               ? html`
@@ -113,6 +114,13 @@ async function made(given, place) {
 }
 
 const MOST_TIMES = 50;
+
+// What a divergence of this kind holds against what is there now.
+function thenOf(kind) {
+  if (kind === 'tool') return 'Its tool gave then';
+  return kind === 'open' ? 'It was asked then' : 'It answered then';
+}
+
 export const HowOften = ({ times = '1' }) => html`
   <label>
     How often<br/><input class="field" name="times" type="number" min="1" max=${MOST_TIMES} value=${times} required />
