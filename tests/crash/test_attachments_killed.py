@@ -24,7 +24,7 @@ from intersession_events.facts import (
     ThreadUnbound,
 )
 from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog
+from support.any_log import log_at
 from support.paths import TESTS
 from support.processes.forked import Forked
 
@@ -33,9 +33,9 @@ PATIENCE_S = 60.0
 SHA256 = hashlib.sha256(b"the words of the file").hexdigest()
 
 
-def run(directory: Path, threads: str, crash_at: str = "") -> int | None:
+def run(directory: Path, url: str, threads: str, crash_at: str = "") -> int | None:
     """Run the host to its end, whichever that is."""
-    with Forked(HOST, str(directory), threads, says=directory / "said", crash_at=crash_at) as child:
+    with Forked(HOST, str(directory), url, threads, says=directory / "said", crash_at=crash_at) as child:
         ended = child.wait(PATIENCE_S)
         sys.stderr.write(child.said)
         return ended
@@ -46,8 +46,8 @@ def notes(directory: Path, what: str) -> list[dict[str, Any]]:
     return [line for line in map(json.loads, lines) if line["what"] == what]
 
 
-def events(directory: Path) -> list[Any]:
-    with SqliteLog(directory / "log.db", read_only=True) as log:
+def events(url: str) -> list[Any]:
+    with log_at(url, read_only=True) as log:
         return [item.event for item in log.all()]
 
 
@@ -60,6 +60,7 @@ def children(happened: list[Any]) -> list[Any]:
 
 
 @pytest.mark.clause("P1", "P2", "P3", "P4", "P8", "ATT-3", "ATT-5", "SPAWN-12", "X9")
+@pytest.mark.sampled("P4-keyed")
 @pytest.mark.parametrize(
     ("point", "threads"),
     [
@@ -69,18 +70,18 @@ def children(happened: list[Any]) -> list[Any]:
     ],
 )
 def test_a_child_starts_once_with_its_files_and_its_thread_wherever_its_host_was_killed(
-    tmp_path: Path, point: str, threads: str
+    log_url: str, beside_log: Path, tmp_path: Path, point: str, threads: str
 ) -> None:
-    assert run(tmp_path, threads, point) == -signal.SIGKILL
-    before = events(tmp_path)
+    assert run(tmp_path, log_url, threads, point) == -signal.SIGKILL
+    before = events(log_url)
     if point in {"P1", "P2", "P3"}:
         assert children(before) == []
         assert notes(tmp_path, "turn") == []
     assert len(of(before, SpawnAccepted)) == (point != "P1")
 
-    assert run(tmp_path, threads) == 0
+    assert run(tmp_path, log_url, threads) == 0
 
-    after = events(tmp_path)
+    after = events(log_url)
     (accepted,) = of(after, SpawnAccepted)
     (child,) = children(after)
     assert child.key == accepted.child
@@ -101,7 +102,7 @@ def test_a_child_starts_once_with_its_files_and_its_thread_wherever_its_host_was
     assert {line["thread"] for line in notes(tmp_path, "delivery")} == set(opened or [None])
     assert len(of(after, ChildArchived)) == len(of(after, SessionArchived)) == 1
     assert [event.directory for event in of(after, AttachmentsRemoved)] == [ready.directory]
-    attachments = tmp_path / "workspaces" / "main" / ".openclaw" / "attachments"
+    attachments = beside_log / "workspaces" / "main" / ".openclaw" / "attachments"
     assert [path.name for path in attachments.rglob("*")] == [".staging"]
-    with SqliteLog(tmp_path / "log.db", read_only=True) as log:
+    with log_at(log_url, read_only=True) as log:
         assert verify_log(log).counts == {}

@@ -26,6 +26,7 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.log import Recorded
+from support.any_log import Logs
 from support.paths import DOCS
 from support.processes.killed import Host, interrupted, of, story, streams
 
@@ -248,12 +249,15 @@ CASES = [
 @pytest.mark.clause(
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8"
 )
+@pytest.mark.sampled("S4-talk-keyed", "K2-talk-keyed", "A4-talk-keyed", "P4-files-keyed", "H2-held-keyed")
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, id=str(case), marks=[pytest.mark.nightly] if case.nightly else []) for case in CASES],
 )
-def test_a_host_that_dies_at_a_crash_point_goes_on_as_the_matrix_says(tmp_path: Path, case: Case) -> None:
-    host = Host(tmp_path, case.scenario, case.channel)
+def test_a_host_that_dies_at_a_crash_point_goes_on_as_the_matrix_says(
+    logs: Logs, tmp_path: Path, case: Case
+) -> None:
+    host = Host(logs, tmp_path, case.scenario, case.channel)
 
     host.dies_at(case.point)
     before = host.events()
@@ -280,9 +284,10 @@ def test_a_host_that_dies_at_a_crash_point_goes_on_as_the_matrix_says(tmp_path: 
 
 @pytest.mark.clause("O6", "P9", "SPAWN-11")
 def test_a_child_whose_hour_came_while_the_host_was_down_is_archived_once_at_its_start(
+    logs: Logs,
     tmp_path: Path,
 ) -> None:
-    host = Host(tmp_path, "keep")
+    host = Host(logs, tmp_path, "keep")
     host.finishes()
     before = host.events()
     assert story(before[-1:]) == "spawn_closed"
@@ -298,9 +303,10 @@ def test_a_child_whose_hour_came_while_the_host_was_down_is_archived_once_at_its
 
 
 @pytest.mark.clause("O6", "B1")
+@pytest.mark.sampled("8")
 @pytest.mark.parametrize("passing", [1, 8, 20])
-def test_a_view_is_never_ahead_of_its_events_nor_behind(tmp_path: Path, passing: int) -> None:
-    host = Host(tmp_path, "talk")
+def test_a_view_is_never_ahead_of_its_events_nor_behind(logs: Logs, tmp_path: Path, passing: int) -> None:
+    host = Host(logs, tmp_path, "talk")
 
     host.dies_at(f"B1:{passing}")
     host.check_views()
@@ -324,11 +330,13 @@ def test_every_point_of_the_matrix_is_died_at() -> None:
     ("scenario", "point"),
     sorted({(case.scenario, case.point[:2]) for case in CASES if "-" not in case.channel}),
 )
-def test_a_host_goes_on_from_every_passing_of_a_point(tmp_path: Path, scenario: str, point: str) -> None:
+def test_a_host_goes_on_from_every_passing_of_a_point(
+    logs: Logs, tmp_path: Path, scenario: str, point: str
+) -> None:
     for passing in count(1):
         directory = tmp_path / str(passing)
         directory.mkdir()
-        host = Host(directory, scenario)
+        host = Host(logs, directory, scenario)
         if not host.dies_at(f"{point}:{passing}", surely=passing == 1):
             break
         host.finishes()

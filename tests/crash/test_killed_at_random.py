@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.facts import ChildArchived, ExchangeAccepted, SpawnAccepted
+from support.any_log import Logs
 from support.processes.killed import Host, of
 
 SENDS, SPAWNS, ASKED = 16, 3, 6
@@ -14,11 +15,12 @@ NIGHTS = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 40)
 
 
 @pytest.mark.clause("D1", "O3", "O6", "O7")
+@pytest.mark.sampled("1-keyed", "keyed-1")
 @pytest.mark.parametrize("channel", ["keyed", "plain"])
 @pytest.mark.parametrize("seed", [1, *NIGHTS])
-def test_a_busy_host_may_be_killed_at_any_moment(tmp_path: Path, seed: int, channel: str) -> None:
+def test_a_busy_host_may_be_killed_at_any_moment(logs: Logs, tmp_path: Path, seed: int, channel: str) -> None:
     chance = random.Random(seed)  # noqa: S311 - when to kill
-    host = Host(tmp_path, "busy", channel)
+    host = Host(logs, tmp_path, "busy", channel)
 
     for _ in range(KILLS):
         host.dies_after(chance.randrange(1, 30))

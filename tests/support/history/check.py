@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import SqliteLog, views_proven
+from intersession_events.stores.portable import PortableLog
+from intersession_projections.inline_views import inline_views
 from support.history import of_events, of_outside, of_sessions, of_talk
 from support.history.evidence import Evidence
 
@@ -70,17 +72,20 @@ def broken(evidence: Evidence) -> list[Finding]:
     return [Finding(name, words) for name, law in LAWS.items() for words in law(evidence)]
 
 
-def check_whole(log: SqliteLog) -> list[Finding]:
+def check_whole(log: PortableLog) -> list[Finding]:
     """Return what is wrong with the log itself: its chain, its file, events that a view could not take in."""
     report = verify_log(log)
     found = [Finding("verified", str(one)) for one in report.findings]
-    if log.query("PRAGMA integrity_check") != [("ok",)]:
+    if isinstance(log, SqliteLog) and log.query("PRAGMA integrity_check") != [("ok",)]:
         found.append(Finding("verified", "SQLite finds the file damaged"))
     return found + [Finding("set_aside", str(one)) for one in log.set_aside()]
 
 
-def check_views(log: SqliteLog, views: list[str]) -> list[Finding]:
+def check_views(log: PortableLog, views: list[str]) -> list[Finding]:
     """Return which tables are otherwise when they are built anew from the events."""
+    if not isinstance(log, SqliteLog):
+        found, _ = views_proven(log, [view for view in inline_views() if view.name in views])
+        return [Finding("rebuilt", str(one)) for one in found]
     kept = tables_of(log)
     log.rebuild(*views)
     anew = tables_of(log)

@@ -1,6 +1,6 @@
 """A host of a session system, to be killed and started again: does what it is told, and ends once nothing is open any more.
 
-Arguments: its directory, a scenario, the channel its words go to, by how many hours its clock is ahead.
+Arguments: its directory, the URL of its log, a scenario, the channel its words go to, by how many hours its clock is ahead.
 
 Each start calls the same tools with the same idempotency keys, as a client does that has had no answer. What it was
 answered, how its agents were called and what its channels showed is in files of its own, each line synced before it goes on.
@@ -19,6 +19,7 @@ from typing import Any
 from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
 from intersession_actors.runtime import SystemClock
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, ExchangeHeld, ToolCallBlock
+from intersession_events.stores import located
 
 MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"
 HOUR_MS = 3_600_000
@@ -153,16 +154,18 @@ class Channels:
 class Host:
     """The system and what a scenario does with it."""
 
-    def __init__(self, directory: Path, channel: str, hours: int, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, directory: Path, url: str, channel: str, hours: int, config: Mapping[str, Any]
+    ) -> None:
         self._acks = Lines(directory / "acks")
         self._waits = Lines(directory / "waits")
         self._orders = Lines(directory / "orders")
         self._held = Lines(directory / "held")
-        self.agents = Agents(Lines(directory / "turns"), directory / "workspaces")
+        self.agents = Agents(Lines(directory / "turns"), Path(located(url).place).parent / "workspaces")
         self._channel = channel
         self._clock = AheadClock(hours)
         self.system = SessionSystem(
-            directory / "log.db",
+            url,
             agents=dict.fromkeys(("main", "research", "helper"), self.agents),
             channels=Channels(Lines(directory / "calls"), Lines(directory / "shown")).all,
             config={**CONFIG, **config},
@@ -358,8 +361,8 @@ SCENARIOS: dict[str, Callable[[Host], None]] = {
 }
 
 
-def main(directory: str, scenario: str, channel: str, hours: str) -> None:
-    host = Host(Path(directory), channel, int(hours), CONFIGS.get(scenario, {}))
+def main(directory: str, url: str, scenario: str, channel: str, hours: str) -> None:
+    host = Host(Path(directory), url, channel, int(hours), CONFIGS.get(scenario, {}))
     SCENARIOS[scenario](host)
     host.end()
 

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from intersession import SessionSystem
+from intersession_events.errors import NoSuchStore
 from intersession_events.facts import (
     RunInterrupted,
     RunQueued,
 )
 from intersession_events.log import Recorded
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import located
 from intersession_projections.inline_views import inline_views
+from support.any_log import AnyLog, Logs, log_at
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
 from support.processes.forked import Forked
 
@@ -29,15 +31,15 @@ PATIENCE_S = 60.0
 class Host:
     """A host that is started, killed and started again in one directory."""
 
-    def __init__(self, directory: Path, scenario: str, channel: str = "keyed") -> None:
+    def __init__(self, logs: Logs, directory: Path, scenario: str, channel: str = "keyed") -> None:
         self.directory = directory
         self.scenario = scenario
         self.channel = channel
-        self.url = f"sqlite:///{directory / 'log.db'}"
+        self.url = logs.at(directory)
 
     def started(self, *, crash_at: str = "", hours: int = 0) -> Forked:
         """Return a start of it; it does not live longer than its context."""
-        given = (str(self.directory), self.scenario, self.channel, str(hours))
+        given = (str(self.directory), self.url, self.scenario, self.channel, str(hours))
         return Forked(HOST, *given, says=self.directory / "said", crash_at=crash_at)
 
     def dies_at(self, crash_at: str, *, hours: int = 0, surely: bool = True) -> bool:
@@ -77,16 +79,17 @@ class Host:
         text = path.read_text() if path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
-    def log(self) -> SqliteLog:
+    def log(self) -> AnyLog:
         """Open its log for reading."""
-        return SqliteLog(self.directory / "log.db", read_only=True)
+        return log_at(self.url, read_only=True)
 
     def events(self) -> list[Recorded]:
         """Return what its log says of sessions and flows: receipts ride along with whatever comes next."""
-        if not (self.directory / "log.db").exists():
+        try:
+            with self.log() as log:
+                return [item for item in log.all() if not item.stream.startswith(("access:", "log"))]
+        except NoSuchStore:
             return []
-        with self.log() as log:
-            return [item for item in log.all() if not item.stream.startswith(("access:", "log"))]
 
     def check_all(self) -> None:
         """Check all that must be true of what it left behind."""
@@ -100,7 +103,7 @@ class Host:
             assert check_whole(log) == []
             assert broken(self.evidence(log)) == []
 
-    def evidence(self, log: SqliteLog) -> Evidence:
+    def evidence(self, log: AnyLog) -> Evidence:
         """Return what is known of all that it did, once nothing is open any more."""
         calls = [
             Op(
@@ -150,11 +153,11 @@ class Host:
                 again[run_id] = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
         assert json.dumps(again) == json.dumps(answers)
         assert self.events() == before
-        check_mirror(before, self.directory / "log.db.transcripts")
+        check_mirror(before, Path(f"{located(self.url).place}.transcripts"))
 
     def check_views(self) -> None:
         """Check that the views written with the events are what the events say."""
-        with SqliteLog(self.directory / "log.db", inline=inline_views()) as log:
+        with log_at(self.url, inline=inline_views()) as log:
             assert check_views(log, [view.name for view in inline_views()]) == []
 
     def check_acknowledged(self) -> None:

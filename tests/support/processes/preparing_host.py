@@ -1,6 +1,6 @@
 """A host whose sub-agent needs a file and perhaps a thread before it starts, to be killed and started again.
 
-Arguments: its directory, and whether its channel knows a key that it has seen (`keyed`) or has no threads to give (`none`).
+Arguments: its directory, the URL of its log, and whether its channel knows a key that it has seen (`keyed`) or has no threads to give (`none`).
 
 It asks for the same sub-agent at each start, as a client does that has had no answer, and ends once nothing is left to do.
 """
@@ -37,7 +37,7 @@ class Lines:
         os.fsync(self._file)
 
 
-def main(directory: str, threads: str) -> None:
+def main(directory: str, url: str, threads: str) -> None:
     root = Path(directory)
     notes = Lines(root / "notes")
 
@@ -61,7 +61,7 @@ def main(directory: str, threads: str) -> None:
         return f"thread-{wanted.key}"
 
     channel = Channel(deliver=deliver, idempotent=True, threads=open_thread if threads == "keyed" else None)
-    system = SessionSystem(root / "log.db", agents={"main": agent}, channels={"chat": channel}, config=CONFIG)
+    system = SessionSystem(url, agents={"main": agent}, channels={"chat": channel}, config=CONFIG)
     system.inbound(channel="chat", chat_id="7", text="hi", sender="bob", message_id="m", deliver=False)
     given: dict[str, Any] = {
         "task": "read it",
