@@ -10,6 +10,10 @@ DEFAULT_PATH: Final = "intersession.db"
 VARIABLE: Final = "INTERSESSION_STORE"
 
 _SQLITE: Final = "sqlite:///"
+_FORMS: Final = (
+    "sqlite:///relative.db, sqlite:////absolute.db, :memory: or postgresql://user@host/database?schema=name"
+)
+_LIBPQS: Final = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|service)\s*=")
 
 
 def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
@@ -30,7 +34,8 @@ def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
     try:
         place.encode()
     except UnicodeEncodeError:
-        raise NoSuchStore(ascii(place), "its name is not valid Unicode; give the file another one") from None
+        shown = _shown(place) if "://" in place else place
+        raise NoSuchStore(ascii(shown), "its name is not valid Unicode; give the file another one") from None
     if place.startswith(_SQLITE):
         path = place.removeprefix(_SQLITE)
         if path:
@@ -39,15 +44,17 @@ def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
     if is_postgres(place):
         raise NoSuchStore(_shown(place), "it is on PostgreSQL, and this wants a file")
     if "://" in place or place.startswith("sqlite:"):
-        raise NoSuchStore(_shown(place), "write sqlite:///relative.db, sqlite:////absolute.db or :memory:")
+        raise NoSuchStore(_shown(place), f"write {_FORMS}")
+    if _LIBPQS.match(place):
+        raise NoSuchStore("…", f"these are settings of libpq and no URL: write {_FORMS}")
     return place
 
 
 def is_postgres(url: str) -> bool:
     """Return whether a URL is of a log on PostgreSQL."""
-    return url.startswith(("postgresql:", "postgres:"))
+    return url[: len("postgresql:")].lower().startswith(("postgresql:", "postgres:"))
 
 
 def _shown(url: str) -> str:
     """Return a URL that is refused, without what may be a password."""
-    return re.sub(r"(?<=//)[^/?]*@", "…@", url.partition("?")[0])
+    return f"{url.partition('://')[0]}://…" if "@" in url else url.partition("?")[0]

@@ -1,6 +1,7 @@
 """The log on PostgreSQL: who may write, what happens when connections or the server are lost, what is refused, what is shown."""
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,11 +19,13 @@ from intersession_events.errors import (
     WriterSuperseded,
 )
 from intersession_events.log import Recorded, Sql
+from intersession_events.stores import located
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from support.log_drafts import anywhere, said, to
+from support.postgres.network import network
 from support.postgres.pooler import pooler
 from support.postgres.server import Server
 
@@ -271,6 +274,77 @@ def test_portable_sql_becomes_that_of_postgresql(portable: str, own: str) -> Non
 def test_an_address_is_shown_without_what_is_secret(url: str, shown: str, schema: str) -> None:
     address = address_of(url)
     assert (address.shown, address.schema) == (shown, schema)
+
+
+SECRET = "s3cr3t-pw"
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        # A password with characters that end it: nobody knows where it ends, so nothing is shown.
+        (f"postgresql://u:a@{SECRET}@127.0.0.1:1/d", "%40"),
+        (f"postgresql://u:a/{SECRET}@127.0.0.1:1/d", "%2F"),
+        (f"postgresql://u:{SECRET}/b@127.0.0.1:1/d", "%2F"),
+        (f"postgresql://u:a?{SECRET}@127.0.0.1:1/d", "%3F"),
+        (f"postgresql://u:{SECRET}?b=c@127.0.0.1:1/d", "%3F"),
+        (f"postgresql://u:a#{SECRET}@127.0.0.1:1/d", "%23"),
+        (f"postgresql://u:12#{SECRET}@127.0.0.1:1/d", "%23"),
+        (f"postgresql://u:a[{SECRET}@127.0.0.1:1/d", "this is no URL"),
+        (f"postgresql://u:{SECRET}@127.0.0.1:{SECRET}/d", "%3A"),
+        (f"postgresql:/u:{SECRET}@127.0.0.1:1/d", "// is missing"),
+        (f"postgresql:u:{SECRET}@127.0.0.1:1/d", "// is missing"),
+        (f"postgresql://u:{SECRET}\udce9@127.0.0.1:1/d", "valid Unicode"),
+        (f"postgresql+psycopg://u:a/{SECRET}@127.0.0.1:1/d", "or postgresql://user"),
+        (f"mysql://u:{SECRET}\udce9@h/d", "valid Unicode"),
+        (f"host=127.0.0.1 user=u password={SECRET}", "settings of libpq"),
+        (f"postgresql://u:{SECRET}@h/d?schema=a&schema=b", "schema twice"),
+        (f"postgresql://u:{SECRET}@h/d?schema=pg_mine", "the server's own"),
+        (f"postgresql://u:{SECRET}@h/d?schema=information_schema", "the server's own"),
+        (f"postgresql://u:{SECRET}@h/d?files={__file__}", "is no folder"),
+        (f"postgresql://u:{SECRET}@h/d?schema", "this is no URL"),
+    ],
+)
+def test_a_url_that_may_be_read_in_two_ways_is_refused_and_not_shown(url: str, says: str) -> None:
+    with pytest.raises(NoSuchStore, match=re.escape(says)) as refused:
+        located(url)
+    assert SECRET not in f"{refused.value}{refused.value!r}{refused.value.__cause__}"
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+@pytest.mark.postgres
+def test_a_server_that_is_too_old_is_refused_by_its_version(postgres: Server, postgres_url: str) -> None:
+    with psycopg.connect(address_of(postgres_url).conninfo) as connection:
+        version = connection.info.parameter_status("server_version")
+    assert version is not None
+    old = "13.22".ljust(len(version))[: len(version)]
+    with network(postgres.directory) as between:
+        between.instead = (f"server_version\0{version}".encode(), f"server_version\0{old}".encode())
+        with pytest.raises(NoSuchStore, match="a log needs PostgreSQL 14 or later"):
+            PostgresLog(between.url(address_of(postgres_url).schema))
+
+
+@pytest.mark.postgres
+def test_whose_role_lacks_a_right_is_told_which_and_where_to_look(postgres_url: str) -> None:
+    told_to(postgres_url, "CREATE ROLE lacking LOGIN")
+    try:
+        with pytest.raises(
+            StoreUnavailable, match=r"lacks a right \(permission denied .*postgresql-roles\.sql"
+        ):
+            PostgresLog(postgres_url.replace("postgres@", f"lacking:{SECRET}@")).close()
+    finally:
+        told_to(postgres_url, "DROP ROLE lacking")
+
+
+@pytest.mark.parametrize("setting", ["dbname", "port", "hostaddr", "user"])
+def test_logs_that_differ_in_a_setting_of_libpq_have_folders_of_their_own(setting: str) -> None:
+    one, other = (located(f"postgresql:///?host=/run/pg&{setting}={value}") for value in (1, 2))
+    assert one.place != other.place
+    assert one.shown != other.shown
+
+
+def test_the_scheme_of_a_url_may_be_written_in_any_case() -> None:
+    assert located("POSTGRES://u@h/d").shown == located("postgresql://u@h/d").shown
 
 
 @pytest.mark.parametrize("query", ["schema=Pg%20Catalog", "schema=", "wake=never"])

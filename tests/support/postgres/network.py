@@ -31,6 +31,8 @@ class Network:
         self._answers = threading.Event()
         self._answers.set()
         self._on_answer: Callable[[bytes], bool] | None = None
+        self.instead: tuple[bytes, bytes] = (b"", b"")
+        """What the server says, and what its clients hear instead, of the same length."""
         self._on_question: Callable[[bytes], bool] | None = None
         self._kept_back: tuple[socket.socket, bytes] | None = None
         self._said_to_nobody: Queue[bytes] = Queue()
@@ -129,7 +131,7 @@ class Network:
                     self._on_question, self._kept_back = None, (target, said)
                     _end(source)
                     return  # the server goes on
-                target.sendall(said)
+                target.sendall(said.replace(*self.instead) if is_answer and self.instead[0] else said)
         for side in (source, target):
             _end(side)
 

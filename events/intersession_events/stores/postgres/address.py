@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from intersession_events.errors import NoSuchStore
 
@@ -15,6 +15,15 @@ SCHEMA: Final = "intersession"
 
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _SECRET: Final = frozenset({"password", "sslpassword"})
+_HIDDEN: Final = "postgresql://…"
+_FORM: Final = (
+    "write postgresql://user:password@host:5432/database?schema=name, with @ : / ? # and % of a user or a password as "
+    "%40 %3A %2F %3F %23 and %25"
+)
+_HOST: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
+_SETTING: Final = re.compile(r"[a-z_]+")
+_WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "user", "service"})
+"""Settings of libpq's that say which log it is."""
 _WAKES: Final = ("notify", "poll")
 _OURS: Final = frozenset({"schema", "wake", "files"})
 _PATIENCE: Final[Mapping[str, str]] = {
@@ -59,24 +68,23 @@ def address_of(url: str) -> Address:
     Raises:
         NoSuchStore: it is no such URL.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise NoSuchStore("postgresql:…", f"this is no URL: {error}") from None
+    parts, settings = _parts_of(url)
     user, _, hosts = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
-    settings = parse_qsl(parts.query, keep_blank_values=True)
     ours = {key: value for key, value in settings if key in _OURS}
     theirs = [(key, value) for key, value in settings if key not in ours]
     schema, wake = ours.get("schema", SCHEMA), ours.get("wake", _WAKES[0])
     place = f"postgresql://{name + '@' if name else ''}{hosts}{parts.path}"
-    host = next((value for key, value in theirs if key == "host"), "")
-    shown = f"{place}?{urlencode([('host', host)] if host else [], quote_via=quote, safe='/')}"
-    shown = f"{shown}{'&' if host else ''}schema={schema}"
+    where = [*((key, value) for key, value in theirs if key in _WHERE), ("schema", schema)]
+    shown = f"{place}?{urlencode(where, quote_via=quote, safe='/')}"
     if not _NAME.fullmatch(schema):
         raise NoSuchStore(place, f"schema={schema!r} is no name: a-z, 0-9 and _, at most 48 of them")
+    if schema.startswith("pg_") or schema == "information_schema":
+        raise NoSuchStore(place, f"schema={schema!r} is the server's own, name another one")
     if wake not in _WAKES:
         raise NoSuchStore(shown, f"wake={wake!r} is none of {', '.join(_WAKES)}")
+    if ours.get("files") and Path(ours["files"]).exists() and not Path(ours["files"]).is_dir():
+        raise NoSuchStore(shown, f"files={ours['files']!r} is no folder")
     secrets = {password, unquote(password), *(value for key, value in theirs if key in _SECRET)}
     told = {key for key, _ in theirs}
     theirs += [(key, value) for key, value in _PATIENCE.items() if key not in told]
@@ -88,6 +96,36 @@ def address_of(url: str) -> Address:
         place=_place(shown, ours.get("files")),
         notifies=wake == _WAKES[0],
     )
+
+
+def _parts_of(url: str) -> tuple[SplitResult, list[tuple[str, str]]]:
+    """Return the parts of a URL and its settings. One that may be read in another way is refused, and nothing of it is shown.
+
+    Raises:
+        NoSuchStore: it is no URL, or it has what belongs to a password where none is looked for.
+    """
+    try:
+        url.encode()
+        parts = urlsplit(url)
+        settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except UnicodeEncodeError:
+        raise NoSuchStore(_HIDDEN, "its URL is not valid Unicode") from None
+    except ValueError as error:
+        raise NoSuchStore(_HIDDEN, f"this is no URL ({type(error).__name__}): {_FORM}") from None
+    if not url.partition(":")[2].startswith("//"):
+        raise NoSuchStore(_HIDDEN, f"// is missing after postgresql: {_FORM}")
+    user, _, hosts = parts.netloc.rpartition("@")
+    if (
+        "@" in user + parts.path
+        or parts.fragment
+        or not all(_HOST.fullmatch(host) for host in hosts.split(","))
+        or not all(_SETTING.fullmatch(key) for key, _ in settings)
+    ):
+        raise NoSuchStore(_HIDDEN, f"where its parts begin can't be told: {_FORM}")
+    twice = next((key for key in _OURS if [name for name, _ in settings].count(key) > 1), None)
+    if twice is not None:
+        raise NoSuchStore(_HIDDEN, f"it says {twice} twice")
+    return parts, settings
 
 
 def _place(shown: str, folder: str | None) -> str:

@@ -11,6 +11,7 @@ from intersession_events.stores.database import another
 from intersession_events.stores.postgres.address import Address
 
 _FULL: Final = "53100"
+_NO_RIGHT: Final = "42501"
 _OF_STATEMENTS: Final = (
     psycopg.DataError,
     psycopg.IntegrityError,
@@ -36,6 +37,10 @@ class PostgresFailures:
             return StoreBusy(f"busy: no connection to {self._address.shown} came free ({said}); try again")
         if found is not None and found.sqlstate == _FULL:
             return StoreFull(f"no space left for the log: {said}; reading still works, free some space")
+        if found is not None and found.sqlstate == _NO_RIGHT:
+            return StoreUnavailable(
+                f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it needs"
+            )
         if found is None:
             return StoreUnavailable(f"the store failed: {type(error).__name__}: {said}")
         return StoreUnavailable(f"the store refused: {found.sqlstate or type(found).__name__}: {said}")
