@@ -79,14 +79,19 @@ def measure(
             write_directly(directory / "run.db", long_run_told(events))
             with served(directory / "run.db") as address:
                 opened = _opened(page, address, "run/run-0", "svg.dg .row")
-                steps: list[float] = page.evaluate(_STEPS, times)
+                with own_time(page) as spent:
+                    steps: list[float] = page.evaluate(_STEPS, times)
+            figures.append(_figure(f"a run of {events:,} events, processor time of a step", spent[0] / times))
             figures.append(_figure(f"a run of {events:,} events opens", opened))
             figures += spread("browser", f"a run of {events:,} events, key to paint", steps)
         if long:
             write_directly(directory / "long.db", long_run_told(long))
             with served(directory / "long.db") as address:
                 _opened(page, address, "run/run-0", "svg.dg .row")
-                frames: list[float] = page.evaluate(_SCROLL, times * 8)
+                with own_time(page) as spent:
+                    frames: list[float] = page.evaluate(_SCROLL, times * 8)
+            drawn = spent[0] / len(frames)
+            figures.append(_figure(f"a run of {long:,} events, processor time of a scrolled frame", drawn))
             figures.append(
                 Figure(
                     benchmark="browser",
@@ -145,6 +150,23 @@ def served(path: Path) -> Generator[str]:
     )
     serving.start()
     yield ready.get(timeout=60)
+
+
+@contextmanager
+def own_time(page: Page) -> Generator[list[float]]:
+    """Yield a list that has, afterwards, the milliseconds of processor time that the page's thread took: others' load is not in it."""
+    spent: list[float] = []
+    asked = page.context.new_cdp_session(page)
+    asked.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def taken() -> float:
+        metrics: Any = asked.send("Performance.getMetrics")["metrics"]
+        return next(float(one["value"]) * 1000 for one in metrics if one["name"] == "TaskDuration")
+
+    before = taken()
+    yield spent
+    spent.append(taken() - before)
+    asked.detach()
 
 
 def _opened(page: Page, address: str, path: str, drawn: str) -> float:

@@ -15,7 +15,7 @@ from intersession_actors.agents import Turn
 from intersession_events.facts import AccessRecorded, ExchangeReleased, NotePinned
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
-from support.doors.web_log import HOSTILE
+from support.doors.web_log import HOSTILE, seen
 from support.running import merged
 
 expect.set_options(timeout=WAIT_MS)
@@ -52,9 +52,10 @@ class Deeds(NamedTuple):
         with self.gateway.http() as client:
             return client.get(f"/debug/api/{question}", params=given).raise_for_status().json()
 
-    def do(self, method: str, **params: Any) -> None:
+    def do(self, method: str, **params: Any) -> Any:
         with self.gateway.http() as client:
-            client.post("/debug/api/do", json={"method": method, "params": params}).raise_for_status()
+            done = client.post("/debug/api/do", json={"method": method, "params": params})
+            return done.raise_for_status().json()["result"]
 
     def open(self, path: str) -> None:
         self.page.goto(f"{self.gateway.address}/debug/{path}")
@@ -150,7 +151,7 @@ def test_a_note_is_pinned_and_stands_beside_the_place_whatever_is_written_in_it(
     expect(notes).to_have_count(len(HOSTILE))
 
     shown = notes.evaluate_all("all => all.map(one => one.textContent)")
-    assert [text for text in HOSTILE if not any(text in one for one in shown)] == []
+    assert [text for text in HOSTILE if not any(seen(text) in one for one in shown)] == []
     assert page.locator("#app script, #app img, #app iframe, #app [onerror]").count() == 0
     assert found_by_axe(page) == []
     assert len(deeds.events(NotePinned)) == len(HOSTILE)
@@ -273,3 +274,41 @@ def test_what_the_policy_forbids_is_taken_down_and_fails_a_test(deeds: Deeds) ->
             tab.check()
     tab.page.close()
     assert json.dumps(deeds.tab.wrong) == "[]"
+
+
+@pytest.mark.clause("FORK-8")
+@pytest.mark.timeout(400)
+def test_whatever_is_written_into_a_fork_is_text_in_its_dialog_in_the_list_and_in_the_comparison(
+    deeds: Deeds,
+) -> None:
+    """Each row of the hostile inputs, as what is said instead, and as a further message."""
+    page = deeds.page
+    run = deeds.sent("What may be said?")
+    made: dict[str, str] = {}
+    for number, text in enumerate(HOSTILE):
+        kind = {"kind": "inject", "key": "agent:main:main"} if number % 2 else {"kind": "reply"}
+        at = f"{run}@reply"
+        answer = deeds.do("forks.make", run=run, at=at, edits=[{**kind, "value": text}], carryOn=False)
+        made[answer["fork"]] = text
+    deeds.open("forks")
+    expect(page.get_by_role("button", name="Delete fork")).to_have_count(len(made))
+    shown = page.get_by_role("main").evaluate("one => one.textContent")
+    assert [text for text in HOSTILE if seen(text) not in shown] == []
+    for fork, text in made.items():
+        deeds.open(f"diff?a={run}&b={run}&other={fork}")
+        expect(page.locator(".head .sum")).to_contain_text("B is a fork")
+        assert seen(text) in page.locator(".head .sum").evaluate("one => one.textContent")
+        assert page.locator("#app script, #app img, #app iframe, #app [onerror]").count() == 0
+
+    # What is prefilled is what was said, letter by letter: whoever makes the fork forks that.
+    for text in HOSTILE:
+        said = deeds.sent(text)
+        deeds.open(f"run/{said}?at=reply")
+        expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("^after"))
+        dialog = deeds.dialog(page.get_by_role("button", name="Fork here"), "Fork here")
+        dialog.get_by_label("What is otherwise").select_option("message")
+        dialog.get_by_label("What is otherwise").select_option("reply")
+        expect(dialog.get_by_label("What is said instead")).to_have_value(re.compile("^research says"))
+        assert text[:200] in dialog.get_by_label("What is said instead").input_value()
+        dialog.get_by_role("button", name="Cancel").click()
+    deeds.tab.check()

@@ -105,7 +105,8 @@ def test_a_link_shows_whoever_may_see_less_what_they_may_see_and_says_what_they_
         # A session that leaves the list while it is looked at stays readable, and says so.
         operator = entered(browser, gateway.address)
         with gateway.http() as client:
-            child = client.get("/debug/api/sessions").json()["sessions"][0]["canonical"]
+            found = client.get("/debug/api/sessions", params={"search": "subagent"}).json()
+            child = found["sessions"][0]["canonical"]
         operator.goto(f"{gateway.address}/debug/session/{child}")
         expect(operator.get_by_text("idle")).to_be_visible()
         with gateway.client() as wire:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.gateway_live import TOKEN
-from support.doors.web_log import HOSTILE, played
+from support.doors.web_log import HOSTILE, played, seen
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -125,7 +125,7 @@ def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: 
     expect(transcript).to_contain_text("alert(1)")
     for text in HOSTILE:
         shown = transcript.locator("p").evaluate_all(
-            "(all, text) => all.some(one => one.textContent === text)", text
+            "(all, text) => all.some(one => one.textContent === text)", seen(text)
         )
         assert shown, text
     assert page.locator("#app script, #app img, #app iframe, #app [onerror]").count() == 0

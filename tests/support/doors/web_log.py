@@ -1,5 +1,6 @@
 """A gateway with the demo played on it, for tests of the web debugger, and the rows of hostile texts said in it."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,17 @@ from support.hostile import given, rows
 from support.running import merged
 
 HOSTILE = [str(given(row)) for row in rows("R")]
+_UNSEEN = re.compile(
+    "[\\0-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e007f]"
+)
+
+
+def seen(text: str) -> str:
+    """Return a text as the pages show it: letters that nobody would see by their numbers."""
+    return _UNSEEN.sub(
+        lambda found: f"\\u{ord(found[0]):04x}" if ord(found[0]) < 0x10000 else f"\\u{{{ord(found[0]):x}}}",
+        text,
+    )
 
 
 @contextmanager

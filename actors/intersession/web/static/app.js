@@ -1,5 +1,5 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
-import { html, render, view } from './lib.js';
+import { html, render, seen, view } from './lib.js';
 import { BASE, inside, live, login, out } from './api.js';
 import { about, begin, go, href, link, problem, route } from './state.js';
 import { Deliveries } from './deliveries.js';
@@ -45,7 +45,7 @@ const App = view(() => {
   const { page, id } = route.value;
   const Page = PAGES[page];
   const below = live.value.state === 'lost';
-  document.title = `${capital(page)} · Intersession`;
+  document.title = `${seen(capital(page))} · Intersession`;
   return html`
     <div class="app">
       <a

@@ -6,7 +6,26 @@ import { batch, computed, effect, signal, untracked } from './vendor/signals-cor
 
 export { Component, Fragment, batch, computed, createRef, effect, h, render, signal, untracked };
 
-export const html = htm.bind(h);
+// What anybody wrote may hold letters that nobody sees: that steer a terminal, or turn the order of what stands after
+// them. They are shown by their numbers, wherever a text is drawn. What can be edited or copied keeps them.
+const UNSEEN = new RegExp(
+  '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e' +
+    '\\u2060-\\u206f\\ufeff\\u{e0000}-\\u{e007f}]|\\r(?!\\n)',
+  'gu',
+);
+const numbered = letter => {
+  const number = letter.codePointAt(0).toString(16);
+  return number.length > 4 ? `\\u{${number}}` : `\\u${number.padStart(4, '0')}`;
+};
+export const seen = text => text.replace(UNSEEN, numbered);
+const shown = child => (typeof child === 'string' ? seen(child) : Array.isArray(child) ? child.map(shown) : child);
+const SAID = ['title', 'aria-label', 'aria-valuetext'];
+const KEEPS = new Set(['textarea', 'option']);
+function drawn(type, props, ...children) {
+  for (const name of SAID) if (typeof props?.[name] === 'string') props[name] = seen(props[name]);
+  return h(type, props, ...(KEEPS.has(type) ? children : children.map(shown)));
+}
+export const html = htm.bind(drawn);
 
 // kept(self, name, of, make): what `make` gave, as long as the values in `of` are the same ones.
 export const kept = (self, name, of, make) => {

@@ -43,9 +43,14 @@ export const Log = view((_, self) => {
       );
   }
   const pick = row => {
+    self.picked = true;
     setQuery({ event: row.position });
-    queueMicrotask(() => box.current?.scrollIntoView({ block: 'nearest' }));
   };
+  // On a narrow screen it stands above the list: whoever has chosen it is taken there, once it is drawn.
+  if (self.picked && shown.value) {
+    self.picked = false;
+    requestAnimationFrame(() => box.current?.scrollIntoView({ block: 'nearest' }));
+  }
   const close = () => setQuery({ event: '', at: '' });
   const event = shown.value;
   return html`

@@ -1,6 +1,6 @@
 // The page of a run: its head, the slider that is its outline, the diagram or the table, and the panel.
 // All of it at one place.
-import { html, signal, view } from './lib.js';
+import { html, seen, signal, view } from './lib.js';
 import { inside } from './api.js';
 import { href, link, queried, setQuery } from './state.js';
 import { Failed, Icon, Loading, Seg, Tri, Who, laneOf } from './parts.js';
@@ -28,7 +28,7 @@ export const Run = view(({ id }, self) => {
   if (!run) return html`<${Loading}/>`;
   const table = queried('view') === 'table';
   const timed = queried('scale') === 'time';
-  document.title = `${run.title.slice(0, 60)} · Intersession`;
+  document.title = `${seen(run.title.slice(0, 60))} · Intersession`;
   return html`
     <div class="run">
       <div><${Head} run=${run} place=${place} /><${Held} place=${place} /></div>

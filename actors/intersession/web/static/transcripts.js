@@ -95,10 +95,11 @@ const Transcript = view(({ session, at, positions, fresh, goesOn, isNext }, self
   const state = self.once(() => ({ box: createRef(), whole: signal(false), seen: '' }));
   const all = session.transcript;
   const folded = state.whole.value ? 0 : Math.max(0, all.length - SHOWN);
-  const seen = `${at} ${all.length}`;
+  const seen = `${all.at(-1)?.id} ${all.length}`;
   if (state.seen !== seen) {
     state.seen = seen;
-    queueMicrotask(() => {
+    // With the frame: asked for at once, the layout would be made twice.
+    requestAnimationFrame(() => {
       const box = state.box.current;
       if (box) box.scrollTop = box.scrollHeight;
     });
