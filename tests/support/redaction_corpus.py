@@ -139,6 +139,18 @@ FORMS: Final = {
         "smbclient //h/s -U me%{}",
         "openssl rsa -in k.pem -passin pass:{}",
         "vault login {}",
+        "7z x -p{} a.7z",
+        "xfreerdp /u:me /p:{} /v:h",
+        "htpasswd -b f me {}",
+        "net use x: \\\\h\\s {} /user:me",
+        "sqlplus scott/{}@db",
+        "echo {} | docker login -u me --password-stdin",
+        "gh secret set DEPLOY --body {}",
+        "fly secrets set DEPLOY={}",
+        "cargo login {}",
+        "ngrok config add-authtoken {}",
+        "doctl auth init -t {}",
+        "cloudflared service install {}",
     ],
     "setting": [
         "os.environ['API_TOKEN'] = '{}'",
@@ -150,7 +162,25 @@ FORMS: Final = {
         "heroku config:set API_KEY={}",
         "gh secret set DEPLOY_TOKEN '{}'",
         "'password' : u'{}'",
+        "API_KEY: str = '{}'",
+        "ENV PASSWORD {}",
+        "setx TOKEN {}",
+        "git config --global github.token {}",
+        "requirepass {}",
+        "db.example:5432:app:me:{}",
+        "username me password 7 {}",
+        'variable "token" {{ default = "{}" }}',
+        "PresharedKey = {}",
+        'psk="{}"',
     ],
+    "sentence": [
+        "the password is {}",
+        "my API key is {}, thanks",
+        "Access token: {}",
+        "login: me, password - {}",
+        "credentials: me / {}",
+    ],
+    "sql": ["CREATE USER me IDENTIFIED BY '{}'", "ALTER ROLE me WITH PASSWORD '{}'"],
     "user and password": [
         "requests.get(url, auth=('me', '{}'))",
         'HTTPBasicAuth("me", "{}")',
@@ -158,12 +188,18 @@ FORMS: Final = {
         "request(app).auth('me', '{}')",
     ],
     "language": ["Das Passwort: {}", "contraseña: {}", "mot de passe : {}", "пароль: {}", "密码\uff1a{}"],
-    "markup": ["<password>{}</password>", '<apiKey type="x">{}</apiKey>', "<ns:Secret>{}</ns:Secret>"],
+    "markup": [
+        '<input type=password value="{}">',
+        "<Password><![CDATA[{}]]></Password>",
+        "<password>{}</password>",
+        '<apiKey type="x">{}</apiKey>',
+        "<ns:Secret>{}</ns:Secret>",
+    ],
     "other": [
         "DOCKER_AUTH_CONFIG={}",
-        "the password is {}",
+        "the word is {}",
         "my key for the api: {}",
-        "htpasswd -b f me {}",
+        "new Client('{}')",
         "pin code {}",
         "pass {} on to nobody",
     ],
@@ -522,6 +558,41 @@ the secret: nobody knows it
 api key: ask Ann for one
 her auth: by fingerprint
 Passphrase: four words or more
+the password is case-sensitive
+the password is required, and 12 characters at least
+your password was changed on 2026-11-21
+the API key is rotated every 90 days
+api key is base64 encoded
+password - SHA256 hashed
+access token: OAuth2.0
+a library identified by 'name'
+credentials: read / write
+API_KEY: str = os.environ['API_KEY']
+token: str = ''
+login('me', password)
+signIn('google', 'popup')
+connect to a/b
+ENV PATH /usr/local/bin
+git config user.name token
+npm config get registry
+ngrok http 8080
+cargo login --help
+tests pass: 34
+const token = await login()
+echo done | sudo tee log
+echo hello | grep -S x
+7z a archive.7z dir
+12:30:45:10:5
+aa:bb:cc:dd:ee:ff
+https://x.example/?key=user_profile_settings
+<input type=text value="hello">
+<input type="password" value="">
+variable "region" { default = "eu-central-1" }
+username bob
+enable secret sharing
+it costs $1$ or $5$ each
+fly secrets list
+net use x: \\\\h\\s
 """.splitlines()
     if line
 ]

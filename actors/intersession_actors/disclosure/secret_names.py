@@ -14,7 +14,7 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST: Final = 128
 _SECRETS: Final = listed(
     """
-    secret secrets password passwd passphrase passcode pwd credential credentials apikey apitoken
+    secret secrets password passwd passphrase passcode pwd pw psk authkey credential credentials apikey apitoken
     authtoken accesstoken refreshtoken accesskey privatekey secretkey clientsecret authorization
     """
 )
@@ -34,7 +34,7 @@ _ABOUT: Final = listed(
 _KEYS: Final = listed(
     """
     access account admin api app auth client deploy encryption hmac master private secret service shared
-    signing ssh function functions host license project subscription team user storage webhook
+    signing ssh preshared function functions host license project subscription team user storage webhook
     """
 )
 _NO_SECRETS: Final = listed("public session idempotency main primary foreign sort cache")

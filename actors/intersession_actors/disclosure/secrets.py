@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from intersession_actors.disclosure.announced import announced
 from intersession_actors.disclosure.secret_names import is_secret_name, listed
 from intersession_actors.disclosure.structures import BARE, VALUES, is_code, is_reference, structured
 from intersession_actors.disclosure.token_rules import tokens_in
@@ -70,12 +71,23 @@ _SURELY_RANDOM: Final = 18
 _PART: Final = 8
 _LONG_PART: Final = 20
 _LONGEST_NAME: Final = 64
+_COUNTED: Final = 4
+"""A number of so many digits is how many there are, as in "pass: 34"."""
 _MAY_NAME: Final = re.compile(r"[-=:]")
 
 
 def secret_spans(text: str) -> list[Span]:
     """Return where secrets stand, in order and without overlap."""
-    found = sorted((*_pem(text), *_assigned(text), *_by_look(text), *structured(text), *tokens_in(text)))
+    found = sorted(
+        (
+            *_pem(text),
+            *_assigned(text),
+            *_by_look(text),
+            *structured(text),
+            *announced(text),
+            *tokens_in(text),
+        )
+    )
     merged: list[Span] = []
     for start, end in found:
         if merged and start <= merged[-1][1]:
@@ -121,6 +133,8 @@ def says_nothing(name: str, value: str) -> bool:
         or is_reference(value.rstrip(",;"))
         or (bare.lower() in _OF_A_PAGE and "credential" in name.lower())
     ):
+        return True
+    if name.lower() in {"pass", "token"} and bare.isdigit() and len(bare) <= _COUNTED:
         return True
     return name.lower() in {"pwd", "oldpwd"} and value.startswith(("/", "~", "$", ".", "C:"))
 

@@ -31,7 +31,7 @@ _REFERENCE: Final = re.compile(
     r"|<[A-Za-z][A-Za-z0-9 _.-]{0,64}+>|\*{3,64}+|[xX]{4,64}+|\.{3}|…"
 )
 _CODE: Final = re.compile(
-    r"(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta\.env|secrets|vars|env|self|settings|config|args)[.(\[].{0,256}+"
+    r"(?:await|new|yield|async)|(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta\.env|secrets|vars|env|self|settings|config|args)[.(\[].{0,256}+"
     r"|[a-z_]{1,64}+(?:\.[a-z_]{1,64}+){0,8}+[\[(].{0,256}+"
 )
 _NAMED: Final = re.compile(

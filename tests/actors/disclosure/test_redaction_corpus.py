@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.disclosure import redact_text
+from intersession_actors.disclosure.announced import announced
 from intersession_actors.disclosure.redaction import redact_value
 from intersession_actors.disclosure.structures import structured
 from intersession_actors.disclosure.token_rules import token_rules, tokens_in
@@ -179,6 +180,18 @@ def test_no_rule_looks_at_more_than_a_bounded_number_of_characters_from_anywhere
             "a=" + "b" * 20 + ",",
             '\\"name\\": ',
             "docker login ",
+            "password is ",
+            "identified by ",
+            "create user identified ",
+            "<input type=password ",
+            'variable "token" {',
+            "digest response",
+            "echo a | ",
+            "a.b:5432:",
+            "net use \\\\h\\s ",
+            "htpasswd -b f ",
+            "7z x ",
+            "token: str",
         ),
     ],
 )
@@ -187,4 +200,4 @@ def test_a_long_text_of_any_of_it_is_gone_through(unit: str, size: int) -> None:
     text = unit * (size // len(unit))
 
     assert len(redact_text(text)[0]) <= len(text) * 3
-    assert len(list(structured(text))) + len(list(tokens_in(text))) <= len(text)
+    assert len(list(structured(text))) + len(list(tokens_in(text))) + len(list(announced(text))) <= len(text)

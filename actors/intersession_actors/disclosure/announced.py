@@ -1,0 +1,241 @@
+"""Finds secrets that the words before them announce: in a sentence, a command, a line of settings, a statement of SQL (HIST-5). Pure.
+
+Each form is looked for where its signs are. Linear like `secrets.py`: what is repeated is bounded, and taken for good.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from intersession_actors.disclosure.secret_names import is_secret_name
+from intersession_actors.disclosure.structures import is_code, is_reference
+
+Span = tuple[int, int]
+
+_Q: Final = r"[\"'`]?"
+_VALUE: Final = r"(?P<value>[^\s\"'`]{4,256}+)"
+_FLAGS: Final = r"(?:--?[A-Za-z][A-Za-z-]{0,32}+(?:=\S{1,64}+)?[ \t]{1,8}+){0,6}+"
+
+
+class _Form(NamedTuple):
+    """What a form looks like, and of what stands one in each text (in small letters) that has it.
+
+    A `name` in the pattern has to be one of a secret. What is only `likely` a secret counts where it is no word.
+    """
+
+    signs: tuple[tuple[str, ...], ...]
+    pattern: re.Pattern[str]
+    likely: bool = False
+
+
+def _form(*signs: str, pattern: str, likely: bool = False) -> _Form:
+    return _Form(
+        tuple(tuple(sign.split("|")) for sign in signs),
+        re.compile(pattern, re.IGNORECASE | re.MULTILINE),
+        likely,
+    )
+
+
+_FORMS: Final = (
+    # in a sentence
+    _form(
+        "pass",
+        pattern=r"(?<!\w)(?:password|passphrase|passcode)[ \t]{1,4}+(?:(?:is|was|to|as|will be|[-:\u2013])[ \t]{1,4}+)"
+        rf"{_Q}{_VALUE}",
+        likely=True,
+    ),
+    _form(
+        " key|-key",
+        pattern=r"(?<!\w)(?:api|access|secret|private|signing|encryption)[ -]key[ \t]{0,4}+(?:(?:is|was)[ \t]|[:=])[ \t]{0,4}+"
+        rf"{_Q}{_VALUE}",
+        likely=True,
+    ),
+    _form(
+        " token|-token",
+        pattern=r"(?<!\w)(?:api|access|auth|secret|bot|bearer)[ -]token[ \t]{0,4}+(?:(?:is|was)[ \t]|[:=])[ \t]{0,4}+"
+        rf"{_Q}{_VALUE}",
+        likely=True,
+    ),
+    _form(
+        "credential",
+        "/",
+        pattern=rf"(?<!\w)credentials?:[ \t]{{1,4}}+\S{{1,64}}+[ \t]{{1,4}}+/[ \t]{{1,4}}+{_VALUE}",
+        likely=True,
+    ),
+    # in SQL
+    _form(
+        "identified",
+        pattern=r"\b(?:user|role|alter|create|grant|to)\b[^\n;]{0,120}?\bidentified\s{1,4}+(?:with\s{1,4}+\S{1,40}+\s{1,4}+)?by\s{1,4}+(?:password\s{1,4}+)?[\"'](?P<value>[^\"'\n]{1,256}+)",
+    ),
+    _form("password", pattern=r"\bpassword\s{1,4}+[\"'](?P<value>[^\s\"'\n]{4,256}+)[\"']", likely=True),
+    # in code
+    _form(
+        ":",
+        "=",
+        pattern=r"(?<![A-Za-z0-9_])(?P<name>[A-Za-z_][A-Za-z0-9_]{1,127}+):[ \t]{0,4}+[A-Za-z_][A-Za-z0-9_.,|\[\]]{0,64}+[ \t]{0,4}+=[ \t]{0,4}+"
+        r"[\"'](?P<value>[^\"'\n]{4,256}+)",
+    ),
+    _form(
+        "in(|authenticate(",
+        pattern=r"(?<![A-Za-z0-9])(?:log_?in|sign_?in|authenticate)\(\s{0,8}+[\"'][^\s\"',]{1,128}+[\"']\s{0,8}+,\s{0,8}+[\"']"
+        r"(?P<value>[^\"'\n]{4,256}+)[\"']",
+        likely=True,
+    ),
+    _form(
+        "variable",
+        "default",
+        pattern=r"\bvariable\s{1,4}+\"(?P<name>[A-Za-z0-9_-]{1,128}+)\"\s{0,4}+\{(?:(?!default)[^{}\"]){0,256}+default\s{0,8}+=\s{0,8}+\""
+        r"(?P<value>[^\"\n]{4,256}+)",
+    ),
+    _form(
+        "![cdata[",
+        pattern=r"<(?P<name>[A-Za-z][A-Za-z0-9_.:-]{0,127}+)><!\[CDATA\[(?P<value>[^\]\n]{1,1024}+)",
+    ),
+    _form(
+        "<input",
+        "password",
+        pattern=r"<input\b(?=[^<>]{0,300}type=[\"']?password)(?:(?!value=)[^<>]){0,300}+value=[\"'](?P<value>[^\"'<>]{1,256}+)",
+    ),
+    _form(
+        "digest",
+        "response",
+        pattern=r"\bDigest\b(?:(?!response)[^\n]){0,512}+response=\"(?P<value>[0-9A-Za-z]{16,128}+)\"",
+    ),
+    _form("key=", pattern=r"[?&]key=(?P<value>[A-Za-z0-9_-]{16,256}+)(?=[&\s\"'#<>)]|$)", likely=True),
+    # in files of settings
+    _form(
+        "requirepass|masterauth|authtoken",
+        pattern=rf"^[ \t]{{0,8}}+(?:requirepass|masterauth|authtoken:?)[ \t]{{1,8}}+{_Q}{_VALUE}",
+    ),
+    _form(
+        "user ",
+        " >",
+        pattern=r"\buser[ \t]{1,4}+\S{1,64}+[ \t]{1,4}+on[ \t](?:[^>\n]{0,64}+[ \t])?>(?P<value>\S{1,256}+)",
+    ),
+    _form(
+        "username",
+        pattern=r"^[ \t]{0,8}+username[ \t]{1,4}+\S{1,64}+[ \t]{1,4}+(?:privilege[ \t]{1,4}+[0-9]{1,2}+[ \t]{1,4}+)?(?:password|secret)"
+        r"[ \t]{1,4}+(?:[0-9][ \t]{1,4}+)?(?P<value>\S{1,256}+)[ \t]{0,4}+$",
+    ),
+    _form(
+        "enable ",
+        pattern=r"\benable[ \t]{1,4}+(?:secret|password)[ \t]{1,4}+(?:[0-9][ \t]{1,4}+)?(?P<value>\S{4,256}+)",
+        likely=True,
+    ),
+    _form(
+        ":",
+        pattern=r"^(?=[^\n:]{0,64}[A-Za-z*])[A-Za-z0-9_.*-]{1,128}+:(?:[0-9]{4,5}+|\*):[^\s:]{1,64}+:[^\s:]{1,64}+:(?P<value>[^\s:]{1,256}+)[ \t]{0,4}+$",
+    ),
+    _form(
+        "$",
+        pattern=r"\$(?:1|2[abxy]|[567y]|apr1|argon2(?:id|[id])|scrypt|pbkdf2-sha(?:1|256|512))\$(?P<value>[^\s:\"'`;<>]{12,512}+)",
+    ),
+    _form(
+        "private-lines",
+        pattern=r"^Private-Lines:[ \t]{0,4}+[0-9]{1,4}+\r?\n(?P<value>(?:[A-Za-z0-9+/=]{1,128}+\r?\n?){1,128}+)",
+    ),
+    # in commands
+    _form(
+        "env |setx |config",
+        pattern=r"(?<![A-Za-z0-9_.-])(?:ENV|setx|(?:git|npm|pnpm|yarn|poetry|composer)[ \t]{1,4}+config(?:[ \t]{1,4}+set)?)[ \t]{1,8}+"
+        rf"{_FLAGS}(?P<name>[A-Za-z0-9_.:/-]{{1,128}}+)[ \t]{{1,8}}+{_Q}(?!-){_VALUE}",
+    ),
+    _form("rclone", pattern=rf"\brclone[ \t][^\n]{{0,200}}?[ \t]pass[ \t]{{1,4}}+{_Q}{_VALUE}"),
+    _form(
+        "ngrok",
+        pattern=rf"\bngrok[ \t]{{1,4}}+(?:config[ \t]{{1,4}}+add-)?authtoken[ \t]{{1,4}}+{_Q}{_VALUE}",
+    ),
+    _form(
+        "cargo", "login", pattern=rf"\bcargo[ \t]{{1,4}}+login[ \t]{{1,4}}+{_FLAGS}(?!-){_VALUE}", likely=True
+    ),
+    _form(
+        "fly",
+        "auth",
+        pattern=rf"\bfly(?:ctl)?[ \t]{{1,4}}+auth[ \t]{{1,4}}+token[ \t]{{1,4}}+(?!-){_VALUE}",
+        likely=True,
+    ),
+    _form(
+        "doctl",
+        pattern=rf"\bdoctl[ \t]{{1,4}}+auth[ \t]{{1,4}}+init[ \t]{{1,4}}+(?:-t|--access-token)[ \t=]{{1,4}}+{_VALUE}",
+    ),
+    _form(
+        "cloudflared",
+        "install",
+        pattern=rf"\bcloudflared[ \t]{{1,4}}+service[ \t]{{1,4}}+install[ \t]{{1,4}}+{_VALUE}",
+    ),
+    _form(
+        "fly",
+        "secrets",
+        pattern=r"\bfly(?:ctl)?[ \t]{1,4}+secrets[ \t]{1,4}+(?:set|import)[ \t]{1,4}+\w{1,64}+="
+        + _Q
+        + _VALUE,
+    ),
+    _form(
+        "secret set",
+        pattern=rf"\bsecret[ \t]{{1,4}}+set[ \t]{{1,4}}+\w{{1,128}}+[ \t]{{1,4}}+(?:-b|--body)[ \t=]{{1,4}}+{_Q}{_VALUE}",
+    ),
+    _form(
+        "secret",
+        "<<<",
+        pattern=rf"\bsecret[ \t]{{1,4}}+put[ \t]{{1,4}}+\S{{1,128}}+[ \t]{{1,4}}+<<<[ \t]{{0,4}}+{_Q}{_VALUE}",
+    ),
+    _form(
+        "password-stdin|passwordstdin|with-token|sudo -s",
+        pattern=r"\b(?:echo|printf)[ \t]{1,4}+(?:-n[ \t]{1,4}+|['\"]?%s['\"]?[ \t]{1,4}+)?['\"]?(?P<value>[^\s\"'|$]{4,256}+)['\"]?[ \t]{0,4}+\|"
+        r"[^\n|]{0,200}?(?:--?password-?stdin|--with-token|\bsudo[ \t]{1,4}+-S)",
+    ),
+    _form(
+        "7z|rar",
+        "-p|-hp",
+        pattern=r"\b(?:7z[az]?|7zz|rar|unrar)[ \t](?:[^\n\"']{0,200}?[ \t])?-h?p(?P<value>[^\s\"'-][^\s\"']{0,256}+)",
+    ),
+    _form("rdesktop", pattern=rf"\brdesktop[ \t](?:[^\n]{{0,200}}?[ \t])?-p[ \t]{{1,4}}+{_Q}(?!-){_VALUE}"),
+    _form("freerdp", "/p:", pattern=rf"\b[xw]freerdp[^\n]{{0,200}}?[ \t]/p:{_Q}{_VALUE}"),
+    _form(
+        "htpasswd",
+        pattern=rf"\bhtpasswd[ \t]{{1,4}}+-[A-Za-z]{{0,6}}b[A-Za-z]{{0,6}}+[ \t]{{1,4}}+(?:[^\s-]\S{{0,128}}+[ \t]{{1,4}}+){{1,2}}{_Q}{_VALUE}[ \t]{{0,4}}+$",
+    ),
+    _form(
+        "net use",
+        "/user:",
+        pattern=rf"\bnet[ \t]{{1,4}}+use[ \t][^\n]{{0,100}}?\\\\\S{{1,128}}+[ \t]{{1,4}}+{_Q}{_VALUE}[ \t]{{1,4}}+/user:",
+    ),
+    _form(
+        "sqlplus|sqlldr|expdp|impdp|connect ",
+        "@",
+        pattern=r"\b(?:sqlplus|sqlldr|expdp|impdp|connect)[ \t]{1,4}+[\"']?[A-Za-z][A-Za-z0-9_$#]{0,64}+/(?P<value>[^\s@/\"']{1,128}+)@",
+    ),
+)
+
+_OF_A_SECRET: Final = 8
+_ALGORITHM: Final = re.compile(
+    r"(?:sha|md|base|utf|bcrypt|argon|pbkdf|oauth|aes|rsa|ed|hs|rs|es|scrypt|fido|webauthn|tls|ssl|iso|rfc|v)[-_]?[0-9]{1,5}+.{0,16}+",
+    re.IGNORECASE,
+)
+
+
+def announced(text: str) -> Iterator[Span]:
+    """Yield where secrets stand that the words before them announce."""
+    lower = text.lower()
+    for form in _FORMS:
+        if not all(any(sign in lower for sign in either) for either in form.signs):
+            continue
+        for found in form.pattern.finditer(text):
+            if "name" in form.pattern.groupindex and not is_secret_name(found["name"]):
+                continue
+            value = found["value"]
+            if is_reference(value.rstrip(",;")) or is_code(value) or (form.likely and not _is_likely(value)):
+                continue
+            yield found.span("value")
+
+
+def _is_likely(value: str) -> bool:
+    """Whether something that may be a word is none: of some length, with digits among letters, and no algorithm's name."""
+    bare = value.rstrip(".,;:!?)]}")
+    return (
+        len(bare) >= _OF_A_SECRET
+        and any(character.isdigit() for character in bare)
+        and any(character.isalpha() for character in bare)
+        and "://" not in bare
+        and _ALGORITHM.fullmatch(bare) is None
+    )
