@@ -132,7 +132,7 @@ def test_of_a_run_a_place_says_how_that_run_stood_there_however_much_came_later(
     stood, head = debug.state(run), system.log.head()
     assert (stood["place"]["position"], stood["next"]) == (head, None)
     assert stood["place"]["text"] == (
-        f"after the end: main and research are done (no_route), at #{end}, and {head - end} events of the log later"
+        f"after the end: main and research are done, nowhere to announce to, at #{end}, and {head - end} events of the log later"
     )
     early = debug.show(other, at=f"{run}@reply")
     assert early["place"]["text"].startswith(

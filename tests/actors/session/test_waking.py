@@ -356,8 +356,11 @@ def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(written: Written
 def test_a_snapshot_of_what_the_log_has_lost_is_dropped(filed: Written) -> None:
     """The log is the truth: a copy of it that is older than its snapshots, say."""
     filed.fold()
-    with edited(filed.log.path) as raw:
+    path = filed.log.path
+    filed.log.close()
+    with edited(path) as raw:
         raw.execute("DELETE FROM stored_events WHERE originator_version>=?", (2 * EVERY,))
+    filed.log = SqliteLog(path, threads=False)
 
     folded = filed.fold()
 
