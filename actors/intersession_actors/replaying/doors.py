@@ -1,4 +1,4 @@
-"""What doors decide before an actor hears of it, decided again: visibility, the send policy, loops, who may start whom.
+"""What doors decide before an actor hears of it, decided again: visibility, the send policy, loops, who may start whom, budgets.
 
 Each is asked as it was asked then: of the sessions as they stood, and of the settings in force. A door that was asked while a
 session was patched may have seen it before or after; whichever it saw is right. What a door looks up elsewhere is not asked
@@ -17,15 +17,18 @@ from intersession_actors.policy import (
     SpawnWish,
     Target,
     access_settings,
+    begun,
+    check_hop,
     effective_visibility,
     judge,
     judge_spawn,
+    one_hop_on,
     why_no_loop,
 )
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.session import Session, evolve
 from intersession_actors.streams import RulesInForce
-from intersession_events.facts import ExchangeAccepted, SessionOpened, SpawnAccepted
+from intersession_events.facts import Budget, ExchangeAccepted, SessionOpened, SpawnAccepted
 from intersession_events.ids import session_stream
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
@@ -109,6 +112,30 @@ class Doors:
         )
         verdict = judge_spawn(config, self._rules.requester(self._opened(accepted.requester)), wish)
         return Refusal(verdict.code, verdict.error) if isinstance(verdict, SpawnRefused) else None
+
+    def goes_on(self, accepted: ExchangeAccepted | SpawnAccepted, config: Config) -> Budget | Refusal | None:
+        """Return what the causal chain of a send or a spawn may use from there on today, or that it may not come there (LOOP-5).
+
+        None where it is not known with what the caller went on.
+        """
+        recorded, requester = accepted.budget, accepted.requester
+        if recorded is None or requester is None:
+            return None
+        limits = config.session.limits
+        before = begun(accepted.run_id, (requester,), limits, recorded.started_ms)
+        if recorded.root != accepted.run_id:
+            running = self._session(requester).running
+            if running is None or running.waiting.queued.run_id != accepted.requester_run_id:
+                return None
+            before = running.waiting.budget
+        if isinstance(accepted, ExchangeAccepted):
+            target, field = accepted.target, "sessionKey"
+        else:
+            target, field = accepted.child, "task"
+        tripped = check_hop(before, limits, target)
+        if tripped is not None:
+            return Refusal("limit", tripped.told(field))
+        return one_hop_on(before, target, limits)
 
     # --- the sessions as they stood
 

@@ -177,23 +177,26 @@ class Replayer:
         settings = self._configs.recorded_at(self._position)
         if settings is None:
             return command
-        judged: facts.ExchangeAccepted | Refusal | None
-        match command:
-            case OpenExchange(accepted=accepted) if not accepted.inferred:
-                judged = self._doors.sent(
-                    self._recording.ahead(command.stream) or recorded, accepted, settings
-                )
-            case OpenSpawn(accepted=accepted) if not accepted.inferred:
-                judged = self._doors.spawned(accepted, settings)
-            case _:
-                return command
-        if isinstance(judged, Refusal):
-            self._differs(refused(self._recording.ahead(command.stream) or recorded, *judged))
-        if not isinstance(command, OpenExchange) or not isinstance(judged, facts.ExchangeAccepted):
+        if not isinstance(command, OpenExchange | OpenSpawn) or command.accepted.inferred:
             return command
-        if command.budget == judged.budget:
-            judged = msgspec.structs.replace(judged, settings=settings.session.exchange)
-        return msgspec.structs.replace(command, accepted=judged)
+        began = self._recording.ahead(command.stream) or recorded
+        budget = self._doors.goes_on(command.accepted, settings)
+        judged: facts.ExchangeAccepted | Refusal | None
+        if isinstance(command, OpenExchange):
+            judged = self._doors.sent(began, command.accepted, settings)
+        else:
+            judged = self._doors.spawned(command.accepted, settings)
+        refusal = next((one for one in (judged, budget) if isinstance(one, Refusal)), None)
+        if refusal is not None:
+            self._differs(refused(began, *refusal))
+            return command
+        if isinstance(command, OpenExchange) and isinstance(judged, facts.ExchangeAccepted):
+            if command.budget == judged.budget:
+                judged = msgspec.structs.replace(judged, settings=settings.session.exchange)
+            command = msgspec.structs.replace(command, accepted=judged)
+        return (
+            msgspec.structs.replace(command, budget=budget) if isinstance(budget, facts.Budget) else command
+        )
 
     def _forget_attempt(self, stream: str) -> None:
         past = self._recording.past(stream)

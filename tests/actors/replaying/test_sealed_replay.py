@@ -10,10 +10,11 @@ from types import ModuleType
 from unittest.mock import patch
 
 import pytest
+from msgspec import structs
 
 from intersession import CorruptEvent, Debugger, Sealed, SessionSystem, ToolRefused, open_log, replay_file
 from intersession_actors.exchange import rules as exchange_rules
-from intersession_actors.policy import SpawnRefused, Verdict, access, spawning
+from intersession_actors.policy import SpawnRefused, Tripped, Verdict, access, one_hop_on, spawning
 from intersession_actors.replaying import Recordings, doors
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_actors.streams import rules_in_force as in_force
@@ -162,6 +163,35 @@ def test_a_rule_of_a_door_that_is_another_one_is_told(
         assert differs["fields"][0]["path"] in {"loop", "sendRule", "send_rule"}
     else:
         assert f"today's rules refuse it ({now}): " in differs["text"]
+
+
+@pytest.mark.clause("SEAL-2", "LOOP-5")
+@pytest.mark.parametrize("store", ["recorded", "spawned"])
+def test_a_budget_that_a_door_hands_on_otherwise_is_told(request: pytest.FixtureRequest, store: str) -> None:
+    def two_hops_on(budget: facts.Budget, target: str, limits: facts.Limits) -> facts.Budget:
+        return structs.replace(one_hop_on(budget, target, limits), hops=budget.hops + 2)
+
+    with open_log(request.getfixturevalue(store)) as log, patch.object(doors, "one_hop_on", two_hops_on):
+        differs = log.debug.replay()["firstDifference"]
+
+    assert differs is not None
+    assert differs["recorded"] in {"exchange_accepted.1", "spawn_accepted.1"}
+    assert {"path": "budget.hops", "recorded": 1, "now": 2} in differs["fields"]
+
+
+@pytest.mark.clause("SEAL-2", "LOOP-5")
+@pytest.mark.parametrize("store", ["recorded", "spawned"])
+def test_a_hop_that_is_one_too_many_today_is_told(request: pytest.FixtureRequest, store: str) -> None:
+    tripped = Tripped(limit="hop_limit", setting="session.agentToAgent.limits.hops", value=1, allowed=1)
+    with (
+        open_log(request.getfixturevalue(store)) as log,
+        patch.object(doors, "check_hop", lambda *_: tripped),
+    ):
+        differs = log.debug.replay()["firstDifference"]
+
+    assert differs is not None
+    assert (differs["kind"], differs["now"]) == ("refused", "limit")
+    assert "session.agentToAgent.limits.hops is 1" in differs["text"]
 
 
 @pytest.mark.clause("SEAL-2")
