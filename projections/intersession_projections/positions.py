@@ -1,5 +1,6 @@
 """The view of times: which position the log had reached at a time. And parts of a log, between two positions."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -90,6 +91,13 @@ class PositionsView:
                 )
 
 
+_PARTS: Final = 16
+_LOOKS: Final = (
+    "SELECT CAST(?1 AS BIGINT) + CAST(?2 AS BIGINT) * p.value, (SELECT position FROM clock "
+    "WHERE time_ms <= CAST(?1 AS BIGINT) + CAST(?2 AS BIGINT) * p.value ORDER BY time_ms DESC LIMIT 1) "
+    "FROM json_each(?3) AS p"
+)
+_EACH_PART: Final = json.dumps(list(range(1, _PARTS + 1)))
 _ENDS: Final = "SELECT (SELECT MIN(time_ms) FROM clock), (SELECT MAX(time_ms) FROM clock)"
 """Each by itself is a step down a tree; both in one select would be a look at all."""
 
@@ -123,18 +131,16 @@ class Positions:
 def time_at(moment: Moment, position: int) -> int | None:
     """Return the time (ms) that a log had reached at a position; None before its first timed event.
 
-    Times and positions rise together, so halving the time between the first and the last finds it without an index.
+    Times and positions rise together, so it is found without an index: each statement cuts the time between the first and
+    the last into parts, for it may be a way to another machine and back.
     """
     low, high = moment.query(_ENDS, ())[0]
     if low is None or _reached(moment, low)[1] > position:
         return None
     while low < high:
-        middle = (low + high + 1) // 2
-        time_ms, reached = _reached(moment, middle)
-        if reached <= position:
-            low = middle
-        else:
-            high = time_ms - 1
+        looks = moment.query(_LOOKS, (low, max((high - low) // _PARTS, 1), _EACH_PART))
+        low = max((at for at, reached in looks if reached <= position), default=low)
+        high = min((at - 1 for at, reached in looks if reached > position), default=high)
     return _reached(moment, low)[0]
 
 

@@ -1,0 +1,102 @@
+"""What is read of a log on PostgreSQL beside the same log in a file, by turns in one run: lists, histories, wakings, places.
+
+A figure is the time of the middle call, with the processor time of whoever calls; the ratio is what it takes of the file's.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from benchmarks.figures import Figure, quantile
+from benchmarks.listing import reader_of
+from benchmarks.logs import MAIN, crowd_told, long_session_told, write_directly
+from intersession_actors.errors import ToolRefused
+from intersession_actors.session import ContextCache
+from intersession_actors.tools import list_sessions, read_history
+from intersession_events import ids
+from intersession_events.stores import PortableLog, migrate, open_log
+from intersession_projections.inline_views import inline_views
+from support.postgres.server import postgres_server
+
+NAME: Final = "postgres-reading"
+FILE: Final = "the file's"
+_STREAM: Final = ids.session_stream(MAIN)
+
+
+def measure(
+    directory: Path, *, sessions: int = 10_000, messages: int = 10_000, calls: int = 30
+) -> list[Figure]:
+    """Ask both, one after the other, and say what each took."""
+    path = directory / "log.db"
+    write_directly(path, chain(crowd_told(sessions), long_session_told(messages)))
+    with postgres_server() as server:
+        url = f"{server.url}&schema=read&files={directory}"
+        migrate(str(path), url)
+        with (
+            open_log(str(path), inline=inline_views()) as file,
+            open_log(url, inline=inline_views()) as database,
+        ):
+            ones, others = _questions(file, messages), _questions(database, messages)
+            return [
+                figure
+                for name in ones
+                for figure in _beside(name, ones[name], others[name], calls, f"{sessions:,} sessions")
+            ]
+
+
+def _questions(log: PortableLog, messages: int) -> Mapping[str, Callable[[], object]]:
+    reader = reader_of(log, "all")
+    operator = reader.requester(None)
+    middle = log.head() // 2
+
+    def listed(**arguments: str | int) -> Callable[[], object]:
+        return lambda: list_sessions(reader, operator, arguments)
+
+    def history(before: str | None = None) -> Callable[[], object]:
+        def read() -> None:
+            with suppress(ToolRefused):
+                read_history(reader, operator, {"sessionKey": MAIN, "limit": 50, "before": before})
+
+        return read
+
+    def wake() -> object:
+        return log.states.fold(_STREAM, ContextCache(log).folding(MAIN))
+
+    return {
+        "list, no filter": listed(),
+        "list, a search that finds one in 900": listed(search="job-17"),
+        "list, as of the middle": listed(asOf=middle),
+        "history, the last 50": history(),
+        "history, 50 before the middle": history(f"answer-{messages // 4}"),
+        "wake": wake,
+    }
+
+
+def _beside(
+    name: str, one: Callable[[], object], other: Callable[[], object], calls: int, where: str
+) -> list[Figure]:
+    times: tuple[list[float], list[float]] = ([], [])
+    worked: tuple[list[float], list[float]] = ([], [])
+    for ask in (one, other):  # what is only done once
+        ask()
+    for _ in range(calls):
+        for at, ask in enumerate((one, other)):
+            began, processor = time.perf_counter(), time.thread_time()
+            ask()
+            worked[at].append((time.thread_time() - processor) * 1000)
+            times[at].append((time.perf_counter() - began) * 1000)
+    middles = [quantile(taken, 0.5) for taken in times]
+    return [
+        Figure(
+            benchmark=NAME,
+            name=f"{where}, {name}, {store}, p50",
+            value=middle,
+            unit="ms",
+            cpu_ms=quantile(worked[at], 0.5),
+            ratios={FILE: middle / max(middles[0], 1e-9)} if at else {},
+        )
+        for at, (store, middle) in enumerate(zip(("a file", "PostgreSQL"), middles, strict=True))
+    ]
