@@ -212,17 +212,17 @@ class Turn:
         said_by = self.asked.provenance
         return None if said_by is None else said_by.sender_name or said_by.sender
 
-    @property
-    def _senders(self) -> bool:
+    def _senders(self, shown: Sequence[Message]) -> bool:
         in_group = SessionKey.parse(self.session_key).kind == "group"
-        return senders_shown(self.shown, in_group=in_group)
+        return senders_shown(shown, in_group=in_group)
 
     def prompt(self) -> str:
         """Return all of it as one text, context first, for a model that takes a prompt (PROV-3).
 
         Whatever no person typed is fenced, so that no text can pass for another's or for the system's.
         """
-        said = render(self.shown, run_id=self.run_id, senders=self._senders)
+        shown = self.shown
+        said = render(shown, run_id=self.run_id, senders=self._senders(shown))
         if not self.context:
             return said
         return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
@@ -236,11 +236,12 @@ class Turn:
         Raises:
             MissingExtra: `pydantic-ai` needs the extra `models`.
         """
+        shown = self.shown
         match dialect:
             case "openai":
-                return list(openai_messages(self.shown, run_id=self.run_id, senders=self._senders))
+                return list(openai_messages(shown, run_id=self.run_id, senders=self._senders(shown)))
             case "anthropic":
-                return list(anthropic_messages(self.shown, run_id=self.run_id, senders=self._senders))
+                return list(anthropic_messages(shown, run_id=self.run_id, senders=self._senders(shown)))
             case "pydantic-ai":
                 adapter = imported(
                     "intersession_actors.agents.pydantic_ai",

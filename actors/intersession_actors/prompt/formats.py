@@ -75,8 +75,9 @@ def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool, sender
 
 def _images(message: Message) -> tuple[ImageBlock, ...]:
     """Return a message's pictures if all of them are of a kind that servers take, else none."""
-    blocks = () if isinstance(message.content, str) else message.content
-    images = tuple(block for block in blocks if isinstance(block, ImageBlock))
+    if isinstance(message.content, str):
+        return ()
+    images = tuple(block for block in message.content if isinstance(block, ImageBlock))
     return images if all(image.mime_type in _TAKEN and image.data for image in images) else ()
 
 

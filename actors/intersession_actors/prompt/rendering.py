@@ -16,7 +16,16 @@ from typing import Final
 import msgspec
 
 from intersession_actors.prompt.fencing import fence, fence_id
-from intersession_events.facts import ImageBlock, Message, ProvenanceKind, Role, ToolCallBlock, ready, text_of
+from intersession_events.facts import (
+    Block,
+    ImageBlock,
+    Message,
+    ProvenanceKind,
+    Role,
+    ToolCallBlock,
+    ready,
+    text_of,
+)
 
 _BETWEEN: Final = "\n\n"
 
@@ -72,13 +81,13 @@ def _sender(message: Message) -> tuple[str | None, str] | None:
 
 def seen(message: Message, *, with_sender: bool = False) -> Seen:
     """Return what a rendering carries of a message; `with_sender` also who of the people spoke."""
-    blocks = () if isinstance(message.content, str) else message.content
+    content = message.content
     provenance = message.provenance
     told = None if provenance is None or provenance.kind == "external_user" else provenance
     person = provenance if with_sender and told is None else None
     return Seen(
         role=message.role,
-        text=text_of(message),
+        text=content if isinstance(content, str) else text_of(message),
         kind=None if provenance is None else provenance.kind,
         source=None if told is None else told.source_session_key,
         channel=None if told is None else told.source_channel,
@@ -88,13 +97,22 @@ def seen(message: Message, *, with_sender: bool = False) -> Seen:
         is_error=message.is_error,
         sender=None if person is None else person.sender,
         sender_name=None if person is None else person.sender_name,
-        calls=tuple(
-            Call(block.id, block.name, _compact(block.arguments))
-            for block in blocks
-            if isinstance(block, ToolCallBlock)
-        ),
-        pictures=tuple(picture_of(block) for block in blocks if isinstance(block, ImageBlock)),
+        # Most messages are a plain text, and a long transcript is shown anew in each turn.
+        calls=() if isinstance(content, str) else _calls(content),
+        pictures=() if isinstance(content, str) else _pictures(content),
     )
+
+
+def _calls(blocks: Sequence[Block]) -> tuple[Call, ...]:
+    return tuple(
+        Call(block.id, block.name, _compact(block.arguments))
+        for block in blocks
+        if isinstance(block, ToolCallBlock)
+    )
+
+
+def _pictures(blocks: Sequence[Block]) -> tuple[Picture, ...]:
+    return tuple(picture_of(block) for block in blocks if isinstance(block, ImageBlock))
 
 
 def picture_of(block: ImageBlock) -> Picture:
