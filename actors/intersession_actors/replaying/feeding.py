@@ -1,6 +1,9 @@
 """Which command led to an event that nobody decided: what people, agents, channels and timers did, from what was recorded of it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.channels import Delivered, NotDelivered
@@ -104,10 +107,22 @@ def _run_ended(stream: str, run_id: str | None, recording: Recording) -> RunEnde
     end = next((item for item in of_run if isinstance(item.event, facts.RunEnd)), None)
     if end is None:
         return None
-    session = [
-        item for item in recording.past(end.stream) if of_run[0].version <= item.version <= end.version
-    ]
-    return ended_again(stream, session)
+    past = recording.past(end.stream)
+    ended = ended_again(stream, [item for item in past if of_run[0].version <= item.version <= end.version])
+    return None if ended is None else msgspec.structs.replace(ended, thread=_thread_of(past))
+
+
+def _thread_of(session: Sequence[Recorded]) -> facts.Route | None:
+    """Return the thread that a session is bound to after these events; a start tells a spawn of it (SPAWN-12)."""
+    for item in reversed(session):
+        match item.event:
+            case facts.ThreadBound() as bound:
+                return bound.route
+            case facts.ThreadUnbound():
+                return None
+            case _:
+                pass
+    return None
 
 
 # --- sessions
