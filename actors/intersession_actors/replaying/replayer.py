@@ -160,8 +160,10 @@ class Replayer:
                 if cut_off and isinstance(recorded.event, facts.DeliveryUnknown | facts.DeliveryFailed):
                     self._forget_attempt(stream)
                 self._tell_flow(stream, self._judged_today(recorded, command))
-            case None if isinstance(recorded.event, facts.DeliveryDecided):
-                self._give(recorded)  # somebody at a door said it
+            case None if (
+                isinstance(recorded.event, facts.DeliveryDecided) and recorded.event.purpose in _AT_A_DOOR
+            ):
+                self._give(recorded)
                 self._tell_flow(recorded.stream, StepTaken(stream=recorded.stream, recorded=(recorded,)))
             case None:  # an actor decides it by itself, once it has been told to go on
                 match goes_on(recorded, self._recording):
@@ -299,6 +301,9 @@ class Replayer:
     def _config(self) -> Config:
         return self._configs.at(self._position)
 
+
+_AT_A_DOOR = {"send", "command_reply"}
+"""What is delivered because somebody at a door said it; all else an actor decides."""
 
 _BEFORE_A_MESSAGE = facts.SessionOpened | facts.RouteChanged | facts.RunAborted | facts.ThreadBound
 

@@ -16,6 +16,7 @@ from intersession import CorruptEvent, Debugger, Sealed, SessionSystem, ToolRefu
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.policy import SpawnRefused, Tripped, Verdict, access, one_hop_on, spawning
 from intersession_actors.replaying import Recordings, doors
+from intersession_actors.session import answers
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_actors.streams import rules_in_force as in_force
 from intersession_events import facts
@@ -163,6 +164,23 @@ def test_a_rule_of_a_door_that_is_another_one_is_told(
         assert differs["fields"][0]["path"] in {"loop", "sendRule", "send_rule"}
     else:
         assert f"today's rules refuse it ({now}): " in differs["text"]
+
+
+@pytest.mark.clause("SEAL-2", "INB-2")
+def test_an_answer_that_nobody_would_be_shown_today_is_missing(recorded: Path) -> None:
+    with (
+        open_log(recorded) as log,
+        rewritten(
+            answers,
+            "if reply is None or is_reply_skip(reply)",
+            "if reply is not None or is_reply_skip(reply)",
+        ),
+    ):
+        found = log.debug.replay()
+
+    differs = found["firstDifference"]
+    assert differs is not None
+    assert (differs["kind"], differs["recorded"]) == ("missing", "delivery_decided.1")
 
 
 @pytest.mark.clause("SEAL-2", "LOOP-5")
