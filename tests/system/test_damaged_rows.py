@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from intersession import CorruptEvent, Failure, SessionSystem, Turn
+from intersession import CorruptEvent, Failure, MemoryChannel, SessionSystem, Turn
+from intersession_actors.forking.carrying import carry_on
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import History, Sessions
@@ -139,6 +140,19 @@ def test_a_message_that_is_missing_is_missed_by_whatever_page_would_have_it(
 
     assert shown == list(range(1, len(shown) + 1)), "each page is whole or refused"
     assert len(shown) < 8
+
+
+@pytest.mark.clause("D7", "FORK-8")
+def test_what_a_damaged_session_has_to_deliver_is_not_waited_for(written: Path) -> None:
+    """Finding A23, the kind: a fork of it was waited for, as its texts had still to go out, and nobody could say whether they may."""
+    damage(written, DAMAGES["no envelope"], message=3)
+    channels = {"telegram": MemoryChannel()}
+    with SessionSystem(written, agents={"main": parrot}, channels=channels, config=CONFIG) as system:
+        while "degraded" not in said(system, "again")["error"]:
+            pass
+        carried = carry_on(system.service, "no run", timeout=WAIT / 4)
+
+    assert (carried.state, carried.set_aside) == ("waits", (MAIN,))
 
 
 def test_a_row_that_is_no_text_does_not_keep_the_writer_from_the_log(written: Path) -> None:

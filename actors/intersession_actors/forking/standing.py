@@ -96,6 +96,8 @@ def _flows_go_on(service: Service, apart: Collection[str], still: Collection[str
         flows.delivery(stream.partition(":")[2]) for stream in flows.open_deliveries() if stream not in apart
     )
     return any(
-        delivery is not None and (world.sealed(delivery.channel) or world.channels.has(delivery.channel))
+        delivery is not None
+        and delivery.session_key not in apart  # whose session can't be asked whether it may go out
+        and (world.sealed(delivery.channel) or world.channels.has(delivery.channel))
         for delivery in deliveries
     )

@@ -38,6 +38,8 @@ def came_told(came: Came) -> JsonObject:
     value["state"] = carried.state
     value["outcome"] = msgspec.to_builtins(carried.outcome)
     value["missing"] = list(carried.missing)
+    if carried.set_aside:
+        value["setAside"] = list(carried.set_aside)
     if carried.imported:
         value["imported"] = list(carried.imported)
     if carried.held:
