@@ -2,6 +2,9 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +17,7 @@ from intersession import SessionSystem
 from intersession_actors.agents import Turn
 from intersession_events.facts import AccessRecorded, ExchangeReleased, NotePinned
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
+from support.doors.command_line import ran
 from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
 from support.doors.web_log import HOSTILE, seen
 from support.running import merged
@@ -311,4 +315,39 @@ def test_whatever_is_written_into_a_fork_is_text_in_its_dialog_in_the_list_and_i
         expect(dialog.get_by_label("What is said instead")).to_have_value(re.compile("^research says"))
         assert text[:200] in dialog.get_by_label("What is said instead").input_value()
         dialog.get_by_role("button", name="Cancel").click()
+    deeds.tab.check()
+
+
+@pytest.mark.timeout(240)
+def test_what_is_copied_as_a_command_and_as_python_runs_as_it_stands(deeds: Deeds) -> None:
+    """In a fork, too: there nothing is offered that would be done to the log that it was made of."""
+    page = deeds.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=deeds.gateway.address)
+    run = deeds.sent("Copied?")
+    fork = deeds.do("forks.make", run=run, at=f"{run}@reply", edits=[], carryOn=False)["fork"]
+    for path, named in ((f"run/{run}?at=reply", run), (f"run/{run}?fork={fork}", fork)):
+        deeds.open(path)
+        expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("^after"))
+        copied = {}
+        for name in ("CLI", "Python"):
+            page.get_by_role("button", name=name, exact=True).click()
+            page.wait_for_function(
+                "async name => (await navigator.clipboard.readText()).includes(name)", arg=named
+            )
+            copied[name] = page.evaluate("() => navigator.clipboard.readText()")
+        words = shlex.split(copied["CLI"])
+        assert words[0] == "intersession"
+        shown = ran(*words[1:])
+        assert shown.exit_code == 0, shown.err
+        said = subprocess.run(
+            [sys.executable, "-c", copied["Python"]], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert said.returncode == 0, said.stderr
+        assert "'exchanges'" in said.stdout
+    for name in ("Fork here", "What if", "Note", "Hold"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    expect(page.get_by_role("button", name="File")).to_be_visible()
+    page.keyboard.press("N")
+    page.keyboard.press("f")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     deeds.tab.check()

@@ -2,11 +2,14 @@
 // Each says first what it will do.
 import { html, signal, view } from './lib.js';
 import { ask, tell } from './api.js';
-import { about } from './state.js';
+import { about, route } from './state.js';
 import { Icon, open, told } from './parts.js';
 import { counted, short, took } from './words.js';
 
-export const can = name => about.value?.can.includes(name);
+// What is done is done to the log itself: in a fork, only what concerns the fork is offered.
+const IN_A_FORK = new Set(['file', 'reveal', 'forks.remove']);
+export const can = name =>
+  Boolean(about.value?.can.includes(name)) && (!route.value.query.get('fork') || IN_A_FORK.has(name));
 
 async function done(method, params, said, after) {
   try {

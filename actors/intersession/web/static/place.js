@@ -1,6 +1,6 @@
 // Where one stands in a run, and how one moves: by event, by turn, by cause, to a place, to a breakpoint. No drawing.
 import { batch, computed, effect, signal } from './lib.js';
-import { ask, live } from './api.js';
+import { ask, inside, live } from './api.js';
 import { here, queried, route, setQuery } from './state.js';
 
 const PAGE = 500;
@@ -79,7 +79,9 @@ export class Place {
     }
   }
 
+  // Notes are pinned to places of the log itself; in a fork, other events stand there.
   async noted(id = this.id) {
+    if (inside.fork) return;
     try {
       this.notes.value = (await ask('notes', { run: id })).notes;
     } catch {

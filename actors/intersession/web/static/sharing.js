@@ -121,7 +121,13 @@ const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
 export const storeOf = () => (about.value.store ? ` --store ${shell(about.value.store)}` : '');
 const quoted = JSON.stringify;
 const asPython = (run, at) =>
-  `open_log(${quoted(about.value.store ?? 'intersession.db')}).debug.state(${quoted(run)}, at=${at ?? '"head"'})`;
+  [
+    'from intersession import open_log',
+    '',
+    `with open_log(${quoted(about.value.store ?? 'intersession.db')}) as log:`,
+    `    print(log.debug.state(${quoted(run)}${at ? `, at=${at}` : ''}))`,
+    '',
+  ].join('\n');
 export const CopyButtons = ({ run, at, fork }) => html`
   <span class="group" role="group" aria-label="Copy this place">
     <button
