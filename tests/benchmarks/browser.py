@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from queue import Queue
+from time import process_time
 from typing import Any, Final
 
 from playwright.sync_api import Page, ViewportSize
@@ -108,6 +109,10 @@ def measure(
                     f"a log of {log:,} events opens", _opened(page, address, "runs", "tbody tr:not(.day)")
                 )
             )
+            before = process_time()
+            _opened(page, address, "runs", "tbody tr:not(.day)")
+            asked = 1000 * (process_time() - before)
+            figures.append(_figure(f"a log of {log:,} events opens, processor time of its server", asked))
             again = _opened(page, address, "log", "tbody tr")
         figures.append(_figure(f"a log of {log:,} events, event by event", again))
     return figures

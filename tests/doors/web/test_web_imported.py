@@ -92,3 +92,8 @@ def test_the_page_shows_how_far_an_import_is_and_then_its_runs(
 
         go_on.set()
         expect(page.get_by_role("row").filter(has_text="What is the plan?")).to_be_visible()
+
+        # Each message of a transcript says which turn it is, though the record does not.
+        page.get_by_role("row").filter(has_text="What is the plan?").get_by_role("link").click()
+        desk = page.get_by_label("Transcript of desk").locator(".by")
+        expect(desk.filter(has_text="turn 1")).not_to_have_count(0)

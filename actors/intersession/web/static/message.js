@@ -29,7 +29,7 @@ const Long = view(({ text }, self) => {
 });
 
 // What a message says of itself: who said it, and to whom.
-export const Message = ({ message, owner, at, isNew }) => {
+export const Message = ({ message, owner, at, turn, isNew }) => {
   const origin = message.provenance;
   const from = origin?.sourceSessionKey;
   const [name, colour, how] =
@@ -41,7 +41,7 @@ export const Message = ({ message, owner, at, isNew }) => {
           ? [
               short(from),
               hue(from),
-              origin.turn ? (origin.turn === 1 ? 'replies' : `turn ${origin.turn - 1}`) : 'asks',
+              turn ?? (origin.turn ? (origin.turn === 1 ? 'replies' : `turn ${origin.turn - 1}`) : 'asks'),
             ]
           : origin?.kind === 'external_user'
             ? [origin.senderName ?? origin.sender ?? 'a person', 'c-person', origin.sourceChannel ?? '']

@@ -1,5 +1,5 @@
 // What everybody had said and seen at a place: the transcripts as they stood, and what the next agent is given.
-import { createRef, html, signal, view } from './lib.js';
+import { createRef, html, kept, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { loaded } from './loaded.js';
 import { Message } from './message.js';
@@ -27,12 +27,25 @@ export const Transcripts = view(({ place }, self) => {
   const run = place.run.value;
   const position = place.position.value;
   const step = place.step.value;
+  const known = place.loaded.value;
   const found = loaded(self, 'state', position, stop =>
     ask('state', { of: run.id, at: position, messages: 120 }, { signal: stop }),
   );
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} />`;
-  const positions = new Map(place.steps.filter(one => one?.messageId).map(one => [one.messageId, one.position]));
+  const positions = kept(
+    self,
+    'positions',
+    [run, known],
+    () => new Map(place.steps.filter(one => one?.messageId).map(one => [one.messageId, one.position])),
+  );
+  // An import's messages do not say which turn they are; the rows of the run do.
+  const hows = kept(
+    self,
+    'hows',
+    [run, known],
+    () => new Map(place.rows.filter(row => row?.row === 'arrow').map(row => [row.position, row.how])),
+  );
   const lastOf = session =>
     Math.max(
       0,
@@ -77,6 +90,7 @@ export const Transcripts = view(({ place }, self) => {
               session=${session}
               at=${found.place.position}
               positions=${positions}
+              hows=${hows}
               fresh=${fresh}
               goesOn=${goesOn}
               isNext=${place.nextRun?.who === session.key} />
@@ -91,7 +105,7 @@ export const Transcripts = view(({ place }, self) => {
 
 // The last messages are what one looks for: a transcript begins at its end, and the earlier ones are folded.
 const SHOWN = 40;
-const Transcript = view(({ session, at, positions, fresh, goesOn, isNext }, self) => {
+const Transcript = view(({ session, at, positions, hows, fresh, goesOn, isNext }, self) => {
   const state = self.once(() => ({ box: createRef(), whole: signal(false), seen: '' }));
   const all = session.transcript;
   const folded = state.whole.value ? 0 : Math.max(0, all.length - SHOWN);
@@ -128,6 +142,7 @@ const Transcript = view(({ session, at, positions, fresh, goesOn, isNext }, self
               message=${message}
               owner=${session.key}
               at=${where}
+              turn=${hows.get(where)}
               isNew=${where !== undefined && where === fresh} />
           `;
         })}
