@@ -14,7 +14,9 @@ POINTS: Final = (
     *("B1", "B2", "E1", "E2"),
 )
 """The crash points that a simulation passes."""
-SELDOM: Final = frozenset({"A4", "A8", "H7", "H8", "K4", "P3", "P4", "P7", "P8", "P9", "S8"})
+SELDOM: Final = frozenset(
+    {"A4", "A8", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "K4", "P3", "P4", "P7", "P8", "P9", "S8"}
+)
 """Those that are seldom passed."""
 REFUSALS: Final = (
     "busy",

@@ -313,6 +313,8 @@ class World:
         self.begin()
         while not all(client.is_done for client in self.clients) and self.steps < MOST_STEPS:
             self._step()
+        if "hold" in self.faults.enabled:
+            self.runtime.spawn(self.release)
         for _ in range(self.chance.pick("further", 200)):
             self._step()
         self.chance.is_over = self._in_peace = True
