@@ -1,5 +1,6 @@
 """What a channel is, what it is given and may answer; and two channels, console and memory, for trying things out."""
 
+import inspect
 import sys
 import threading
 from collections import Counter
@@ -71,17 +72,27 @@ def as_channel(channel: AnyChannel) -> Channel:
     """Return a channel, made with all defaults of what is none yet.
 
     Raises:
-        TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor.
+        TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor; or calling it runs nothing.
     """
     if isinstance(channel, Channel):
-        return channel
+        return _checked(channel)
     if is_host_actor(channel):
         return Channel(deliver=channel)
     if callable(channel) and not isinstance(channel, type):
-        return Channel(deliver=channel)
+        return _checked(Channel(deliver=channel))
     raise TypeError(
         f"{channel!r} is no channel: give a Channel, a function `deliver(outbound)`, sync or async, or a Pykka actor's ref"
     )
+
+
+def _checked(channel: Channel) -> Channel:
+    """Make sure that a call does something: a text would be taken for delivered that nobody sent."""
+    for function in (channel.deliver, channel.threads):
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function!r} is a generator, and calling it sends nothing: return what it yields, or take the yield out"
+            )
+    return channel
 
 
 def console_channel(stream: TextIO | None = None) -> Channel:

@@ -1,5 +1,6 @@
 """What became of a call of a channel: it took the text, opened a thread, or did not, and whether it may be tried again."""
 
+import inspect
 import logging
 
 import msgspec
@@ -53,6 +54,9 @@ def delivery_of(outcome: host.Outcome, channel: Channel, cut_at: int | None) -> 
     match outcome:
         case host.Raised(error):
             return _not_delivered(error, channel)
+        case host.Came(value) if inspect.isgenerator(value) or inspect.isasyncgen(value):
+            what = f"the channel returned a {type(value).__name__}, of which nothing has run: it sent nothing"
+            return NotDelivered(error=what, retry=False)
         case host.Came(value):
             return Delivered(receipt=_receipt(value), cut_at=cut_at)
 

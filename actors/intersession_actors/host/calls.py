@@ -5,6 +5,7 @@ ours: each call has one outcome, the first.
 """
 
 import asyncio
+import concurrent.futures
 import inspect
 import logging
 import threading
@@ -256,6 +257,9 @@ class Outside:
                 case ReplyFuture():
                     call.undo_with(_cannot)
                     value.when_answered(lambda answered: call.settle(_outcome_of(answered)))
+                case concurrent.futures.Future():
+                    call.undo_with(_cannot)
+                    value.add_done_callback(lambda done: call.settle(_result_of(done)))
                 case _ if _is_future(value):
                     self._on_thread(call, lambda: self._get(value), nullcontext)
                 case _ if inspect.isawaitable(value):
@@ -292,6 +296,13 @@ def _is_future(value: object) -> TypeGuard[pykka.Future[object]]:
 def _outcome_of(future: ReplyFuture) -> Outcome:
     try:
         return Came(future.answer())
+    except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
+        return Raised(error)
+
+
+def _result_of(future: concurrent.futures.Future[object]) -> Outcome:
+    try:
+        return Came(future.result())
     except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
         return Raised(error)
 
