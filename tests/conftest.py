@@ -50,10 +50,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
         sample = item.get_closest_marker("sampled")
-        if sample is not None and item.get_closest_marker("postgres") is not None:
-            left_out = not any(f"-{name}]" in item.name for name in sample.args)
-            if left_out:
-                item.add_marker(pytest.mark.nightly)
+        is_on_server = item.get_closest_marker("postgres") is not None
+        if sample and is_on_server and not item.name.endswith(tuple(f"-{name}]" for name in sample.args)):
+            item.add_marker(pytest.mark.nightly)
     wanted = set(config.getoption("--clause") or ())
     if not wanted:
         return

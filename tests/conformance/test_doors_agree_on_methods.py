@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from support.any_log import Logs
 from support.doors.command_line import ran
 from support.doors.every import OverWebSocket, open_doors
 from support.doors.gateway_live import LiveGateway
@@ -115,8 +116,8 @@ def in_python(twin: Twin) -> Callable[[str, Mapping[str, Any]], bytes]:
 
 
 @pytest.fixture(scope="module")
-def from_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Said]]:
-    with Twin(tmp_path_factory.mktemp("methods")) as twin:
+def from_python(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Said]]:
+    with Twin(logs, tmp_path_factory.mktemp("methods")) as twin:
         yield [json.loads(answer) for answer in played(in_python(twin), twin)]
 
 
@@ -132,8 +133,8 @@ def test_each_method_has_the_answer_that_the_clauses_want(from_python: list[Said
 
 
 @pytest.mark.clause("GATE-1")
-def test_the_methods_answer_alike_over_the_wire(from_python: list[Said], tmp_path: Path) -> None:
-    with Twin(tmp_path) as twin, open_doors(twin.system, CONFIG, tmp_path, ("WebSocket",)) as doors:
+def test_the_methods_answer_alike_over_the_wire(from_python: list[Said], logs: Logs, tmp_path: Path) -> None:
+    with Twin(logs, tmp_path) as twin, open_doors(twin.system, CONFIG, tmp_path, ("WebSocket",)) as doors:
         wire = doors["WebSocket"]
         assert isinstance(wire, OverWebSocket)
         answers = [json.loads(answer) for answer in played(wire.call, twin)]
@@ -151,17 +152,17 @@ def test_the_methods_answer_alike_over_the_wire(from_python: list[Said], tmp_pat
 
 
 @pytest.mark.clause("GATE-3", "SEND-9", "O7")
-def test_a_run_has_the_same_end_for_whoever_asks_whenever(tmp_path: Path) -> None:
+def test_a_run_has_the_same_end_for_whoever_asks_whenever(logs: Logs, tmp_path: Path) -> None:
     sent = {"sessionKey": OPS, "message": "hi", "idempotencyKey": "k"}
     failed = {"sessionKey": OPS, "message": "fail", "idempotencyKey": "f"}
-    with Twin(tmp_path) as twin:
+    with Twin(logs, tmp_path) as twin:
         runs = [twin.system.tools(MAIN).call("sessions_send", args)["runId"] for args in (sent, failed)]
         twin.settle()
         before = [waited_everywhere(twin, run_id) for run_id in runs]
         twin.restart()
         after = [waited_everywhere(twin, run_id) for run_id in runs]
         again = twin.system.tools(MAIN).call("sessions_send", sent)
-        on_the_command_line = ran("runs", "--json", f"--store={tmp_path / 'log.db'}").json["runs"]
+        on_the_command_line = ran("runs", "--json", f"--store={logs.at(tmp_path)}").json["runs"]
 
     assert [len(answers) for answers in before] == [1, 1]
     assert before == after

@@ -9,6 +9,7 @@ import pytest
 
 from intersession import SessionSystem
 from intersession_events.facts import AccessRecorded
+from support.any_log import Logs
 from support.doors.every import NAMES, Door, Unsayable, open_doors
 from support.doors.full_house import (
     BOARD,
@@ -38,9 +39,9 @@ Said = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Door]]:
+def doors(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Door]]:
     folder = tmp_path_factory.mktemp("house")
-    story = full_house(folder / "log.db")
+    story = full_house(logs.at(folder))
     with (
         SessionSystem(story.log, config=CONFIG, clock=story.clock) as system,
         open_doors(system, CONFIG, folder) as opened,
@@ -244,10 +245,10 @@ def test_every_door_gives_the_same_answer(doors: Mapping[str, Door], case: Case)
 
 
 @pytest.mark.clause("VIS-4")
-def test_every_door_leaves_the_same_receipts(tmp_path: Path) -> None:
+def test_every_door_leaves_the_same_receipts(logs: Logs, tmp_path: Path) -> None:
     audited = merged(CONFIG, {"audit": {"access": "all"}})
     asked = (("sessions_list", {"limit": 5}), ("sessions_history", {"sessionKey": BOARD}))
-    story = full_house(tmp_path / "log.db")
+    story = full_house(logs.at(tmp_path))
     receipts: dict[str, list[tuple[str, AccessRecorded]]] = {}
     with (
         SessionSystem(story.log, config=audited, clock=story.clock) as system,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
+from support.any_log import Logs
 from support.doors.every import LONGEST_CLAIM, NAMES, Door, NoRequest, Unsayable, open_doors
 from support.doors.full_house import (
     BOARD,
@@ -41,10 +42,10 @@ OPEN = merged(
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Door]]:
+def closed(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Door]]:
     """Doors of a house where each session sees its tree."""
     folder = tmp_path_factory.mktemp("closed")
-    story = full_house(folder / "log.db")
+    story = full_house(logs.at(folder))
     with (
         SessionSystem(story.log, config=CONFIG, clock=story.clock) as system,
         open_doors(system, CONFIG, folder) as opened,
@@ -62,14 +63,14 @@ class Host:
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def host(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("open")
 
     def agent(turn: Turn) -> str:
         return "REPLY_SKIP" if turn.step == "reply" else "heard"
 
     with (
-        SessionSystem(folder / "log.db", agents={"main": agent, "ops": agent}, config=OPEN) as system,
+        SessionSystem(logs.at(folder), agents={"main": agent, "ops": agent}, config=OPEN) as system,
         open_doors(system, OPEN, folder) as opened,
     ):
         system.inbound(channel="webchat", chat_id="1", text="hi", sender="ann", deliver=False)

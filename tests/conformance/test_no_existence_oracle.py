@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import oracle
 from intersession import SessionSystem
+from support.any_log import Logs
 from support.doors.every import NAMES, Door, open_doors
 from support.doors.full_house import (
     BOARD,
@@ -56,9 +57,9 @@ QUESTIONS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, Path]]:
+def house(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, Path]]:
     folder = tmp_path_factory.mktemp("oracle")
-    story = full_house(folder / "log.db")
+    story = full_house(logs.at(folder))
     with SessionSystem(story.log, config=CONFIG, clock=story.clock) as system:
         yield system, folder
     story.close()
@@ -80,6 +81,7 @@ def echoed_aside(answer: bytes, args: Mapping[str, Any], others: Mapping[str, An
 
 
 @pytest.mark.clause("HIST-6", "X2")
+@pytest.mark.sampled("python", "HTTP", "MCP passed on")
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_not_to_be_seen_and_what_is_not_there_have_one_answer(
     doors: Mapping[str, Door], name: str

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from intersession import SessionSystem
+from support.any_log import Logs
 from support.doors.every import Door, open_doors
 from support.doors.gateway_live import GATEWAY
 from support.oracle import (
@@ -146,9 +147,9 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("families")
-    story = Story(folder / "log.db")
+    story = Story(logs.at(folder))
     tell(story)
     config = merged(EVERYWHERE, configuration("self", "spawned", across=False))
     with (

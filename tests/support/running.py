@@ -72,16 +72,17 @@ class Booth:
 
 
 class Gate:
-    """Where an agent stops until a test lets it go on."""
+    """Where an agent stops until a test lets it go on, within its patience in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = WAIT) -> None:
+        self._patience = patience
         self._reached: queue.SimpleQueue[Turn] = queue.SimpleQueue()
         self._open = threading.Event()
 
     def stop(self, turn: Turn) -> None:
         """Say that the agent is here, and wait until the gate is open."""
         self._reached.put(turn)
-        if not self._open.wait(WAIT):
+        if not self._open.wait(self._patience):
             raise TimeoutError("nobody opened the gate")
 
     def reached(self) -> Turn:

@@ -25,7 +25,8 @@ from intersession.mcp.relay import relay_stdio
 from intersession.mcp.stdio import Wire, serve_stdio
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, status_of
 from intersession_actors.tools import TOOLS
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.portable import PortableLog
+from intersession_events.stores.postgres import PostgresLog
 from support.doors.command_line import ran
 from support.doors.gateway_live import LiveGateway, WireClient
 from support.running import WAIT
@@ -476,11 +477,11 @@ def _doors(
     assert mount is not None
     live = stack.enter_context(LiveGateway(system, mounts={MCP_PATH: mount}, credentials=credentials))
     log = system.log
-    assert isinstance(log, SqliteLog)
+    assert isinstance(log, PortableLog)
     log.announce_gateway(live.address)
     file = folder / "config.json5"
     file.write_text(json.dumps(config))
-    yield OnCommandLine(f"sqlite:///{log.path}", file)
+    yield OnCommandLine(log._url if isinstance(log, PostgresLog) else log.path, file)
     http = stack.enter_context(live.http())
     yield OverHttp(http)
     yield McpOverHttp(http)

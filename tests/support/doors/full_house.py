@@ -87,9 +87,9 @@ NEW_PAGE = uuid(901)
 """The generation of the board that began with its reset."""
 
 
-def full_house(path: Path) -> Story:
+def full_house(place: Path | str) -> Story:
     """Return the log's story, told to its end."""
-    story = Story(path)
+    story = Story(place)
     for key, fields in SESSIONS.items():
         story.open(key, session_id=SESSION_IDS[key], **fields)
     _talk(story)

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.keys import SessionKey
-from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import Logs, log_at
 from support.doors.gateway_live import GATEWAY
 from support.fakes import ManualClock
 from support.oracle import uuid
@@ -54,16 +54,16 @@ HELD = frozenset({"slow", "ghost", "boxed"})
 
 
 class Twin:
-    """One of them: a log in a file, ids counted up, a clock that stands."""
+    """One of them: a log, ids counted up, a clock that stands."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, logs: Logs, folder: Path) -> None:
         self.folder = folder
-        self.gate = Gate()
+        self.gate = Gate(5 * WAIT)
         self.names: dict[str, str] = {}
         """What a test calls sessions whose key or id is only known once they are there."""
         self._clock, self._numbers = ManualClock(), itertools.count(1)
-        self._log = SqliteLog(
-            folder / "log.db",
+        self._log = log_at(
+            logs.at(folder),
             inline=inline_views(),
             clock=self._clock.now_ms,
             entropy=bytes,
