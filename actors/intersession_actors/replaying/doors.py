@@ -168,6 +168,8 @@ class Doors:
 
     def _session(self, key: str) -> Session:
         stream = session_stream(key)
+        if key not in self._sessions and (begun := self._recording.begun.get(stream)) is not None:
+            self._sessions[key], self._versions[key] = begun.session, begun.version
         state, version = self._sessions.get(key, Session()), self._versions.get(key, 0)
         while version < self._recording.version(stream):
             version += 1

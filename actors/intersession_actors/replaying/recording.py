@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 from typing import Final
 
+from intersession_actors.replaying.begun import Begins
 from intersession_events import facts
 from intersession_events.facts import encode
 from intersession_events.ids import event_id, session_stream
@@ -17,11 +19,22 @@ MANAGED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 
 
 class Recording:
-    """Events in log order. Those up to `begins` have happened already."""
+    """Events in log order. Those up to `begins` have happened already.
 
-    def __init__(self, log_id: str, events: Iterable[Recorded], *, begins: int = 0) -> None:
+    Of a session that is in `begun` they are given from the first event on that is told there.
+    """
+
+    def __init__(
+        self,
+        log_id: str,
+        events: Iterable[Recorded],
+        *,
+        begins: int = 0,
+        begun: Begins = MappingProxyType({}),
+    ) -> None:
         self.log_id = log_id
         self.begins = begins
+        self.begun: Final = begun
         self.order: list[Recorded] = sorted(events, key=lambda recorded: recorded.position)
         self._streams: dict[str, list[Recorded]] = {}
         self._messages: dict[str, dict[str, int]] = {}
@@ -83,7 +96,7 @@ class Recording:
 
     def _import_of(self, stream: str, version: int) -> int:
         """Return how far an import goes in a stream: its events have other ids than what actors decide."""
-        for recorded in self._streams[stream][version:]:
+        for recorded in self._streams[stream][version - self._before(stream) :]:
             derived = event_id(self.log_id, stream, recorded.version, recorded.topic, encode(recorded.event))
             if recorded.id == derived:
                 break
@@ -111,18 +124,29 @@ class Recording:
         self.times[recorded.stream] = recorded.time
 
     def past(self, stream: str) -> Sequence[Recorded]:
-        """Return what has happened in a stream."""
-        return self._streams.get(stream, [])[: self.version(stream)]
+        """Return what has happened in a stream, as far back as it is given."""
+        return self.happened(stream)
+
+    def happened(self, stream: str, *, after: int = 0, to: int | None = None) -> Sequence[Recorded]:
+        """Return what has happened in a stream, with `after < version <= to`."""
+        before = self._before(stream)
+        last = self.version(stream) if to is None else min(to, self.version(stream))
+        return self._streams.get(stream, [])[max(after - before, 0) : max(last - before, 0)]
 
     def ahead(self, stream: str, further: int = 0) -> Recorded | None:
         """Return the next event of a stream, or the one so many further on."""
-        events, at = self._streams.get(stream, []), self.version(stream) + further
+        events, at = self._streams.get(stream, []), self.version(stream) - self._before(stream) + further
         return events[at] if at < len(events) else None
 
     def at(self, stream: str, version: int) -> Recorded | None:
         """Return an event by its version."""
-        events = self._streams.get(stream, [])
-        return events[version - 1] if 0 < version <= len(events) else None
+        events, at = self._streams.get(stream, []), version - self._before(stream)
+        return events[at - 1] if 0 < at <= len(events) else None
+
+    def _before(self, stream: str) -> int:
+        """Return how many events of a stream are not given, the first ones."""
+        begun = self.begun.get(stream)
+        return 0 if begun is None else begun.first - 1
 
     def append_ahead(self, stream: str) -> list[Recorded]:
         """Return the events of a stream that follow, as far as one append may have made them: each causes the next."""

@@ -1,11 +1,12 @@
 """Replays a run, a whole log, or a recording in a file, and says whether all came out as it was recorded (SEAL)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypedDict
 
 import msgspec
 
+from intersession_actors.replaying.begun import MARGIN, Begins, begun_before
 from intersession_actors.replaying.difference import Difference
 from intersession_actors.replaying.recording import MANAGED, Recording
 from intersession_actors.replaying.settings import RecordedSettings
@@ -25,7 +26,7 @@ from intersession_events.machine import sealed
 from intersession_projections.flows import Flows
 from intersession_projections.places import Flow, flow_id, steps_of_flow
 from intersession_projections.run_outcomes import Runs
-from intersession_projections.timeline import recorded_at
+from intersession_projections.timeline import Step, recorded_at
 
 Progress = Callable[[int, int], None]
 # Most events of the stream are checkpoints: one by one they would be a long way.
@@ -33,6 +34,9 @@ _LOADED: Final = (
     "SELECT originator_version FROM stored_events WHERE originator_id='log' "
     "AND (topic LIKE 'config\\_loaded.%' ESCAPE '\\' OR topic LIKE 'fork\\_edited.%' ESCAPE '\\') ORDER BY originator_version"
 )
+
+
+_IMPORTED: Final = "SELECT 1 FROM stored_events WHERE originator_id='log' AND topic LIKE 'import\\_reported.%' ESCAPE '\\' LIMIT 1"
 
 
 class Replayed(TypedDict):
@@ -88,12 +92,30 @@ class Recordings:
 
     def of(self, flow: Flow) -> tuple[Recording, RecordedSettings]:
         """Return the streams that a run touches, from its first event to its last; what came before has happened."""
-        begins, events = self._touched(flow)
+        begins, events = self._touched(flow, {})
         return Recording(self._log.log_id, events, begins=begins), RecordedSettings(self._configurations())
+
+    def of_late(self, flow: Flow) -> tuple[Recording, RecordedSettings] | None:
+        """Return the same, of long sessions only what came behind a snapshot; None where there is none that would do."""
+        if self._log.query(_IMPORTED):
+            return None  # which events were imported is told by all of them
+        steps = steps_of_flow(self._log, flow)
+        streams, since = self._streams_of(steps)
+        found = {
+            stream: begun
+            for stream in streams
+            if stream.startswith("session:")
+            and (begun := begun_before(self._log, stream, since - MARGIN)) is not None
+        }
+        if not found:
+            return None
+        begins, events = self._touched(flow, found)
+        recording = Recording(self._log.log_id, events, begins=begins, begun=found)
+        return recording, RecordedSettings(self._configurations())
 
     def write(self, flow: Flow, file: Path) -> int:
         """Write the recording of a run to a new file, as lines of JSON; return how many events it has."""
-        begins, touched = self._touched(flow)
+        begins, touched = self._touched(flow, {})
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
         with file.open("xb") as lines:
             kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
@@ -116,9 +138,20 @@ class Recordings:
             edits.add(recorded.id)
         return made
 
-    def _touched(self, flow: Flow) -> tuple[int, list[Recorded]]:
+    def _touched(self, flow: Flow, begun: Begins) -> tuple[int, list[Recorded]]:
         steps = steps_of_flow(self._log, flow)
         first, last = steps[0].position, steps[-1].position
+        streams, _ = self._streams_of(steps)
+        return max(first - 1, self._forked_at), [
+            recorded
+            for stream in streams
+            for recorded in self._log.stream(stream, after=begun[stream].first - 1 if stream in begun else 0)
+            if recorded.position <= last
+        ]
+
+    def _streams_of(self, steps: Sequence[Step]) -> tuple[Iterable[str], int]:
+        """Return the streams that steps touch, with those of their causal chains, and where the first of all these begins."""
+        since = steps[0].position
         streams = dict.fromkeys(step.stream for step in steps if step.stream.startswith(MANAGED))
         roots = dict.fromkeys(
             recorded.correlation
@@ -126,29 +159,28 @@ class Recordings:
             if recorded.correlation is not None
         )
         for root in roots:
-            streams.update(dict.fromkeys(self._of_chain(root)))
+            for accepted, stream in self._of_chain(root):
+                streams[stream] = None
+                since = min(since, accepted)
         for stream in [name for name in streams if name.startswith("delivery:")]:
             for recorded in self._log.stream(stream, to=1):
                 if isinstance(recorded.event, DeliveryDecided):  # its session says whether it may go out
                     streams[session_stream(recorded.event.session_key)] = None
-        return max(first - 1, self._forked_at), [
-            recorded
-            for stream in streams
-            for recorded in self._log.stream(stream)
-            if recorded.position <= last
-        ]
+        return streams, since
 
-    def _of_chain(self, root: str) -> Iterator[str]:
-        """Yield the streams of a causal chain: what one branch of it may use depends on what the others did."""
+    def _of_chain(self, root: str) -> Iterator[tuple[int, str]]:
+        """Yield the streams of a causal chain, and from where on: what one branch of it may use depends on what the others did."""
         runs, flows = Runs(self._log), Flows(self._log)
         for run in runs.of_chain(root):
             outcome, flow = runs.get(run.run_id), flows.flow_of_run(run.run_id)
             if outcome is not None:
-                yield session_stream(outcome.session_key)
-            yield from (delivery_stream(row.delivery_id) for row in flows.deliveries_of_run(run.run_id))
+                yield outcome.accepted, session_stream(outcome.session_key)
+            for row in flows.deliveries_of_run(run.run_id):
+                yield row.accepted, delivery_stream(row.delivery_id)
             if flow is not None:
-                yield flow
-                yield from (delivery_stream(row.delivery_id) for row in flows.deliveries_of(flow))
+                yield self._log.stream(flow, to=1)[0].position, flow
+                for row in flows.deliveries_of(flow):
+                    yield row.accepted, delivery_stream(row.delivery_id)
 
     def _configurations(self) -> list[Recorded]:
         return [
@@ -161,7 +193,13 @@ class Recordings:
 
 def replay_run(log: Log, flow: Flow, progress: Progress | None = None) -> Replayed:
     """Replay a run of a log, or the exchange or spawn that it is of."""
-    return _replayed(*Recordings(log).of(flow), flow_id(flow), progress)
+    recordings = Recordings(log)
+    if (late := recordings.of_late(flow)) is not None:
+        found = _replayed(*late, flow_id(flow), progress)
+        if found["same"]:
+            return found
+    # Whatever differs has to differ with all that came before it, too.
+    return _replayed(*recordings.of(flow), flow_id(flow), progress)
 
 
 def replay_all(log: Log, progress: Progress | None = None) -> Replayed:

@@ -43,8 +43,20 @@ class SealedStates:
 
     def fold(self, stream: str, folding: Folding[S], *, to: int | None = None) -> Folded[S]:
         """Fold a stream up to a version."""
-        past = self._recording.past(stream)[:to]
-        return Folded(folding.apply(folding.begin(), past), past[-1] if past else None, 0)
+        begun = self._recording.begun.get(stream)
+        if begun is None:
+            past = self._recording.happened(stream, to=to)
+            return Folded(folding.apply(folding.begin(), past), past[-1] if past else None, 0)
+        if to is not None and to < begun.version:
+            raise LookupError(
+                f"{stream!r} is given from version {begun.version} on, and version {to} is asked for"
+            )
+        state, past = (
+            folding.decode(begun.data, begun.version),
+            self._recording.happened(stream, after=begun.version, to=to),
+        )
+        last = past[-1] if past else self._recording.at(stream, begun.version)
+        return Folded(folding.apply(state, past), last, begun.version)
 
     def walk(self, stream: str, folding: Folding[S], *, since: int = 0) -> Iterator[Folded[S]]:
         """Yield the state of a stream."""
@@ -144,7 +156,7 @@ class SealedLog:
         limit: int | None = None,
     ) -> Sequence[Recorded]:
         """Read the events of a stream that have happened."""
-        past = self._recording.past(stream)[after:to]
+        past = self._recording.happened(stream, after=after, to=to)
         found = past[::-1] if backwards else past
         return found if limit is None else found[:limit]
 

@@ -19,11 +19,13 @@ from intersession_actors.session.commands import (
     message_for,
 )
 from intersession_actors.session.context_cache import ContextCache
+from intersession_actors.session.folding import SHAPE, session_in
 from intersession_actors.session.past_contexts import past_context
 from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
 from intersession_actors.session.state import Running, Session, evolve
 
 __all__ = [
+    "SHAPE",
     "Abort",
     "AddMessage",
     "Archive",
@@ -47,6 +49,7 @@ __all__ = [
     "long_sessions",
     "message_for",
     "past_context",
+    "session_in",
     "snapshots_compared",
     "take_snapshots",
 ]

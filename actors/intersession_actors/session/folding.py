@@ -44,6 +44,15 @@ _DECODE: Final = msgspec.json.Decoder(SessionState).decode
 _DECODE_TRANSCRIPT: Final = msgspec.json.Decoder(_OnlyTranscript).decode
 
 
+def session_in(data: bytes) -> Session:
+    """Return where a session stood, of what a snapshot of it holds.
+
+    Raises:
+        ValueError: it is none of a session.
+    """
+    return _DECODE(data).session
+
+
 class SessionFolding:
     """Folds a session's stream; of its messages it keeps the last ones, `room` bytes of them. `earlier` reads the others."""
 

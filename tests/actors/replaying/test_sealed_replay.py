@@ -1,10 +1,8 @@
 """What was recorded is decided again by today's rules and actors, with the recorded inputs and nothing else (SEAL)."""
 
-import inspect
 import lzma
 import socket
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from unittest.mock import patch
@@ -23,6 +21,7 @@ from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.machine import machine_entropy, random_id, sealed, wall_clock_ms
 from support.paths import TESTS
+from support.rewritten import rewritten
 from support.simulated_runs import run_of
 
 DENIED = Verdict(action="deny", rule="the moon is full")
@@ -59,20 +58,6 @@ def differing_runs(debugger: Debugger) -> list[str | None]:
     asked = [item.event.run_id for item in debugger.view.log.all() if isinstance(item.event, facts.RunQueued)]
     found = [debugger.replay(), *(debugger.replay(run) for run in asked)]
     return [one["firstDifference"]["text"] for one in found if one["firstDifference"] is not None]
-
-
-@contextmanager
-def rewritten(module: ModuleType, was: str, now: str) -> Generator[None]:
-    """Have a module be as if its source said something else."""
-    source, before = inspect.getsource(module), {**vars(module)}
-    assert source.count(was) == 1
-    exec(compile(source.replace(was, now), module.__file__ or "", "exec"), vars(module))  # noqa: S102
-    try:
-        # What others imported of it goes on to work with what it says now.
-        yield
-    finally:
-        vars(module).clear()
-        vars(module).update(before)
 
 
 @pytest.mark.clause("SEAL-2", "SEAL-4", "C5")

@@ -1,0 +1,67 @@
+"""Where the recording of one run begins in a long session: at a snapshot of it, so that what came long before is not read."""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from intersession_actors.holding import HELD
+from intersession_actors.session import SHAPE, Session, session_in
+from intersession_events.log import EVERY, Log, Snapshot
+
+
+class Begun(NamedTuple):
+    """How a session stood after one of its events: what a snapshot holds, and of that where the session stood.
+
+    `first` is the version of the first event that is read: of whatever had not come to its end there, all is.
+    """
+
+    version: int
+    first: int
+    data: bytes
+    session: Session
+
+
+MARGIN: Final = 8
+"""What leads to a run may be recorded a little before it, in the same append."""
+
+Begins = Mapping[str, Begun]
+"""By stream."""
+
+
+def begun_before(log: Log, stream: str, position: int) -> Begun | None:
+    """Return the last snapshot of a session before a position that will do; None where there is none."""
+    versions = log.states.versions(stream, SHAPE)
+    before = set(
+        versions[: bisect_left(versions, position, key=lambda version: _position(log, stream, version))]
+    )
+    if not before:
+        return None
+    for snapshot in reversed(list(log.states.kept(stream))):
+        if isinstance(snapshot, Snapshot) and snapshot.version in before and _fits(log, snapshot):
+            session = session_in(snapshot.data)
+            first = _first(log, snapshot, session)
+            if first is not None and HELD not in session.settings:  # who held it is told by an event
+                return Begun(snapshot.version, first, snapshot.data, session)
+    return None
+
+
+def _first(log: Log, snapshot: Snapshot, session: Session) -> int | None:
+    """Return from where on a stream tells all of what is under way; None if that is far back."""
+    open_ = {waiting.cause for waiting in session.queue}
+    if session.running is not None:
+        open_.add(session.running.waiting.cause)
+    near = log.stream(snapshot.stream, after=max(0, snapshot.version - EVERY), to=snapshot.version)
+    queued = [recorded.version for recorded in near if recorded.id in open_]
+    if len(queued) < len(open_):
+        return None
+    return max(1, min(queued, default=snapshot.version + MARGIN) - MARGIN)
+
+
+def _position(log: Log, stream: str, version: int) -> int:
+    (recorded,) = log.stream(stream, after=version - 1, to=version)
+    return recorded.position
+
+
+def _fits(log: Log, snapshot: Snapshot) -> bool:
+    (recorded,) = log.stream(snapshot.stream, after=snapshot.version - 1, to=snapshot.version)
+    return recorded.hash == snapshot.hash

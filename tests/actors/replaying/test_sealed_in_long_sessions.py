@@ -1,0 +1,101 @@
+"""A run in a long session is decided again from the snapshot before it: nobody waits for what came long before (issue 10)."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from intersession import Debugger, SessionSystem, open_log
+from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.replaying import Recordings, replay_file, replay_run
+from intersession_actors.session import long_sessions, take_snapshots
+from intersession_actors.simulation import SimulatedRuntime
+from intersession_events import facts
+from intersession_events.log import EVERY
+from intersession_events.stores import SqliteLog
+from support.rewritten import rewritten
+from support.rows import edited
+
+ROUNDS = 60
+LATE = ROUNDS * 3 // 4
+"""Which round has a snapshot before it in each session."""
+CONFIG = {
+    "tools": {"agentToAgent": {"enabled": True}, "sessions": {"visibility": "all"}},
+    "session": {"agentToAgent": {"maxPingPongTurns": 2}},
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("long") / "log.db"
+    runtime = SimulatedRuntime()
+    agents = {"main": lambda _: "and then?", "ops": lambda turn: f"about {turn.message}"}
+    with SessionSystem(path, runtime=runtime, agents=agents, config=CONFIG) as system:
+        for number in range(ROUNDS):
+            system.inbound(
+                channel="chat", chat_id="7", sender="ann", text=f"{number}", agent_id="main", deliver=False
+            )
+            runtime.run_for(1)
+            asked = {"sessionKey": "agent:ops:main", "message": f"round {number}", "timeoutSeconds": 0}
+            system.tools("agent:main:main").call("sessions_send", asked)
+            runtime.run_for(5)
+    with SqliteLog(path) as log:
+        take_snapshots(log, long_sessions(log))
+    return path
+
+
+@pytest.fixture
+def debugger(store: Path) -> Generator[Debugger]:
+    with open_log(store) as log:
+        yield log.debug
+
+
+def exchanges(debugger: Debugger) -> list[str]:
+    found = (item.event for item in debugger.view.log.all())
+    return [event.exchange_id for event in found if isinstance(event, facts.ExchangeAccepted)]
+
+
+@pytest.mark.clause("SEAL-1", "SEAL-2")
+def test_a_run_comes_out_the_same_of_a_small_part_of_its_sessions(debugger: Debugger, tmp_path: Path) -> None:
+    recordings = Recordings(debugger.view.log)
+    asked = exchanges(debugger)
+    assert len(asked) == ROUNDS
+    for number in (0, ROUNDS // 2, LATE, ROUNDS - 1):
+        flow = debugger.view.flow(asked[number])
+        file = tmp_path / f"{number}.jsonl"
+        recordings.write(flow, file)
+        found = debugger.replay(asked[number])
+        assert found == replay_file(file)  # which has all that ever was in its sessions
+        assert found["same"]
+        assert found["decided"] > 15
+
+    (whole, _), late = recordings.of(flow), recordings.of_late(flow)
+    assert late is not None
+    assert len(whole.order) > 2 * EVERY
+    assert len(late[0].order) < 2 * EVERY + found["events"] + 50
+
+
+@pytest.mark.clause("SEAL-2")
+def test_what_differs_is_told_as_without_a_snapshot(debugger: Debugger, tmp_path: Path) -> None:
+    log, asked = debugger.view.log, exchanges(debugger)[LATE]
+    flow, file = debugger.view.flow(asked), tmp_path / "kept.jsonl"
+    Recordings(log).write(flow, file)
+    was = exchange_rules.decide
+    assert replay_run(log, flow)["same"]
+    with rewritten(exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"):
+        found = debugger.replay(asked)
+        assert found == replay_file(file)
+    assert exchange_rules.decide is was
+    assert found["firstDifference"] is not None
+    assert "today's rules decide TurnRequested" in found["firstDifference"]["text"]
+
+
+@pytest.mark.clause("SEAL-2")
+def test_a_snapshot_that_is_wrong_changes_nothing(store: Path, tmp_path: Path) -> None:
+    """It is held against the event that it is after; and what differs is looked at again without any."""
+    mine = tmp_path / "log.db"
+    mine.write_bytes(store.read_bytes())
+    with edited(mine) as rows:
+        rows.execute("UPDATE stored_snapshots SET originator_version = originator_version + 1")
+    with open_log(mine) as log:
+        assert log.debug.replay(exchanges(log.debug)[LATE])["same"]
