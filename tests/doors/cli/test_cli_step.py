@@ -15,7 +15,7 @@ from intersession.cli.stepping.screen import StepScreen, TextScreen
 from intersession.cli.stepping.stepper import Stepper
 from intersession_actors.debugger import Debugger
 from intersession_actors.errors import ToolRefused
-from support.doors.command_line import DemoLog, ran
+from support.doors.command_line import DemoLog, ran, ran_as_process
 from support.running import SEES_ALL, Gate
 
 
@@ -226,6 +226,14 @@ def test_what_is_no_run_is_refused_before_there_is_a_screen(demo_log: DemoLog) -
     assert (shown.exit_code, shown.out) == (1, "")
     assert "no exchange, spawn or run is called 'nothing'" in shown.err
     assert ran("step", "x", "--json", "--store", demo_log.path).exit_code == 2
+
+
+def test_without_a_terminal_there_is_no_screen_and_no_waiting_for_keys(demo_log: DemoLog) -> None:
+    """`step RUN </dev/null` filled a pipe with a screen, and never came back (issue 10)."""
+    refused = ran_as_process("step", demo_log.exchange, "--store", demo_log.path)
+    assert (refused.exit_code, refused.out) == (2, "")
+    assert f"a screen needs a terminal: `intersession show {demo_log.exchange}`" in refused.err
+    assert "\x1b" not in refused.err
 
 
 def said(app: StepScreen, name: str) -> str:

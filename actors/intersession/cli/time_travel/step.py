@@ -1,6 +1,7 @@
 """`intersession step`: goes through a run event by event, on a screen of its own (extra `tui`)."""
 
 import os
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -40,5 +41,10 @@ def step(
             )  # for commands that it runs: what is on the screen has no password
         log = ["--store", store.url] if store.is_file else []
         log += [] if inside.config is None else ["--config", str(inside.config)]
-        screens.StepScreen(debugger, named(run), at=named(at), follow=follow, log=log).run()
+        screen = screens.StepScreen(debugger, named(run), at=named(at), follow=follow, log=log)
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):  # it would wait for keys that never come
+            raise UsageError(
+                f"a screen needs a terminal: `intersession show {run}` draws the run without one"
+            )
+        screen.run()
     return Answer({"ok": True}, lambda _: None)
