@@ -17,6 +17,7 @@ from intersession_projections.usage import used
 from support.doors.command_line import ran
 from support.running import WAIT
 from support.soaking import until
+from support.story import MAIN, Story
 
 pytestmark = pytest.mark.postgres
 
@@ -99,6 +100,19 @@ def test_a_host_keeps_them_and_verify_and_rebuild_know_them(postgres_url: str) -
         )
     with open_log(postgres_url, read_only=True) as log:
         assert views_proven(log, views)[0] == []
+
+
+def test_of_more_words_than_an_index_holds_the_first_ones_are_found(postgres_url: str) -> None:
+    """A `tsvector` holds a million bytes: an event with more was set aside, and the view said to be another than its events."""
+    story = Story(postgres_url)
+    story.open()
+    story.say(MAIN, " ".join(f"word{number:06}" for number in range(60_000)))
+    positions_of_it = [story.log.head()]
+    assert positions(story.log, "word000000 word020000") == positions_of_it
+    assert positions(story.log, "word059999") == []
+    assert views_proven(story.log, tailed_views(redact_raw)[:1])[0] == []
+    assert list(story.log.set_aside()) == []
+    story.close()
 
 
 def test_two_that_keep_the_same_view_take_each_event_once(postgres_url: str) -> None:

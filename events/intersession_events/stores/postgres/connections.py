@@ -30,8 +30,8 @@ OTHER_PLACE: Final = "IS002"
 WRITES: Final = "intersession.writes"
 """A setting of the writer's connections, by which the triggers of views know it."""
 
-WRITERS: Final = 4
-"""So many connections write at most: the writer's one, its lease's, and one that looks back."""
+WRITERS: Final = 6
+"""So many connections write at most: the writer's one, its lease's, one that looks back, and those of views that follow the log."""
 READERS: Final = 16
 PATIENCE_S: Final = 5.0
 """Who waits longer for a connection is told that the store is busy."""
