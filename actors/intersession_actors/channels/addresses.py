@@ -36,7 +36,7 @@ _OLD_IPV4: Final = re.compile(r"[0-9][0-9a-fA-FxX.]*")
 def blocked(where: str) -> DeliveryRefused:
     """Return the refusal of an address that is not public: it starts with `ssrf_blocked`."""
     return DeliveryRefused(
-        f"ssrf_blocked: {where}, which is no public address; if it is meant, list the host in the channel's allowHosts"
+        f"ssrf_blocked: {where}, which is no public address; if it is meant, list the host in allowHosts, beside the URL"
     )
 
 

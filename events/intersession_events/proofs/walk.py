@@ -193,7 +193,10 @@ class CheckpointWalk:
         return root is not None and (root, streams) != (self._heads.root.hex(), self._heads.streams)
 
     def _compare_published(self, one: Checkpoint) -> None:
-        if one.events_root != self._tree.root.hex() or self._heads_differ(one.heads_root, one.streams):
+        said = (one.count, one.events_root)
+        if said != (self._tree.size, self._tree.root.hex()) or self._heads_differ(
+            one.heads_root, one.streams
+        ):
             self._problems.append(
                 Problem(
                     "head_mismatch",

@@ -108,6 +108,8 @@ def test_what_is_neither_a_head_nor_published_is_refused(demo_log: DemoLog, tmp_
         done = ran("verify", "--head", file, "--store", demo_log.path)
         assert done.exit_code == 2
         assert "neither an exported head" in done.err
+    done = ran("verify", "--published", tmp_path / "nowhere", "--store", demo_log.path)
+    assert (done.exit_code, "--published: " in done.err) == (2, True)
 
 
 def test_a_configuration_is_checked_with_its_key_and_places(tmp_path: Path) -> None:

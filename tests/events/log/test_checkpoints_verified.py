@@ -218,10 +218,12 @@ def test_what_was_published_is_said_to_prove_no_more_than_it_is_genuine(path: Pa
 def test_a_published_checkpoint_that_was_changed_is_no_proof(path: Path) -> None:
     published = published_of(path)
     other = (msgspec.structs.replace(published[-1], events_root="00" * 32),)
+    fewer = (msgspec.structs.replace(published[-1], count=published[-1].count - 1),)
     resigned = (msgspec.structs.replace(published[-1], signature=ANOTHERS.sign(published[-1].text)),)
     strangers = (msgspec.structs.replace(published[-1], log_id="another"),)
 
     assert found(verified(path, published=other)) == {"head_mismatch"}
+    assert found(verified(path, published=fewer)) == {"head_mismatch"}
     assert found(verified(path, OURS.public, published=resigned)) == {"checkpoint_forged"}
     assert found(verified(path, published=strangers)) == {"other_log"}
 

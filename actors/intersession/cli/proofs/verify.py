@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from cyclopts import Parameter
@@ -148,12 +148,16 @@ def _views_of(log: PortableLog) -> Sequence[InlineView]:
     return [*inline_views(), *(view for view in tailed_views(redact_raw) if view.name in inside)]
 
 
+_KEPT: Final = "--head, --published"
+"""Two names of one option: files of either kind come with either."""
+
+
 def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Checkpoint]]:
     """Return the head that was exported, and the checkpoints that were published, out of files of either kind."""
     known: LogHead | None = None
     published: list[Checkpoint] = []
     for path in paths:
-        text = _read(path, "--head")
+        text = _read(path, _KEPT)
         try:
             published += published_in(text)
             continue
@@ -161,13 +165,13 @@ def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Che
             problem = error
         if known is not None:
             raise UsageError(
-                "--head: give one exported head; of published checkpoints there can be several files"
+                f"{_KEPT}: give one exported head; of published checkpoints there can be several files"
             )
         try:
             known = msgspec.json.decode(text, type=LogHead)
         except msgspec.MsgspecError as error:
             raise UsageError(
-                f"--head: {path} is neither an exported head ({error}) nor published checkpoints ({problem}); give a file "
+                f"{_KEPT}: {path} is neither an exported head ({error}) nor published checkpoints ({problem}); give a file "
                 "that --export-head or checkpoints.publish wrote"
             ) from error
     return known, published
