@@ -208,13 +208,23 @@ def test_what_if_is_asked_many_times_each_is_compared_and_forks_are_deleted(deed
     expect(page.get_by_label("What differs")).to_contain_text("What if")
     expect(page.locator(".proof")).to_contain_text("Verified, both")
     assert found_by_axe(page) == []
+
+    # The same fork again, from its comparison: with its cut and what is otherwise in it.
+    again = deeds.dialog(page.get_by_role("button", name="Run B again"), "Run B again")
+    again.get_by_label("Who answers from there").select_option("script")
+    again.get_by_label("Replies, one a line").fill("So be it.\nANNOUNCE_SKIP")
+    again.get_by_label("How often").fill("1")
+    again.get_by_role("button", name="Make the forks").click()
+    expect(page.get_by_role("dialog", name="The same fork, once more")).to_contain_text("1 fork made.")
+    page.get_by_role("dialog").get_by_role("link").click()
+    expect(page.get_by_label("What differs")).to_contain_text("What if")
     deeds.open("forks")
     delete = page.get_by_role("button", name="Delete fork")
-    expect(delete).to_have_count(2)
+    expect(delete).to_have_count(3)
     asking = deeds.dialog(delete.first, "Delete this fork")
     asking.get_by_role("button", name="Delete it").click()
-    expect(delete).to_have_count(1)
-    assert len(deeds.asked("forks")["forks"]) == 1
+    expect(delete).to_have_count(2)
+    assert len(deeds.asked("forks")["forks"]) == 2
     deeds.tab.check()
 
 
@@ -295,7 +305,8 @@ def test_whatever_is_written_into_a_fork_is_text_in_its_dialog_in_the_list_and_i
         answer = deeds.do("forks.make", run=run, at=at, edits=[{**kind, "value": text}], carryOn=False)
         made[answer["fork"]] = text
     deeds.open("forks")
-    expect(page.get_by_role("button", name="Delete fork")).to_have_count(len(made))
+    for fork in made:
+        expect(page.get_by_role("link", name=fork[:8])).to_be_visible()
     shown = page.get_by_role("main").evaluate("one => one.textContent")
     assert [text for text in HOSTILE if seen(text) not in shown] == []
     for fork, text in made.items():

@@ -256,7 +256,7 @@ const Half = ({ row, y, xs, lanes, grey, right, from, wide, alone }) => {
     const a = xs[row.source];
     const b = xs[row.target];
     const way = b > a ? 1 : -1;
-    const space = alone ? wide - Math.min(a, b) - 24 : Math.abs(b - a) - 24;
+    const space = alone ? wide - Math.min(a, b) - 34 : Math.abs(b - a) - 24;
     const withheld = row.how === 'would deliver' || /withheld/.test(row.how);
     return html`
       <g class=${`${hueOf(lanes[row.source].kind, lanes[row.source].id)} ${dim}`}>

@@ -42,7 +42,9 @@ const isOther = (next, known) =>
 
 // Keeps the place in sight. Nothing of the layout is asked for here: it would be made anew for each step.
 function follow(state, hereRow, bandY, height) {
-  if (state.at === hereRow) return;
+  const isLess = height < (state.tall ?? 0); // notes below have taken room, or the window is smaller
+  state.tall = height;
+  if (state.at === hereRow && !isLess) return;
   const isFirst = state.at === undefined;
   state.at = hereRow;
   queueMicrotask(() => {

@@ -25,7 +25,7 @@ const outcome = one =>
 // What is said of the log behind the cut is left to its number.
 const wordsOf = text =>
   text
-    .replace(/, at #\d+, and [\d,]+ events? of the log later$/, '')
+    .replace(/(, at #\d+)?, and [\d,]+ events? of the log later$/, '')
     .replace(/^after #\d+, /, '')
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, id => id.slice(0, 8));
 const COLUMNS = [

@@ -35,7 +35,7 @@ export async function forkedOften(params, times) {
   const failed = signal(null);
   const stopped = signal(false);
   const shown = {
-    title: `The same fork, ${times} times`,
+    title: times === 1 ? 'The same fork, once more' : `The same fork, ${times} times`,
     body: html`<${Outcomes} made=${made} failed=${failed} stopped=${stopped} times=${times} run=${params.run} />`,
   };
   open.value = shown;

@@ -12,6 +12,7 @@ const ROOMY = matchMedia('(min-width: 1181px)');
 const VERY = matchMedia('(min-width: 2200px)');
 const mostBeside = () => (VERY.matches ? 3 : ROOMY.matches ? 2 : 1);
 
+const howOf = row => (row?.row === 'arrow' ? row.how : /^is told: /.test(row?.text ?? '') ? 'tells' : '');
 export const Transcripts = view(({ place }, self) => {
   const state = self.once(() => {
     const made = { chosen: signal(null), most: signal(mostBeside()) };
@@ -44,7 +45,7 @@ export const Transcripts = view(({ place }, self) => {
     self,
     'hows',
     [run, known],
-    () => new Map(place.rows.filter(row => row?.row === 'arrow').map(row => [row.position, row.how])),
+    () => new Map(place.rows.filter(row => howOf(row)).map(row => [row.position, howOf(row)])),
   );
   const lastOf = session =>
     Math.max(

@@ -120,7 +120,8 @@ export const endName = code => ENDED.get(code) ?? ofKind(code);
 // What is otherwise in a fork, in words.
 const EDITS = { reply: 'another answer', message: 'another message', skip: 'nothing to say', drop: 'left out' };
 export const editName = ({ kind, key, value }) => {
-  if (kind === 'agent') return `${key} is answered for by ${value}`;
+  const as = value === 'recorded' ? 'as recorded' : `by ${value}`;
+  if (kind === 'agent') return `${key === '*' ? 'everybody' : key} answers ${as}`;
   if (kind === 'set') return `${key} = ${value}`;
   if (kind === 'inject') return `said to ${short(key)}: “${value}”`;
   return `${EDITS[kind] ?? kind}${value ? `: “${value}”` : ''}`;
