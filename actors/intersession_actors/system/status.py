@@ -11,9 +11,11 @@ from intersession_actors.failures import described
 from intersession_actors.service import Reader
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.settings import Settings
-from intersession_events.errors import LogError
+from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import SessionPatched
+from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
+from intersession_events.stores import PortableLog
 from intersession_projections.flows import held_value
 from intersession_projections.held_sessions import HeldSessions
 
@@ -55,7 +57,7 @@ def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = Non
 
     `unread` is why the log could not be read, where somebody tried.
     """
-    store_error = parts.reports.store_error or unread
+    store_error = parts.reports.store_error or unread or _gone(parts.service.log)
     return {
         "store": {"available": store_error is None, "error": store_error},
         "degraded": parts.supervisor.degraded,
@@ -64,6 +66,16 @@ def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = Non
         "checkpoints": parts.checkpointer.status,
         "configError": settings.error,
     }
+
+
+def _gone(log: Log) -> str | None:
+    """Return what became of a store that nobody has written to since; None while it is where it was opened."""
+    try:
+        if isinstance(log, PortableLog):
+            log.look()
+    except StoreUnavailable as error:
+        return described(error)
+    return None
 
 
 def _open_work(

@@ -54,6 +54,24 @@ def test_a_store_that_takes_nothing_is_no_good_health(tmp_path: Path) -> None:
     assert [finding["what"] for finding in readers["findings"]] == ["the process can't use its store"]
 
 
+@pytest.mark.parametrize("how", ["deleted", "replaced", "cut"])
+def test_a_log_that_is_not_there_any_more_is_told_before_anybody_writes(tmp_path: Path, how: str) -> None:
+    """Finding B2, the kind: an idle system was in good health on a file that was gone, until the next message was refused."""
+    path = tmp_path / "log.db"
+    with SessionSystem(path, agents={"main": parrot}, config=GATEWAY) as system:
+        well = system.gateway.call("health")
+        if how == "cut":
+            os.truncate(path, 0)
+        else:
+            path.rename(tmp_path / "elsewhere.db")
+            if how == "replaced":
+                path.touch()
+        health, status = system.gateway.call("health"), system.status()
+
+    assert (well["ok"], health["ok"], status["store"]["available"]) == (True, False, False)
+    assert "log.db" in health["findings"][0]["what"]
+
+
 def test_health_is_answered_of_a_log_that_can_not_be_read(tmp_path: Path) -> None:
     """Finding D1, the kind: nobody could even connect, and `health` was a refusal like any other."""
     with (

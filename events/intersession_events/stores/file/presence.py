@@ -131,6 +131,19 @@ class Presence:
             return False
         return True
 
+    def look(self) -> None:
+        """Make sure that each name still leads to its file, and that the database was not cut. May be asked from any thread.
+
+        Raises:
+            StoreUnavailable: one does not, or it was.
+        """
+        for index, (path, known) in enumerate(self._known):
+            found = _look(path)
+            if (found.st_dev, found.st_ino) != known:
+                raise _another(path)
+            if index == 0 and found.st_size < self._sizes[0]:
+                raise StoreUnavailable(f"{path} is shorter than it was: {found.st_size} bytes")
+
     def are_there(self) -> bool:
         """Return whether each name still leads to its file, whatever became of what is in it."""
         try:

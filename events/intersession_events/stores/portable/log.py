@@ -219,6 +219,15 @@ class PortableLog:
         self._check_process()
         return self._events.head() if self._writer is None else self._frontier.head
 
+    def look(self) -> None:
+        """Make sure that the store is still what was opened. Who only reads, or waits, would not notice: the next commit does.
+
+        Raises:
+            StoreUnavailable: it was deleted, moved, replaced or cut.
+        """
+        self._check_process()
+        self._recorder.look()
+
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
         """Run a reading statement on a view's tables; rows are tuples.
 

@@ -51,6 +51,13 @@ class ReadsLog(ApplicationRecorder):
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
         """Return rows of events or snapshots. What is no text where text should be comes as bytes: one such row must not hide others."""
 
+    def look(self) -> None:
+        """Make sure, from any thread, that what is read and written is where the next start will look for it.
+
+        Raises:
+            StoreUnavailable: it is not.
+        """
+
     @abstractmethod
     def positions_given(self) -> int:
         """Return the last position that was ever given to an event, also to one that somebody took away since."""

@@ -119,6 +119,15 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """Return whether an error says that a stream has an event of that version already."""
         return isinstance(error, sqlite3.IntegrityError)
 
+    def look(self) -> None:
+        """Make sure, from any thread, that the files are where they were.
+
+        Raises:
+            StoreUnavailable: they are not.
+        """
+        if self.presence is not None:
+            self.presence.look()
+
     def check_present(self) -> None:
         """Make sure that the files which the next start will find are those that were written.
 
