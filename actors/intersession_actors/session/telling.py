@@ -34,6 +34,8 @@ class Telling:
                     traceback=event.traceback,
                     inside=self._inside(before, event.run_id, recorded.id),
                 )
+            case facts.RunInterrupted(run_id=run_id) if run_id in self._world.cut_runs:
+                pass  # the fork was cut in the middle of it: nothing went wrong
             case facts.RunInterrupted() | facts.LateReplyDropped():
                 reports.tell(
                     "run_interrupted" if isinstance(event, facts.RunInterrupted) else "late_reply",

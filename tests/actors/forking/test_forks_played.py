@@ -184,7 +184,9 @@ def test_a_fork_that_is_held_ends_there_and_goes_on_when_it_is_released(talk: Co
 
 
 @pytest.mark.clause("FORK-4", "LIVE-1")
-def test_who_waits_for_what_is_held_or_parked_stands_still_as_well(talk: Conversation) -> None:
+def test_who_waits_for_what_is_held_or_parked_stands_still_as_well(
+    talk: Conversation, caplog: pytest.LogCaptureFixture
+) -> None:
     held = talk.system.fork(talk.run, at="start", edits=[HOLD], agents={"main": "main", "desk": "desk"})
     with held:
         assert held.carried_on().state == "held"
@@ -200,6 +202,7 @@ def test_who_waits_for_what_is_held_or_parked_stands_still_as_well(talk: Convers
         carried = behind.carried_on(WAIT)
         assert (carried.state, carried.missing) == ("waits", ("desk",))
         behind.close(grace=0)
+    assert "was cut off" not in caplog.text, "by the cut of the fork: nothing went wrong"
 
 
 @pytest.mark.clause("FORK-4")

@@ -217,6 +217,19 @@ def test_forks_made_several_times_are_grouped_by_how_they_came_out(demo_log: Dem
 
 
 @pytest.mark.clause("FORK-8")
+def test_what_goes_wrong_alike_in_many_forks_is_told_once(demo_log: DemoLog, tmp_path: Path) -> None:
+    store, script = demo_log.copy(tmp_path), tmp_path / "short.txt"
+    script.write_text("No more.\n")
+    asked = ("fork", f"{demo_log.exchange}@reply", "--agent", f"*=script:{script}", "--store", store)
+    (once, many) = (ran(*asked, "--times", times).err.splitlines() for times in ("1", "3"))
+    assert once
+    assert {re.sub(r"[0-9a-f-]{36}", "", line) for line in many} == {
+        re.sub(r"[0-9a-f-]{36}", "", line) for line in once
+    }
+    assert len(many) == len({re.sub(r"[0-9a-f-]{36}", "", line) for line in many})
+
+
+@pytest.mark.clause("FORK-8")
 def test_forks_that_are_only_made_are_all_named(demo_log: DemoLog, tmp_path: Path) -> None:
     store = demo_log.copy(tmp_path)
     asked = ("fork", f"{demo_log.exchange}@turn:1", "--no-run", "--times", "3", "--store", store)

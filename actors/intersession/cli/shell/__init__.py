@@ -15,6 +15,7 @@ from intersession.cli.shell.options import (
     Store,
 )
 from intersession.cli.shell.run import main
+from intersession.cli.shell.said_once import saying_once
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, duration, moment
 
@@ -43,5 +44,6 @@ __all__ = [
     "moment",
     "one_line",
     "safe",
+    "saying_once",
     "use_level",
 ]

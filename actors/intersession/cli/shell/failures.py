@@ -67,7 +67,7 @@ def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
     # The name of a file may be no text, so that arguments are looked at when they were none where one had to be.
     odd = next((token for token in tokens if not is_storable(token)), None)
     if isinstance(error, UnicodeEncodeError) and odd is not None:
-        return Failure(USAGE, "usage", f"{odd[:64]!a} is no valid UTF-8, type it anew")
+        return Failure(REFUSED, "invalid_request", f"{odd[:64]!a} is no valid UTF-8, type it anew")
     return None
 
 

@@ -9,6 +9,7 @@ from intersession.cli.app import app, overview
 from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure
 from intersession.cli.shell.documents import json_text
 from intersession.cli.shell.log_lines import ROOT
+from intersession.cli.shell.said_once import is_new
 from intersession.cli.shell.terminal import Screen, give_up_output, help_console, safe
 
 
@@ -92,6 +93,8 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._screen.note(safe(f"{record.levelname.lower()}: ", "yellow"), record.getMessage())
+            said = record.getMessage()
+            if is_new(said):
+                self._screen.note(safe(f"{record.levelname.lower()}: ", "yellow"), said)
         except Exception:  # noqa: BLE001 - the way of all handlers: logging never ends a program
             self.handleError(record)

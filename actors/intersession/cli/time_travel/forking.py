@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from intersession.cli.host import forker_of
-from intersession.cli.shell import Reading, Screen, UsageError, duration, safe
+from intersession.cli.shell import Reading, Screen, UsageError, duration, safe, saying_once
 from intersession_actors.agents import Agent, configured_agents
 from intersession_actors.channels import configured_channels
 from intersession_actors.config import Config, load_config
@@ -146,6 +146,7 @@ def forked(
         return forker.carry(made, playing, opened) if run else Came(made)
 
     with (
+        saying_once(),
         Screen().progress("Forking") as move,
         ThreadPoolExecutor(otherwise.parallel, thread_name_prefix="forks") as threads,
     ):
