@@ -36,7 +36,7 @@ from intersession_actors.spawn import ArchiveDue, FilesRemoved, OpenSpawn, Prepa
 from intersession_actors.streams import Command, Refused, Resume, RunEnded
 from intersession_events import facts
 from intersession_events.facts import Budget, text_of
-from intersession_events.ids import delivery_stream, derive, session_stream
+from intersession_events.ids import delivery_stream, derive, session_stream, spawn_stream
 from intersession_events.log import Recorded
 
 TOO_OLD = "(deliveries.maxAgeSeconds)"
@@ -145,6 +145,8 @@ def _to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
             return ToSession(key, DeadlinePassed(run_id=event.run_id, attempt=event.attempt))
         case facts.RunFailed(code="limit"):
             return None
+        case facts.RunFailed(code="target_gone", attempt=0) if gone := _archived(key, together, recording):
+            return gone
         case facts.RunFailed() as event:
             broke = Broke(code=event.code, error=event.error, traceback=event.traceback)
             return ToSession(key, RunReturned(run_id=event.run_id, attempt=event.attempt, result=broke))
@@ -152,7 +154,7 @@ def _to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
             broke = Broke(code="interrupted", error="interrupted")
             return ToSession(key, RunReturned(run_id=event.run_id, attempt=event.attempt, result=broke))
         case facts.RunAborted() as event:
-            return _aborted(key, event, together)
+            return _archived(key, together, recording) or _aborted(key, event, together)
         case facts.LateReplyDropped() as event:
             late = Answered(text=event.reply)
             return ToSession(key, RunReturned(run_id=event.run_id, attempt=event.attempt, result=late))
@@ -165,8 +167,8 @@ def _to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
             return ToSession(key, _patch(event, None))
         case facts.SessionReset() as event:
             return ToSession(key, Reset(session_id=event.session_id, reason=event.reason))
-        case facts.SessionArchived() as event:
-            return ToSession(key, Archive(reason=event.reason))
+        case facts.SessionArchived():
+            return _archived(key, together, recording)
         case facts.ThreadUnbound() as event:
             return ToSession(key, Unbind(only_due=event.reason in {"idle", "max_age"}))
         case _:
@@ -290,11 +292,21 @@ def _returned(event: facts.RunCompleted, messages: tuple[facts.Message, ...], lo
 
 
 def _aborted(key: str, event: facts.RunAborted, together: list[Recorded]) -> ToSession:
-    archived = next((item.event for item in together if isinstance(item.event, facts.SessionArchived)), None)
-    if archived is not None:
-        return ToSession(key, Archive(reason=archived.reason))
     several = sum(isinstance(item.event, facts.RunAborted) for item in together) > 1
     return ToSession(key, Abort(run_id=None if several else event.run_id, by=event.by))
+
+
+def _archived(key: str, together: list[Recorded], recording: Recording) -> ToSession | ToFlow | None:
+    """Return what archived a session, with all that was under way or waited in it: somebody, or its spawn, whose time had come."""
+    archived = next((item.event for item in together if isinstance(item.event, facts.SessionArchived)), None)
+    if archived is None:
+        return None
+    opened = (item.event for item in reversed(recording.past(session_stream(key))))
+    spawn_id = next((event.spawn_id for event in opened if isinstance(event, facts.SessionOpened)), None)
+    flow = spawn_stream(spawn_id or "")
+    if archived.reason in {"cleanup", "expired"} and recording.has(flow):
+        return ToFlow(flow, ArchiveDue(stream=flow))
+    return ToSession(key, Archive(reason=archived.reason))
 
 
 def _patch(event: facts.SessionPatched, opening: facts.SessionOpened | None) -> Patch:

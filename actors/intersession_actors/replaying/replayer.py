@@ -102,10 +102,10 @@ class Replayer:
             agent_of=runner_of,
             on_disk=_never_done,
             transcript_path=recording.transcripts.get,
-            retry_interrupted=self._config().runs.retry_interrupted,
+            retry_interrupted=0,
             idle_ms=0,
             store_retry_ms=0,
-            delivery_max_age_ms=milliseconds(self._config().deliveries.max_age_seconds),
+            delivery_max_age_ms=0,
         )
         self._doors = Doors(recording, self._world.rules)
         self._managers = {
@@ -145,6 +145,9 @@ class Replayer:
                 self._differs(missing(recorded))
             return
         self._fed.add(recorded.position)
+        config = self._config()
+        self._world.retry_interrupted = config.runs.retry_interrupted
+        self._world.delivery_max_age_ms = milliseconds(config.deliveries.max_age_seconds)
         if not recorded.stream.startswith(MANAGED) or self._recording.is_imported(recorded):
             self._give(recorded)
             return
@@ -279,7 +282,7 @@ class Replayer:
                 return version is not None
             before = (self._recording.at(stream, near) for near in range(coming.version, version))
             return all(item is not None and isinstance(item.event, _BEFORE_A_MESSAGE) for item in before)
-        return isinstance(coming.event, facts.SessionArchived | facts.RunAborted)
+        return isinstance(coming.event, facts.SessionArchived | facts.RunAborted | facts.RunFailed)
 
     # --- what goes wrong
 

@@ -5,12 +5,22 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from msgspec import structs
 
-from intersession import CorruptEvent, Debugger, Sealed, SessionSystem, ToolRefused, open_log, replay_file
+from intersession import (
+    CorruptEvent,
+    Debugger,
+    Sealed,
+    SessionSystem,
+    ToolRefused,
+    Turn,
+    open_log,
+    replay_file,
+)
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.policy import SpawnRefused, Tripped, Verdict, access, one_hop_on, spawning
 from intersession_actors.replaying import Recordings, doors
@@ -22,6 +32,7 @@ from intersession_events.log import Recorded
 from intersession_events.machine import machine_entropy, random_id, sealed, wall_clock_ms
 from support.paths import TESTS
 from support.rewritten import rewritten
+from support.running import SEES_ALL
 from support.simulated_runs import run_of
 
 DENIED = Verdict(action="deny", rule="the moon is full")
@@ -88,6 +99,65 @@ def test_every_run_of_simulated_systems_is_decided_as_it_was(tmp_path: Path, see
     with open_log(store) as log:
         assert differing_runs(log.debug) == []
         assert log.debug.replay()["laterRules"] == []
+
+
+@pytest.mark.clause("SEAL-2", "SPAWN-11", "C5")
+@pytest.mark.parametrize("cleanup", ["delete", "keep"])
+def test_a_child_that_is_archived_by_its_spawn_is_decided_as_it_was(tmp_path: Path, cleanup: str) -> None:
+    runtime, store = SimulatedRuntime(), tmp_path / "run.db"
+    with SessionSystem(store, runtime=runtime, agents={"main": lambda _: "done"}) as system:
+        system.tools().call("sessions_spawn", {"task": "dig", "cleanup": cleanup})
+        runtime.run_for(7200)
+    with open_log(store) as log:
+        assert [item.event for item in log.log.all() if isinstance(item.event, facts.ChildArchived)]
+        assert differing_runs(log.debug) == []
+
+
+@pytest.mark.clause("SEAL-2", "HIST-7", "C5")
+def test_a_session_that_is_deleted_while_runs_wait_in_it_is_decided_as_it_was(tmp_path: Path) -> None:
+    runtime, store = SimulatedRuntime(), tmp_path / "run.db"
+
+    def works(turn: Turn) -> str:
+        if ":subagent:" in turn.session_key:
+            runtime.pause(60)
+        return "done"
+
+    with SessionSystem(store, runtime=runtime, agents={"main": works}, config=SEES_ALL) as system:
+        child = system.tools().call("sessions_spawn", {"task": "dig"})["childSessionKey"]
+        for text in ("one", "two"):
+            system.tools().call("sessions_send", {"sessionKey": child, "message": text, "timeoutSeconds": 0})
+        runtime.run_for(5)
+        assert system.gateway.call("sessions.delete", {"key": child})["ok"]
+        runtime.run_for(120)
+    with open_log(store) as log:
+        gone = [item for item in log.log.all() if isinstance(item.event, facts.RunFailed)]
+        assert [failed.event.code for failed in gone if isinstance(failed.event, facts.RunFailed)]
+        assert differing_runs(log.debug) == []
+
+
+@pytest.mark.clause("SEAL-2", "C5")
+def test_a_run_that_is_not_to_be_tried_again_is_decided_as_it_was(tmp_path: Path) -> None:
+    store, config = tmp_path / "run.db", {"runs": {"retryInterrupted": 0}}
+    for crashes in (True, False):
+        runtime = SimulatedRuntime()
+
+        def works(_: Turn, waits: float = 60.0 if crashes else 0.0, runtime: Any = runtime) -> str:
+            runtime.pause(waits)
+            return "done"
+
+        system = SessionSystem(store, runtime=runtime, agents={"main": works}, config=config)
+        if crashes:
+            system.gateway.call("agent", {"message": "go", "idempotencyKey": "1"})
+            runtime.run_for(5)
+            system.log.crash()  # type: ignore[attr-defined]  # the log in an SQLite file has it
+            runtime.crash()
+        else:
+            runtime.run_for(60)
+            system.close()
+    with open_log(store) as log:
+        codes = [item.event.code for item in log.log.all() if isinstance(item.event, facts.RunFailed)]
+        assert codes == ["interrupted"]
+        assert differing_runs(log.debug) == []
 
 
 @pytest.mark.nightly
