@@ -257,7 +257,7 @@ class Outside:
                 case ReplyFuture():
                     call.undo_with(_cannot)
                     value.when_answered(lambda answered: call.settle(_outcome_of(answered)))
-                case concurrent.futures.Future():
+                case _ if _is_of_a_pool(value):
                     call.undo_with(_cannot)
                     value.add_done_callback(lambda done: call.settle(_result_of(done)))
                 case _ if _is_future(value):
@@ -287,6 +287,10 @@ def is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - whether calling it gives a coroutine
     )
+
+
+def _is_of_a_pool(value: object) -> TypeGuard[concurrent.futures.Future[object]]:
+    return isinstance(value, concurrent.futures.Future)
 
 
 def _is_future(value: object) -> TypeGuard[pykka.Future[object]]:
