@@ -26,7 +26,7 @@ def opened(booth: Booth) -> SessionSystem:
     return system
 
 
-def send(system: SessionSystem, sender: str | None = MAIN, **named: str) -> Any:
+def send(system: SessionSystem, sender: str | None = MAIN, **named: object) -> Any:
     call = {"message": "pay", "idempotencyKey": "k1", **named}
     answer: Any = system.tools(sender).call("sessions_send", call)
     return answer

@@ -95,12 +95,17 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
         asked=asked,
     )
     known = _was_accepted(send)
-    wait = None if known and has_answer(service, call.caller, run_id) else _begin_wait(send, target)
+    begun = None if known and has_answer(service, call.caller, run_id) else _begin_wait(send, target)
+    wait = begun if isinstance(begun, Wait) else None
+    if isinstance(begun, tuple) and not known:
+        raise _closes_cycle(send, target, begun)
+    # One that was accepted before is refused by nothing; it goes on, and nobody waits for it in a cycle.
+    waits = timeout > 0 and not isinstance(begun, tuple)
     try:
         if not known:
             target = _accept_now(send, given, target)
         delivery = _delivery(target) if again is None else _told_delivery(again.route)
-        if timeout > 0:
+        if waits:
             return _pending(send, target, delivery=delivery, wait=wait)
     except BaseException:
         if wait is not None:
@@ -185,31 +190,34 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     return Target(key=key, shown=found.shown, session_id=opened.session_id, opening=opened)
 
 
-def _begin_wait(send: Send, target: Target) -> Wait | None:
+def _begin_wait(send: Send, target: Target) -> Wait | tuple[str, ...] | None:
     """Begin to wait for the target, as a session that waits; None for the operator, and for who does not wait.
 
-    Raises:
-        ToolRefused: the target waits for the caller already (`cycle`, SEND-10).
+    Where the target waits for the caller already, return the cycle that this would close (SEND-10).
     """
     service, caller = send.service, send.call.caller
-    requester = caller.key
-    if requester is None or send.timeout == 0:
+    if caller.key is None or send.timeout == 0:
         return None
     calling = caller.run.run_id if caller.run is not None else None
-    begun = service.wait_graph.begin(requester, str(target.key), seconds=send.timeout, run_id=calling)
-    if isinstance(begun, Wait):
-        return begun
-    error = f"sessionKey: waiting would close a cycle ({' -> '.join(begun)}), send with timeoutSeconds 0"
-    refused = SendRefused(
-        requester=requester,
-        target=str(target.key),
-        code="cycle",
-        limit="cycle",
-        value=len(begun) - 1,
-        chain=begun,
+    return service.wait_graph.begin(caller.key, str(target.key), seconds=send.timeout, run_id=calling)
+
+
+def _closes_cycle(send: Send, target: Target, path: tuple[str, ...]) -> ToolRefused:
+    """Put on record that a send is refused, as its caller would wait in a cycle, and return the refusal."""
+    requester = send.call.caller.key
+    if requester is not None:
+        refused = SendRefused(
+            requester=requester,
+            target=str(target.key),
+            code="cycle",
+            limit="cycle",
+            value=len(path) - 1,
+            chain=path,
+        )
+        send.service.receipts.record(requester, refused)
+    return ToolRefused(
+        "cycle", f"sessionKey: waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0"
     )
-    service.receipts.record(requester, refused)
-    raise ToolRefused("cycle", error)
 
 
 def _accept_now(send: Send, given: SessionsSend, target: Target) -> Target:
