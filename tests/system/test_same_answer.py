@@ -93,6 +93,31 @@ def test_nobody_else_hears_of_the_answer(booth: Booth) -> None:
 
 
 @pytest.mark.clause("SEND-11", "SEND-10")
+def test_a_send_that_is_still_at_work_is_not_refused_while_its_target_waits_for_the_caller(
+    booth: Booth,
+) -> None:
+    gate = Gate()
+
+    def main(turn: Turn) -> str:
+        gate.stop(turn)
+        return "done"
+
+    def ops(turn: Turn) -> str:
+        turn.tools.call("sessions_send", {"sessionKey": MAIN, "message": "and you?", "timeoutSeconds": 20})
+        return "paid"
+
+    system = booth.start({"main": main, "ops": ops}, None, QUIET)
+    first = send(system, sessionKey="agent:ops:main", timeoutSeconds=0)
+    gate.reached()
+    again = send(system, sessionKey="agent:ops:main", timeoutSeconds=20)
+    fresh = send(system, sessionKey="agent:ops:main", timeoutSeconds=20, idempotencyKey="k2")
+    gate.open()
+
+    assert (again.get("status"), again["runId"]) == ("accepted", first["runId"])
+    assert fresh["code"] == "cycle"
+
+
+@pytest.mark.clause("SEND-11", "SEND-10")
 def test_a_send_has_its_answer_while_the_target_waits_for_the_caller(booth: Booth) -> None:
     gate = Gate()
 
