@@ -238,6 +238,17 @@ def test_forks_that_are_only_made_are_all_named(demo_log: DemoLog, tmp_path: Pat
     assert (made["count"], made["state"], len(made["forks"])) == (3, "made", 3)
 
 
+@pytest.mark.clause("FORK-8")
+def test_an_answer_and_an_announce_of_a_fork_are_called_what_they_are(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    store = demo_log.copy(tmp_path)
+    (run, *_) = ran("runs", "--kind", "run", "--json", "--store", store).json["runs"]
+    said = ("--reply", "No.", "--agent", "*=recorded", "--loose", "--store", store)
+    assert "answers: No." in ran("fork", f"{run['id']}@reply", *said).out
+    assert "would announce: No." in ran("fork", f"{demo_log.exchange}@announce", *said).out
+
+
 @pytest.mark.clause("FORK-4")
 def test_the_announce_of_a_spawn_is_replaced_like_any_answer(demo_log: DemoLog, tmp_path: Path) -> None:
     """What a spawn decides of its announce names no run."""

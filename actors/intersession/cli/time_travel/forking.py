@@ -223,7 +223,8 @@ def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
             f"  intersession send TEXT --to KEY --agents module:NAME --store {shlex.quote(came.made.path)}"
         )
     if carried.state == "ended":
-        announced = "" if out.announced is None else f", would announce: {out.announced}"
+        does = {"handed_over": "hands over", "ok": "answers"}.get(out.end or "", "would announce")
+        announced = "" if out.announced is None else f", {does}: {out.announced}"
         turns = f"{counted(out.turns, 'turn')}, " if out.turns else ""
         screen.line(f"ended: {out.end}, {turns}{out.tokens} tokens{announced}")
 
