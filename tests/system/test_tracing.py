@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -146,6 +146,38 @@ async def test_what_an_agent_does_is_part_of_its_run(log_url: str) -> None:
 
     spans = [id_of(traced.spans(f"invoke_agent {agent}")[0]) for agent in ("main", "ops")]
     assert seen == spans
+
+
+class Raises(SpanProcessor):
+    """A processor of a host's that is broken."""
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        del parent_context
+        raise RuntimeError(f"no place for {span.name}")
+
+
+class NoTracer:
+    def get_tracer(self, *_: Any) -> Any:
+        raise RuntimeError("no place for spans")
+
+
+def test_a_provider_that_fails_keeps_no_agent_from_answering_and_is_told_once(
+    log_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Finding D1, the kind: a broken processor of the host's made each run fail, and each commit print a traceback."""
+    broken = TracerProvider()
+    broken.add_span_processor(Raises())
+    providers: list[Any] = [broken, NoTracer()]
+    for provider in providers:
+        caplog.clear()
+        with SessionSystem(log_url, agents={"main": answers}, tracer_provider=provider) as system:
+            said = [
+                system.inbound(channel="x", chat_id="1", text=text, sender="p", wait=WAIT) for text in "ab"
+            ]
+        assert [answer["reply"] for answer in said] == ["seven for a", "seven for b"]
+        told = [line.getMessage() for line in caplog.records if "span" in line.getMessage() or line.exc_info]
+        assert len(told) == 1
+        assert "no place for" in told[0]
 
 
 def test_without_a_provider_or_with_tracing_off_no_span_is_made(log_url: str) -> None:

@@ -4,6 +4,7 @@ They follow the semantic conventions for generative AI (`invoke_agent`, `execute
 it is part of; what led to it from another flow is a link. No words of anybody are in them unless a setting asks for that.
 """
 
+import logging
 import sys
 import threading
 from collections import OrderedDict
@@ -13,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from intersession_actors.agents import Turn
 from intersession_actors.config import Tracing as Settings
+from intersession_actors.failures import described
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext, Tracer, TracerProvider
+
+_LOGGER: Final = logging.getLogger("intersession.tracing")
 
 MOST_OPEN: Final = 10_000
 MOST_REMEMBERED: Final = 10_000
@@ -41,6 +45,7 @@ class Tracing:
         self._settings = settings
         self._provider = provider
         self._lock = threading.Lock()
+        self._told = False
         self._open: dict[str, Span] = {}
         self._queued: OrderedDict[str, tuple[facts.RunQueued, str, str | None]] = OrderedDict()
         self._contexts: OrderedDict[str, SpanContext] = OrderedDict()
@@ -66,34 +71,57 @@ class Tracing:
     @contextmanager
     def around(self, turn: Turn) -> Generator[None]:
         """Have what the agent does be part of its run's span."""
-        tracer = self._tracer()
-        if tracer is None or self._otel is None:
+        span = self._span_of(turn)
+        if span is None or self._otel is None:
             yield
             return
-        with self._lock:
-            # The agent may be called before the commit of its start is told here.
-            span = self._open.get(_run(turn.run_id)) or self._run_span(
-                tracer, turn.session_key, turn.run_id, turn.attempt, turn.model
-            )
-            self._begin(_run(turn.run_id), span)
         with self._otel.use_span(
             span, end_on_exit=False, record_exception=False, set_status_on_exception=False
         ):
             yield
 
+    def _span_of(self, turn: Turn) -> "Span | None":
+        """Return the span of a run; None where nobody would see it, or where the host's provider fails: the run goes on."""
+        try:
+            tracer = self._tracer()
+            if tracer is None:
+                return None
+            with self._lock:
+                # The agent may be called before the commit of its start is told here.
+                span = self._open.get(_run(turn.run_id)) or self._run_span(
+                    tracer, turn.session_key, turn.run_id, turn.attempt, turn.model
+                )
+                self._begin(_run(turn.run_id), span)
+        except Exception as error:  # noqa: BLE001 - the host's provider and its processors may raise anything
+            self._failed(error)
+            return None
+        return span
+
     def take(self, batch: Sequence[Recorded]) -> None:
         """Take committed events in. Called on the writer's thread, before anybody acts on them."""
-        tracer = self._tracer()
-        if tracer is None:
-            return
+        try:
+            tracer = self._tracer()
+            if tracer is not None:
+                with self._lock:
+                    self._take_all(tracer, batch)
+        except Exception as error:  # noqa: BLE001 - the host's provider and its processors may raise anything
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        """Say once that spans can't be made: each commit would meet the same."""
         with self._lock:
-            for recorded in batch:
-                self._take(tracer, recorded)
-            first, last = batch[0], batch[-1]
-            span = self._span(tracer, "append", first, parent=self._contexts.get(first.id))
-            span.set_attribute("intersession.events", len(batch))
-            span.set_attribute("intersession.position", last.position)
-            span.end()
+            told, self._told = self._told, True
+        if not told:
+            _LOGGER.error("a span could not be made, and others may not be either: %s", described(error))
+
+    def _take_all(self, tracer: "Tracer", batch: Sequence[Recorded]) -> None:
+        for recorded in batch:
+            self._take(tracer, recorded)
+        first, last = batch[0], batch[-1]
+        span = self._span(tracer, "append", first, parent=self._contexts.get(first.id))
+        span.set_attribute("intersession.events", len(batch))
+        span.set_attribute("intersession.position", last.position)
+        span.end()
 
     def _take(self, tracer: "Tracer", recorded: Recorded) -> None:
         event = recorded.event
