@@ -200,7 +200,7 @@ class Model:
 
     def _stops(self, name: str, exchange: Exchange, step: Literal["reply", "announce"]) -> bool:
         """Say whether a text is to stop before it goes on, and hold it: each order stops an exchange once, or always."""
-        own = [(-1, exchange.asked)] if exchange.asked is not None else []
+        own: list[tuple[int, Before]] = [(-1, exchange.asked)] if exchange.asked is not None else []
         theirs = [self._orders[key] for key in (exchange.requester, exchange.target) if key in self._orders]
         for number, before in [*own, *theirs]:
             always = before == "every-turn"
