@@ -141,11 +141,17 @@ def left(live: LiveGateway) -> tuple[int, int, int]:
     return tasks, threading.active_count(), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - numbers, not paths
 
 
+NO_VIEWS = {"views": {"keep": list[str]()}}
+"""A host begins to keep them after some seconds: their threads and files are none of a connection's."""
+
+
 def storm(path: Path, frames: int, caplog: pytest.LogCaptureFixture) -> None:
     chance = random.Random(8)  # noqa: S311 - the same again
     damaged = mutations(REQUESTS, 1 << 40).__next__
     with (
-        SessionSystem(path / "log.db", agents={"main": echo()}, config=merged(SEES_ALL, GATEWAY)) as system,
+        SessionSystem(
+            path / "log.db", agents={"main": echo()}, config=merged(SEES_ALL, GATEWAY, NO_VIEWS)
+        ) as system,
         LiveGateway(system, limits=Limits(check_s=0.02)) as live,
     ):
         for _ in range(20):
