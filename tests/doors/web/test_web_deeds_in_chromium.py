@@ -184,6 +184,7 @@ def test_a_secret_is_revealed_once_somebody_says_so_and_that_is_recorded(deeds: 
 def test_what_if_is_asked_many_times_each_is_compared_and_forks_are_deleted(deeds: Deeds) -> None:
     page = deeds.page
     hostile = next(text for text in HOSTILE if "<" in text)
+    known = len(deeds.asked("forks")["forks"])  # other tests of this browser make forks, too
     run = deeds.sent(hostile)
     deeds.open(f"run/{run}?at=reply")
     expect(page.get_by_role("slider", name="Place in the run")).to_have_attribute(
@@ -220,11 +221,11 @@ def test_what_if_is_asked_many_times_each_is_compared_and_forks_are_deleted(deed
     expect(page.get_by_label("What differs")).to_contain_text("What if")
     deeds.open("forks")
     delete = page.get_by_role("button", name="Delete fork")
-    expect(delete).to_have_count(3)
+    expect(delete).to_have_count(known + 3)
     asking = deeds.dialog(delete.first, "Delete this fork")
     asking.get_by_role("button", name="Delete it").click()
-    expect(delete).to_have_count(2)
-    assert len(deeds.asked("forks")["forks"]) == 2
+    expect(delete).to_have_count(known + 2)
+    assert len(deeds.asked("forks")["forks"]) == known + 2
     deeds.tab.check()
 
 
