@@ -26,6 +26,9 @@ BOUNDED = {
     "_Kept.sizes": 100_000,
     "StreamHeads._parts": 65_536,
     "lru_cache": 4096,
+    # What a view behind the log has still to take in, and the names of what it is taking in.
+    "CommitSubscription._committed": 2_000,
+    "_Names._known": 2_000,
     # Those that were set off are swept together.
     "_Alarm": 256,
     "TimerWheel._alarms": 256,

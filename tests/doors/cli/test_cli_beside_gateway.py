@@ -16,7 +16,7 @@ from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_actors.agents import Turn
 from intersession_actors.channels import MemoryChannel
 from intersession_events.facts import ExchangeClosed, PrimaryEnded
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import PortableLog
 from intersession_projections.flows import Position
 from support.doors.command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
 from support.doors.gateway_live import GATEWAY, WAIT, LiveGateway
@@ -41,7 +41,7 @@ class Hosted(NamedTuple):
 def serving(system: SessionSystem, folder: Path) -> Generator[Hosted]:
     """Serve a system with a gateway that its log's lock names, for as long as it is there."""
     log = system.log
-    assert isinstance(log, SqliteLog)
+    assert isinstance(log, PortableLog)
     config = folder / "config.json5"
     config.write_text(json.dumps(SERVED), encoding="utf-8")
     options = (f"--store={log.path}", f"--config={config}", "--json")

@@ -7,7 +7,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.facts import RunAborted, RunQueued
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import PortableLog
 from support.doors.command_line import Ran, ran
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, Gate, recorded, wait_for
@@ -35,7 +35,7 @@ def test_a_session_is_labelled_reset_and_deleted(booth: Booth, tmp_path: Path, *
     config = tmp_path / "config.json5"
     config.write_text(json.dumps(GATEWAY), encoding="utf-8")
     log = system.log
-    assert isinstance(log, SqliteLog)
+    assert isinstance(log, PortableLog)
     options = ("--config", config)
 
     def changed() -> None:

@@ -14,7 +14,7 @@ from intersession_events.facts import (
     DeliveryStarted,
     DeliveryUnknown,
 )
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import PortableLog
 from support.doors.command_line import Ran, ran
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, recorded, wait_for, wait_for_number
@@ -112,7 +112,7 @@ def test_a_text_that_failed_is_tried_again_through_the_gateway_of_its_host(
     wait_for(system, DeliveryFailed)
     (row,) = listed(booth)
     log = system.log
-    assert isinstance(log, SqliteLog)
+    assert isinstance(log, PortableLog)
     with LiveGateway(system) as live:
         log.announce_gateway(live.address)
         options = ("--config", config)

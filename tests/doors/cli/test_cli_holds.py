@@ -9,7 +9,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.facts import ExchangeClosed, ExchangeHeld
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import PortableLog
 from support.doors.command_line import Ran, ran
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import SEES_ALL, Booth, Gate, merged, wait_for, wait_for_number
@@ -120,7 +120,7 @@ def test_a_gateway_holds_and_releases_what_goes_on_there(booth: Booth, tmp_path:
     config = tmp_path / "config.json5"
     config.write_text(json.dumps(merged(SEES_ALL, GATEWAY)), encoding="utf-8")
     log = system.log
-    assert isinstance(log, SqliteLog)
+    assert isinstance(log, PortableLog)
     with LiveGateway(system) as live:
         log.announce_gateway(live.address)
         run_id = sent(system)

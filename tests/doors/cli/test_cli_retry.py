@@ -6,7 +6,7 @@ from typing import Any
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone
-from intersession_events.stores import SqliteLog
+from intersession_events.stores import PortableLog
 from support.doors.command_line import Ran, ran
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, Gate, wait_for_number
@@ -38,7 +38,7 @@ def test_a_gateway_tries_it_again_and_the_answer_is_shown(booth: Booth, tmp_path
     config = tmp_path / "config.json5"
     config.write_text(json.dumps(GATEWAY), encoding="utf-8")
     log = system.log
-    assert isinstance(log, SqliteLog)
+    assert isinstance(log, PortableLog)
     with LiveGateway(system) as live:
         log.announce_gateway(live.address)
         run_id = failed(system)

@@ -132,6 +132,7 @@ def test_runs_are_listed_between_places_and_in_pages(booth: Booth) -> None:
     assert paged == whole
 
 
+@pytest.mark.sqlite("copies the file, so that the other tests read the log as it is")
 def test_every_name_that_runs_prints_is_accepted(booth: Booth, tmp_path: Path) -> None:
     """Finding D5: `research` and `main/subagent:…` were accepted by no command."""
     (spawn,) = listed(booth, "--kind", "spawn")
@@ -156,6 +157,7 @@ def test_every_name_that_runs_prints_is_accepted(booth: Booth, tmp_path: Path) -
     assert sent.json["sessionKey"] == spawn["target"]
 
 
+@pytest.mark.sqlite("copies the file, so that the other tests read the log as it is")
 def test_the_label_that_a_list_prints_is_accepted(booth: Booth, tmp_path: Path) -> None:
     """Finding D5, the kind: `sessions` prints labels, and only `send --label` took one."""
     (spawn,) = listed(booth, "--kind", "spawn")

@@ -49,6 +49,7 @@ class Pooler:
         self._to = to
         self._mode = mode
         self._idle: list[_Wire] = []
+        self._servers: list[socket.socket] = []
         self._greeting: list[bytes] = []
         self._idle.append(self._connected())
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -65,11 +66,12 @@ class Pooler:
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        for server in self._idle:
-            server.socket.close()
+        for server in self._servers:
+            server.close()
 
     def _connected(self) -> _Wire:
         server = _Wire(socket.socket(socket.AF_UNIX))
+        self._servers.append(server.socket)
         server.socket.connect(str(self._to / ".s.PGSQL.5432"))
         server.socket.sendall(struct.pack("!ii", 8 + len(_USER), 196_608) + _USER)
         self._greeting = [said for said in server.until_ready() if said[:1] in {b"R", b"S"}]
