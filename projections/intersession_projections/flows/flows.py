@@ -125,9 +125,12 @@ class Flows:
             (True, True): f"(is_open = 1 OR {UNDELIVERED})",
         }
         session = None if wanted.session_key is None else hashed(wanted.session_key)
+        stream = None if wanted.run is None else self._stream_of(wanted.run)
         bounds = {
             "session = ?": session,
             "channel = ?": wanted.channel,
+            "owner = ?": None if stream is None else hashed(stream),
+            "run = ?": hashed(wanted.run) if stream is None and wanted.run is not None else None,
             "accepted > ?": wanted.span.after or None,
             "accepted <= ?": wanted.span.to,
             "accepted < ?": wanted.span.before,
@@ -137,6 +140,10 @@ class Flows:
         return self._select(
             DeliverySummary, f"{conditions} ORDER BY accepted DESC LIMIT ?", (*given.values(), limit)
         )
+
+    def _stream_of(self, flow: str) -> str | None:
+        found = self.exchange(flow) or self.spawn(flow)
+        return None if found is None else found.stream
 
     def delivery_ids(self, beginning: str, limit: int) -> list[str]:
         """Return the ids of deliveries that begin with a text."""

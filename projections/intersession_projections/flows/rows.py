@@ -23,6 +23,8 @@ class DeliveriesWanted(NamedTuple):
     pending: bool = False
     session_key: str | None = None
     channel: str | None = None
+    run: str | None = None
+    """The id of an exchange, of a spawn, or of a run."""
     span: Span = Span()
 
 

@@ -13,6 +13,7 @@ from intersession_events.facts import (
     DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
+    SpawnAccepted,
 )
 from intersession_events.stores import PortableLog
 from support.doors.command_line import Ran, ran
@@ -74,6 +75,32 @@ def test_every_text_is_listed_and_filtered_by_how_it_stands(booth: Booth) -> Non
     assert "NOT delivered to signal:42: DeliveryRefused: no such chat" in shown(booth, "deliveries").out
     assert channels("--since", signal["position"]) == ["nobody", "matrix"]
     assert channels("--until", signal["position"]) == ["signal", "telegram"]
+
+
+def test_the_texts_of_one_run_are_asked_for(booth: Booth) -> None:
+    """Whether a person was told of it: what a run answered, what an exchange or a spawn announced."""
+
+    def main(turn: Turn) -> str:
+        if turn.step != "message" or turn.message != "go":
+            return "It is done."
+        return str(turn.tools.call("sessions_spawn", {"task": "dig"})["status"])
+
+    system = booth.start({"main": main}, {"telegram": MemoryChannel()})
+    run, other = speak(system, text="go"), speak(system, text="hi")
+    wait_for_number(system, DeliveryDone, 3)
+    (spawn,) = recorded(system, SpawnAccepted)
+
+    def texts(*tokens: object) -> list[str]:
+        return [row["text"] for row in listed(booth, *tokens)]
+
+    assert texts("--run", run[:8]) == ["accepted"]
+    assert texts("--run", other) == ["It is done."]
+    (announced,) = texts("--run", spawn.spawn_id)
+    assert announced.startswith("Status: success")
+    assert texts("--run", run, "--failed") == []
+    refused = shown(booth, "deliveries", "--run", "nobody", "--json")
+    assert (refused.exit_code, refused.json["code"]) == (1, "invalid_request")
+    assert "intersession runs" in refused.json["error"]
 
 
 def test_a_list_is_read_in_pages(booth: Booth) -> None:

@@ -11,7 +11,8 @@ from intersession.cli.host import Operating, has_writer, operator_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
 from intersession.cli.story import Names, delivery_in_words, delivery_value, unknown_names
-from intersession_actors.debugger import delivery_named, session_named
+from intersession_actors.debugger import delivery_named, run_named, session_named
+from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.facts import (
     DeliveryDenied,
@@ -51,6 +52,10 @@ def listed(
     pending: Annotated[bool, Parameter(help="Only what is still to come.")] = False,
     session: Annotated[str | None, Parameter(help="Only in the name of this session.")] = None,
     channel: Annotated[str | None, Parameter(help="Only to this channel.")] = None,
+    run: Annotated[
+        str | None,
+        Parameter(help="Only of this exchange, spawn or run: what it announced, or what it answered."),
+    ] = None,
     as_of: AsOf = None,
     page: Page = PAGE,
     reading: Reading = READING,
@@ -65,6 +70,7 @@ def listed(
             pending=pending,
             session_key=None if session is None else session_named(reader, session, field="--session"),
             channel=channel,
+            run=None if run is None else _run(reader, run),
             span=page.span(reader),
         )
         at = None if as_of is None else reader.place(as_of, field="--at").position
@@ -83,6 +89,16 @@ def listed(
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
         if_none=_IMPORTED if imported else "",
         unknown=unknown,
+    )
+
+
+def _run(reader: Reader, typed: str) -> str:
+    """Return the id of the exchange, spawn or run that a text names."""
+    name = run_named(reader, typed)
+    if reader.flows.exchange(name) or reader.flows.spawn(name) or reader.runs.get(name):
+        return name
+    raise ToolRefused(
+        "invalid_request", f"--run: no exchange, spawn or run is {name!r}; `intersession runs` lists them"
     )
 
 
