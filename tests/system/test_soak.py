@@ -82,9 +82,9 @@ def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> Non
 @pytest.mark.timeout(1800)
 @pytest.mark.clause("L9")
 def test_hundreds_of_rounds_leave_nothing_behind(system: SessionSystem) -> None:
-    """Finding A18: 0.17 MB a round were left. Each round is two days of a small bot, so these are six years."""
+    """Finding A18: 0.17 MB a round were left. Each round is two days of a small bot, so these are seventeen years."""
     # SQLite's memories of pages, and the ends of streams that are known, are nearly full by then.
-    play(system, 800)
+    play(system, 2800)
     rounds = 400
     before, memory = held(), resident_bytes()
     play(system, rounds)
