@@ -22,6 +22,7 @@ SLOW = {"contest", "browser", "postgres", "postgres-reading", *ON_DEMAND}
         for name in BENCHMARKS
     ],
 )
+@pytest.mark.ci
 def test_a_benchmark_gives_figures(name: str, tmp_path: Path) -> None:
     if name in ON_DEMAND and npm() is None:
         pytest.skip("npm is needed to install the original")
@@ -49,6 +50,7 @@ def test_a_log_of_a_hundred_thousand_events_is_verified_whole(tmp_path: Path) ->
     assert (report.ok, report.events, report.streams) == (True, 100_000, 1000)
 
 
+@pytest.mark.ci
 def test_what_is_printed_as_json_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--tiny", "--json", "--in", str(tmp_path)]) == 0
 

@@ -247,6 +247,7 @@ def test_a_configuration_is_checked_and_refused_without_a_word_of_its_secrets(tm
 
 @pytest.mark.long
 @pytest.mark.clause("X11")
+@pytest.mark.ci
 def test_a_process_that_serves_says_no_canary_even_when_it_fails(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(CONFIG), encoding="utf-8")

@@ -75,6 +75,7 @@ def test_a_seed_is_the_same_again() -> None:
     assert simulate(3).trace == simulate(3).trace != simulate(4).trace
 
 
+@pytest.mark.ci
 def test_a_failing_seed_is_shrunk_to_what_it_needs() -> None:
     bug = "skips_by_substring"
     with BUGS[bug]():

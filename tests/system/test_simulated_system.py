@@ -14,6 +14,7 @@ from support.simulated_runs import ask, run_of, simulated
 
 
 @pytest.mark.clause("C1")
+@pytest.mark.ci
 def test_the_same_seed_gives_the_same_log_in_two_processes_whatever_their_hashes(tmp_path: Path) -> None:
     script = (
         "from support.simulated_runs import run_of\n"

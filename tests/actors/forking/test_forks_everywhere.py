@@ -52,6 +52,7 @@ def check_all(log: Everywhere, most: int | None = None, *, live: bool = False) -
 
 
 @pytest.mark.clause("FORK-1", "FORK-4", "FORK-7", "DIFF-1")
+@pytest.mark.ci
 def test_forks_of_old_and_of_random_runs_come_out_as_they_did(tmp_path: Path) -> None:
     """Some of them: the nightly tests make all."""
     with opened(golden("demo", tmp_path)) as log:

@@ -123,6 +123,7 @@ async def test_the_screen_shows_the_place_and_moves_with_the_keys(demo_log: Demo
 
 
 @pytest.mark.clause("STEP-1", "LENS-1")
+@pytest.mark.ci
 async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) -> None:
     with debugging(demo_log) as debugger:
         app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:2")
@@ -152,6 +153,7 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
 
 
 @pytest.mark.clause("STEP-1", "FORK-1")
+@pytest.mark.ci
 async def test_a_run_is_forked_where_it_stands_by_the_command_that_is_shown(
     demo_log: DemoLog, tmp_path: Path
 ) -> None:

@@ -292,6 +292,7 @@ def _of_tool(document: dict[str, Any], tool: str, arguments: dict[str, Any]) -> 
 
 @pytest.mark.long
 @pytest.mark.clause("X6")
+@pytest.mark.ci
 def test_nothing_breaks_and_nothing_is_undeclared(live: LiveGateway) -> None:
     conform(live, 6)
 

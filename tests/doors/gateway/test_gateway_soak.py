@@ -68,6 +68,7 @@ def soak(system: SessionSystem, clients: int) -> dict[str, int]:
 
 
 @pytest.mark.clause("L9")
+@pytest.mark.ci
 def test_clients_that_left_leave_nothing_behind(system: SessionSystem) -> None:
     """Finding A18."""
     assert soak(system, 3) == {}
@@ -110,6 +111,7 @@ def followed_for(system: SessionSystem, path: Path, messages: int) -> dict[str, 
     "messages",
     [8, pytest.param(2000, marks=[pytest.mark.nightly, pytest.mark.timeout(1800)])],
 )
+@pytest.mark.ci
 def test_who_follows_a_log_for_long_holds_no_more(
     system: SessionSystem, tmp_path: Path, messages: int
 ) -> None:

@@ -77,6 +77,7 @@ def test_with_the_model_down_the_console_says_why_nobody_gets_an_answer(
 
 
 @pytest.mark.parametrize(("level", "shows"), [("silent", False), ("fatal", False), ("error", True)])
+@pytest.mark.ci
 def test_the_level_decides_what_is_printed(
     tmp_path: Path, endpoint: ThreadingHTTPServer, level: str, *, shows: bool
 ) -> None:

@@ -109,6 +109,7 @@ def command(path: Path, *, session: str = MAIN, token: str | None = TOKEN) -> Cl
     )
 
 
+@pytest.mark.ci
 async def test_the_command_serves_the_tools_of_the_host_that_has_the_log(tmp_path: Path) -> None:
     async with hosting(tmp_path), command(tmp_path) as client:
         sent = await client.call_tool("sessions_send", {"agentId": "ops", "message": "x"})

@@ -105,6 +105,7 @@ def imported(browser: Browser, folder: Path) -> Generator[Served]:
         yield Served(browser, door.partition("/debug")[0], HOUSE, door)
 
 
+@pytest.mark.ci
 def test_five_tasks_take_at_most_ten_steps_each_with_the_keyboard_alone(
     served: Served, tmp_path: Path
 ) -> None:

@@ -150,6 +150,7 @@ def test_the_entries_of_a_state_keep_every_field(state: Path, tmp_path: Path) ->
     archive=st.booleans(),
 )
 @pytest.mark.clause("EXP-1", "EXP-3", "HIST-3")
+@pytest.mark.ci
 def test_whatever_a_session_went_through_comes_back(
     steps: Sequence[Any], resets: Sequence[int], *, archive: bool
 ) -> None:

@@ -56,6 +56,7 @@ def crowd() -> Iterator[Story]:
 @pytest.mark.clause("LIST-2", "LIST-3", "LIST-7", "VIS-2")
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
+@pytest.mark.ci
 def test_each_page_of_a_crowd_is_what_a_look_at_every_row_gives(crowd: Story, data: st.DataObject) -> None:
     head = crowd.log.head()
     position = data.draw(st.sampled_from([head, head - 1, head - 12, len(KEYS), 500, 1, 0]), "position")
@@ -190,6 +191,7 @@ def sessions_events() -> st.SearchStrategy[Event]:
     ),
     data=st.data(),
 )
+@pytest.mark.ci
 def test_every_filter_at_every_position_is_a_look_at_every_row(
     told: list[tuple[str, Event, int]], data: st.DataObject
 ) -> None:
