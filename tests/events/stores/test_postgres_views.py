@@ -12,10 +12,12 @@ from intersession_events.log import Sql
 from intersession_events.stores import views_proven
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.connections import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from intersession_projections.inline_views import inline_views
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import Sessions, ThreadBindings
+from support.postgres.server import Server
 from support.story import MAIN, Story
 from support.transacting import transact
 
@@ -140,6 +142,25 @@ def test_what_sqlite_has_and_postgresql_has_not_is_translated() -> None:
     assert translated("SELECT 1 FROM a CROSS JOIN b ON a.x = b.x WHERE c IN ()").statement == (
         b"SELECT 1 FROM a JOIN b ON a.x = b.x WHERE c IN (NULL)"
     )
+
+
+def test_a_connection_that_was_rolled_back_often_names_nothing_that_the_server_has_forgotten(
+    postgres: Server,
+) -> None:
+    """psycopg heeds a DEALLOCATE ALL only when it is new to it: then each append on that connection was refused for good."""
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+
+        def rolled_back() -> None:
+            cursor = PgCursor(connection, None)
+            cursor.execute("SELECT 1")
+            cursor.rollback()
+
+        for _ in range(3):
+            rolled_back()
+        for _ in range(8):  # often enough for psycopg to prepare it
+            connection.execute("SELECT 7")
+        rolled_back()
+        assert connection.execute("SELECT 7").fetchone() == (7,)
 
 
 @pytest.mark.parametrize("error", [psycopg.errors.DiskFull("full"), ValueError("only this work fails")])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from typing import Any, Final, Self
 from weakref import WeakSet
 
@@ -37,6 +38,8 @@ PATIENCE_S: Final = 5.0
 """Who waits longer for a connection is told that the store is busy."""
 _FORGETTING: Final = ("ROLLBACK", "DROP ", "ALTER ")
 """After these psycopg has the server forget all that was prepared, ours as well, if it had prepared anything itself."""
+_FORGOTTEN: Final = count(1)
+"""How often that was done: each time by another statement."""
 _BEGIN: Final = "BEGIN; SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0) FROM log_identity FOR SHARE OF log_identity"
 IDLE_MS: Final = 10_000
 """The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
@@ -173,7 +176,9 @@ class PgCursor:
             self._append(parameters)
 
     def _forget(self) -> None:
-        self._cursor.execute("DEALLOCATE ALL", prepare=False)
+        # psycopg looks at what came of a statement only when that is new to it: else it would go on to name what it had
+        # prepared, and the server knows none of it.
+        self._cursor.execute(b"DEALLOCATE ALL -- %d" % next(_FORGOTTEN), prepare=False)
         _PREPARED.discard(self._cursor.connection)
         self._forgets = False
 
