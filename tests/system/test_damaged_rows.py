@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import pytest
 
-from intersession import CorruptEvent, Failure, MemoryChannel, SessionSystem, Turn
+from intersession import CorruptEvent, Failure, MemoryChannel, SessionSystem
 from intersession_actors.forking.carrying import carry_on
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import History, Sessions
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.mcp_clients import connected, text_of
+from support.hosts_code import parrot
 from support.running import SEES_ALL, WAIT, merged
 
 MAIN = "agent:main:main"
@@ -28,10 +29,6 @@ DAMAGES: Final = {
     "an unknown topic": "UPDATE stored_events SET topic='nothing.known' WHERE rowid=?",
     "elsewhere": "UPDATE stored_events SET originator_version=originator_version+1000 WHERE rowid=?",
 }
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
 
 
 def said(system: SessionSystem, text: str) -> Any:

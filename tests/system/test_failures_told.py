@@ -15,8 +15,6 @@ from intersession import (
     Channel,
     Config,
     ConfigError,
-    DeliveryInDoubt,
-    DeliveryRefused,
     Failure,
     MemoryChannel,
     Outbound,
@@ -33,6 +31,7 @@ from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, disk_full, faulty
+from support.hosts_code import doubts, parrot, refuses
 from support.running import QUIET, WAIT, Booth, Gate, pass_time, pass_time_until, recorded, wait_for
 
 MAIN = "agent:main:main"
@@ -64,10 +63,6 @@ def heard() -> Heard:
 
 def broken(turn: Turn) -> str:
     raise ValueError(f"no answer to {turn.message}: api_key={SECRET}")
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
 
 
 def speak(system: SessionSystem, text: str = "hi", **given: Any) -> Any:
@@ -311,14 +306,6 @@ def test_a_failed_run_of_a_flow_tells_the_other_agent_and_no_person(booth: Booth
 
 
 # --- deliveries
-
-
-def refuses(_outbound: Outbound) -> None:
-    raise DeliveryRefused("no such chat")
-
-
-def doubts(_outbound: Outbound) -> None:
-    raise DeliveryInDoubt("the line went dead")
 
 
 def fails(_outbound: Outbound) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -43,12 +42,6 @@ from support.running import (
 pytestmark = pytest.mark.clause("LIVE-1")
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
-
-
-@pytest.fixture
-def booth(log_url: str) -> Iterator[Booth]:
-    with Booth(log_url) as opened:
-        yield opened
 
 
 def hold(setting: str, **more: Any) -> dict[str, Any]:

@@ -18,13 +18,10 @@ from intersession_events.facts import (
     SessionOpened,
     SessionPatched,
 )
+from support.hosts_code import parrot
 from support.running import QUIET, WAIT, Booth, recorded, texts, wait_for
 
 MAIN = "agent:main:main"
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
 
 
 def speak(system: Any, text: str = "hi", **given: Any) -> dict[str, Any]:

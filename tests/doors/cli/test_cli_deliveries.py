@@ -4,16 +4,13 @@ from typing import Any
 
 import pytest
 
-from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown, RunQueued
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import shown
+from support.hosts_code import doubts, fails, parrot, refuses
 from support.running import WAIT, Booth, Gate, wait_for
 
 MAIN = "agent:main:main"
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
 
 
 def speak(system: SessionSystem, **given: Any) -> str:
@@ -21,27 +18,11 @@ def speak(system: SessionSystem, **given: Any) -> str:
     return str(system.inbound(**message)["runId"])
 
 
-def shown(booth: Booth, *tokens: object) -> Ran:
-    return ran(*tokens, "--store", booth.url)
-
-
-def refuses(_outbound: Outbound) -> None:
-    raise DeliveryRefused("no such chat")
-
-
 def opened(booth: Booth) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what is not over, by id: as programs read it, and the line that people read."""
     rows = {row["id"]: row for row in shown(booth, "runs", "--open", "--json").json["runs"]}
     lines = {line.split(" ")[0]: line for line in shown(booth, "runs", "--open").out.splitlines()}
     return rows, {name: lines[name] for name in rows}
-
-
-def doubts(_outbound: Outbound) -> None:
-    raise DeliveryInDoubt("the line went dead")
-
-
-def fails(_outbound: Outbound) -> None:
-    raise ConnectionError("down")
 
 
 @pytest.mark.parametrize(

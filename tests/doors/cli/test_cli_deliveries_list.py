@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession import DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
 from intersession_events.facts import (
     DeliveryDone,
     DeliveryFailed,
@@ -16,31 +16,16 @@ from intersession_events.facts import (
     SpawnAccepted,
 )
 from intersession_events.stores import PortableLog
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
+from support.hosts_code import doubts, parrot, refuses
 from support.running import WAIT, Booth, recorded, wait_for, wait_for_number
 
 MAIN = "agent:main:main"
 
 
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
-
-
 def speak(system: SessionSystem, channel: str = "telegram", text: str = "hi") -> str:
     return str(system.inbound(channel=channel, chat_id="42", sender="ann", text=text, wait=WAIT)["runId"])
-
-
-def refuses(_outbound: Outbound) -> None:
-    raise DeliveryRefused("no such chat")
-
-
-def doubts(_outbound: Outbound) -> None:
-    raise DeliveryInDoubt("the line went dead")
-
-
-def shown(booth: Booth, *tokens: object) -> Ran:
-    return ran(*tokens, "--store", booth.url)
 
 
 def listed(booth: Booth, *tokens: object) -> list[dict[str, Any]]:

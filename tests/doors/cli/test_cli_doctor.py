@@ -7,35 +7,16 @@ from typing import Any
 
 import pytest
 
-from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem, Turn
 from intersession.cli.checks import disk_findings
 from intersession_actors.failures import process_findings
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway
+from support.hosts_code import broken, doubts, fails, parrot, refuses
 from support.running import WAIT, Booth, Gate, wait_for
 
 TOKEN = {"gateway": {"auth": {"token": "the-token-of-this-test"}}}
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
-
-
-def broken(_turn: Turn) -> str:
-    raise ValueError("no model")
-
-
-def refuses(_outbound: Outbound) -> None:
-    raise DeliveryRefused("no such chat")
-
-
-def doubts(_outbound: Outbound) -> None:
-    raise DeliveryInDoubt("the line went dead")
-
-
-def fails(_outbound: Outbound) -> None:
-    raise ConnectionError("down")
 
 
 def speak(system: SessionSystem, **given: Any) -> str:

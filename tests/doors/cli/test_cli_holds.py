@@ -1,7 +1,6 @@
 """`intersession hold` and `release`, and where what is held shows: `runs --held`, `doctor`, `replay`, `show`, `why`, `state` (LIVE-1)."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from intersession import SessionSystem, Turn
 from intersession_events.facts import ExchangeClosed, ExchangeHeld
 from intersession_events.stores import PortableLog
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import SEES_ALL, Booth, Gate, merged, wait_for, wait_for_number
 
@@ -26,16 +25,6 @@ def says(turn: Turn) -> str:
 
 AGENTS = {"main": says, "ops": says}
 """Who answers where `--agents` names this."""
-
-
-@pytest.fixture
-def booth(log_url: str) -> Iterator[Booth]:
-    with Booth(log_url) as opened:
-        yield opened
-
-
-def shown(booth: Booth, *tokens: object) -> Ran:
-    return ran(*tokens, "--store", booth.url)
 
 
 def sent(system: SessionSystem, message: str = "status?") -> str:

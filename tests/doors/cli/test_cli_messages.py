@@ -8,6 +8,7 @@ import pytest
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone, ExchangeClosed
 from support.doors.command_line import DemoLog, Ran, ran
+from support.hosts_code import parrot
 from support.running import WAIT, Booth, wait_for, wait_for_number
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
@@ -18,10 +19,6 @@ def asking(turn: Turn) -> str:
         asked = {"agentId": "research", "message": turn.message[4:], "timeoutSeconds": WAIT}
         return f"research says {turn.tools.call('sessions_send', asked)['reply']}"
     return "REPLY_SKIP"
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
 
 
 @pytest.fixture

@@ -7,16 +7,12 @@ from typing import Any
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone
 from intersession_events.stores import PortableLog
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, Gate, wait_for_number
 
 AGENTS = {"main": lambda turn: f"you said {turn.message}"}
 """Who answers where `--agents` names this."""
-
-
-def shown(booth: Booth, *tokens: object) -> Ran:
-    return ran(*tokens, "--store", booth.url)
 
 
 def failed(system: SessionSystem) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from intersession import DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryFailed, ExchangeClosed, SpawnClosed
 from support.any_log import Logs
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import ran, shown
+from support.hosts_code import parrot, refuses
 from support.running import WAIT, Booth, wait_for
 
 MAIN = "agent:main:main"
@@ -25,14 +26,6 @@ def main(turn: Turn) -> str:
     if turn.message == "break":
         raise ValueError("broken")
     return "REPLY_SKIP" if "agent" in turn.message else "done"
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
-
-
-def refuses(_outbound: Outbound) -> None:
-    raise DeliveryRefused("no such chat")
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +52,6 @@ def booth(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boot
 
 def speak(system: SessionSystem, channel: str, sender: str, text: str) -> None:
     system.inbound(channel=channel, chat_id="42", sender=sender, text=text, wait=WAIT)
-
-
-def shown(booth: Booth, *tokens: object) -> Ran:
-    return ran(*tokens, "--store", booth.url)
 
 
 def listed(booth: Booth, *tokens: object) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 from intersession import MemoryChannel
 from intersession_events.facts import DeliveryDone
 from support.any_log import Logs
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import shown
 from support.running import WAIT, Booth, wait_for
 
 
@@ -28,10 +28,6 @@ def booth(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boot
         system.tools("agent:main:main").call("sessions_list", {})
         system.close()
         yield opened
-
-
-def shown(booth: Booth, *tokens: object) -> Ran:
-    return ran(*tokens, "--store", booth.url)
 
 
 ASKED: list[tuple[tuple[str, ...], list[str]]] = [

@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from intersession import SessionSystem, Turn
+from intersession import SessionSystem
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.doors.gateway_live import GATEWAY, READER, WAIT, LiveGateway
 from support.faulty_store import FAULT, FAULTY, disk_full
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
+from support.hosts_code import parrot
 
 
 @pytest.fixture(autouse=True)

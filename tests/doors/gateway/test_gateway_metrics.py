@@ -10,27 +10,16 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from intersession import DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem
 from intersession.gateway.metrics import COUNTERS, GAUGES
 from intersession_events.facts import DeliveryDone, DeliveryFailed, ExchangeClosed
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, LiveGateway
+from support.hosts_code import broken, parrot, refuses
 from support.paths import DOCS
 from support.running import QUIET, SEES_ALL, merged, wait_for
 
 PAGE = DOCS / "howto" / "monitoring.md"
 MAIN = "agent:main:main"
-
-
-def parrot(turn: Turn) -> str:
-    return f"you said {turn.message}"
-
-
-def broken(_turn: Turn) -> str:
-    raise ValueError("no model")
-
-
-def refuses(_outbound: Outbound) -> None:
-    raise DeliveryRefused("no such chat")
 
 
 def scraped(live: LiveGateway, token: str = TOKEN) -> httpx.Response:

@@ -1,6 +1,5 @@
 """An append behind another one is recorded only if that one is, and after it: in one commit where that can be."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -8,17 +7,11 @@ import pytest
 
 from intersession_events.log import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores import SqliteLog
-from support.any_log import ON_POSTGRES, AnyLog, Place
+from support.any_log import AnyLog
 from support.faulty_store import FAULT, FAULTY, cut_off
 from support.log_drafts import said, to
 
 A, B, C = (said(name) for name in "abc")
-
-
-@pytest.fixture(params=["memory", ON_POSTGRES])
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyLog]:
-    with Place(request, tmp_path).open(threads=False) as opened:
-        yield opened
 
 
 def kinds(told: list[Outcome]) -> list[type[Outcome]]:
@@ -26,72 +19,72 @@ def kinds(told: list[Outcome]) -> list[type[Outcome]]:
 
 
 @pytest.mark.clause("O1")
-def test_what_is_behind_an_append_shares_its_commit_and_stands_after_it(log: AnyLog) -> None:
+def test_what_is_behind_an_append_shares_its_commit_and_stands_after_it(by_hand: AnyLog) -> None:
     told: list[Outcome] = []
     batches: list[list[str]] = []
-    log.on_committed(lambda batch: batches.append([item.id for item in batch]))
+    by_hand.on_committed(lambda batch: batches.append([item.id for item in batch]))
 
-    first = log.append([to("s", 0, A)], told.append, patient=True)
-    log.append([to("t", 0, B)], told.append, behind=first)
-    log.step()
+    first = by_hand.append([to("s", 0, A)], told.append, patient=True)
+    by_hand.append([to("t", 0, B)], told.append, behind=first)
+    by_hand.step()
 
     assert kinds(told) == [Committed, Committed]
     assert batches == [["id-a", "id-b"]]
     assert not first.has_failed
 
 
-def test_what_is_behind_a_durable_append_is_recorded(log: AnyLog) -> None:
+def test_what_is_behind_a_durable_append_is_recorded(by_hand: AnyLog) -> None:
     told: list[Outcome] = []
-    first = log.append([to("s", 0, A)], told.append)
-    log.step()
+    first = by_hand.append([to("s", 0, A)], told.append)
+    by_hand.step()
 
-    log.append([to("t", 0, B)], told.append, behind=first)
-    log.step()
+    by_hand.append([to("t", 0, B)], told.append, behind=first)
+    by_hand.step()
 
     assert kinds(told) == [Committed, Committed]
 
 
-def test_what_is_behind_an_append_that_was_recorded_before_is_recorded(log: AnyLog) -> None:
-    log.append_now([to("s", 0, A)])
+def test_what_is_behind_an_append_that_was_recorded_before_is_recorded(by_hand: AnyLog) -> None:
+    by_hand.append_now([to("s", 0, A)])
     told: list[Outcome] = []
 
-    first = log.append([to("s", 0, A)], told.append)
-    log.append([to("t", 0, B)], told.append, behind=first)
-    log.step()
+    first = by_hand.append([to("s", 0, A)], told.append)
+    by_hand.append([to("t", 0, B)], told.append, behind=first)
+    by_hand.step()
 
     assert kinds(told) == [Committed, Committed]
-    assert [item.id for item in log.all()] == ["id-a", "id-b"]
+    assert [item.id for item in by_hand.all()] == ["id-a", "id-b"]
 
 
 @pytest.mark.clause("O1")
-def test_nothing_is_recorded_behind_an_append_that_conflicts(log: AnyLog) -> None:
+def test_nothing_is_recorded_behind_an_append_that_conflicts(by_hand: AnyLog) -> None:
     told: list[Outcome] = []
 
-    first = log.append([to("s", 3, A)], told.append)
-    second = log.append([to("t", 0, B)], told.append, behind=first)
-    log.append([to("u", 0, C)], told.append, behind=second)
-    log.append([to("v", 0, C)], told.append)
-    log.step()
+    first = by_hand.append([to("s", 3, A)], told.append)
+    second = by_hand.append([to("t", 0, B)], told.append, behind=first)
+    by_hand.append([to("u", 0, C)], told.append, behind=second)
+    by_hand.append([to("v", 0, C)], told.append)
+    by_hand.step()
 
     assert kinds(told) == [Conflict, Conflict, Conflict, Committed]
     assert [outcome.stream for outcome in told if isinstance(outcome, Conflict)] == ["s", "s", "t"]
     assert first.has_failed
-    assert [item.stream for item in log.all()] == ["v"]
+    assert [item.stream for item in by_hand.all()] == ["v"]
 
 
 @pytest.mark.parametrize("unfit", ["the envelope", "the payload"])
-def test_nothing_is_recorded_behind_an_append_that_can_not_be_stored(log: AnyLog, unfit: str) -> None:
+def test_nothing_is_recorded_behind_an_append_that_can_not_be_stored(by_hand: AnyLog, unfit: str) -> None:
     told: list[Outcome] = []
     bad = msgspec.structs.replace(A, id="\ud800") if unfit == "the envelope" else said("a", "\ud800")
 
-    first = log.append([to("s", 0, bad)], told.append)
-    log.append([to("t", 0, B)], told.append, behind=first)
-    log.append([to("u", 0, C)], told.append)
-    log.step()
+    first = by_hand.append([to("s", 0, bad)], told.append)
+    by_hand.append([to("t", 0, B)], told.append, behind=first)
+    by_hand.append([to("u", 0, C)], told.append)
+    by_hand.step()
 
     assert kinds(told) == [Unavailable, Conflict, Committed]
     assert first.has_failed
-    assert [item.stream for item in log.all()] == ["u"]
+    assert [item.stream for item in by_hand.all()] == ["u"]
 
 
 @pytest.mark.clause("O5")

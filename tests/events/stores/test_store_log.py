@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +23,11 @@ from intersession_events.facts import RunCompleted, Usage
 from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, Unavailable
 from intersession_events.stores import SqliteLog, holder_of, open_log
 from intersession_events.stores.portable import group_commit
-from support.any_log import EVERY_STORE, FILE_OR_POSTGRES, ON_POSTGRES, AnyLog, Place
+from support.any_log import AnyLog, Place
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact
 
 A, B, C = (said(name) for name in "abc")
-
-
-@pytest.fixture(params=EVERY_STORE)
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyLog]:
-    with Place(request, tmp_path).open() as log:
-        yield log
-
-
-@pytest.fixture(params=["memory", ON_POSTGRES])
-def by_hand(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyLog]:
-    with Place(request, tmp_path).open(threads=False) as log:
-        yield log
-
-
-@pytest.fixture(params=FILE_OR_POSTGRES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return Place(request, tmp_path)
 
 
 def ids(events: Sequence[Recorded]) -> list[str]:

@@ -1,6 +1,5 @@
 """An event that no version was expected for is in the log once, however often it is told, on both stores."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,30 +12,13 @@ from intersession_events.stores.portable import recent
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
-from support.any_log import EVERY_STORE, FILE_OR_POSTGRES, ON_POSTGRES, AnyLog, Place
+from support.any_log import AnyLog, Place
 from support.faulty_store import FAULT, FAULTY, cut_off
 from support.log_drafts import anywhere, said, to
 from support.postgres.network import network
 from support.postgres.server import Server
 
 A, B, C = (said(name) for name in "abc")
-
-
-@pytest.fixture(params=EVERY_STORE)
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyLog]:
-    with Place(request, tmp_path).open() as log:
-        yield log
-
-
-@pytest.fixture(params=["memory", ON_POSTGRES])
-def by_hand(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyLog]:
-    with Place(request, tmp_path).open(threads=False) as log:
-        yield log
-
-
-@pytest.fixture(params=FILE_OR_POSTGRES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return Place(request, tmp_path)
 
 
 @pytest.mark.clause("O5")

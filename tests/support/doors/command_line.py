@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from intersession.cli import main
 from support.paths import TESTS
 from support.processes.forked import ForkedCommand
+from support.running import Booth
 
 
 class Ran(NamedTuple):
@@ -36,6 +37,11 @@ def ran(*tokens: object) -> Ran:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         exit_code = main([str(token) for token in tokens])
     return Ran(exit_code, out.getvalue(), err.getvalue())
+
+
+def shown(booth: Booth, *tokens: object) -> Ran:
+    """Run a command in this process on the log of a booth."""
+    return ran(*tokens, "--store", booth.url)
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A log that the demo left, for tests that read."""
+"""A log that the demo left, for tests of every door that read."""
 
 import pytest
 
