@@ -163,6 +163,5 @@ def transcript_mirror(log: Log, directory: Path) -> Tail[Transcripts]:
 
 
 def mirror_directory(log: Log, *, wanted: bool) -> Path | None:
-    """Return where transcripts are mirrored: `<store>.transcripts` beside a log that is a file, if `transcripts.mirror` is on."""
-    place = getattr(log, "place", MEMORY)
-    return Path(f"{place}.transcripts") if wanted and place != MEMORY else None
+    """Return where transcripts are mirrored: `<store>.transcripts` beside a log that has a place, if `transcripts.mirror` is on."""
+    return Path(f"{log.place}.transcripts") if wanted and log.place != MEMORY else None

@@ -19,7 +19,7 @@ MOST_LOST: Final = 16
 """How many calls of one agent may have been given up and not come back; each keeps a thread or an actor busy."""
 
 _MOST_THREADS: Final = 128
-"""Of all agents together."""
+"""So many threads at most call the sync agents, all of them together."""
 
 OnResult = Callable[[AgentResult], None]
 

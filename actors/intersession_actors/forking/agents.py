@@ -1,13 +1,12 @@
 """Reads the SPEC of an agent for a fork: a registered name, `recorded`, `script:FILE`, a model, `module:name` (FORK-4)."""
 
-import importlib
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
 from intersession_actors.agents import Agent, OnDivergence, RecordedAgent, Recording, script_file
 from intersession_actors.errors import ToolRefused
+from intersession_actors.host import named_object
 
 EVERY: Final = "*"
 RECORDED: Final = "recorded"
@@ -87,20 +86,10 @@ class AgentSpecs:
 
 
 def _imported(spec: str, named: Iterable[str]) -> Agent:
-    module_name, _, name = spec.partition(":")
-    if not module_name or not name:
-        raise no_such_agent(spec, "it names no module and no agent in it", named)
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)  # as for `python -m`: what lies here can be named
     try:
-        found: object = importlib.import_module(module_name)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (
-        Exception
-    ) as error:  # whatever a module of somebody's raises while it is imported is theirs to mend
-        raise no_such_agent(spec, f"it can't be loaded ({type(error).__name__}: {error})", named) from error
+        found = named_object(spec)
+    except ImportError as error:
+        raise no_such_agent(spec, str(error), named) from error
     if not callable(found) and not hasattr(found, "run") and not hasattr(found, "actor_urn"):
         raise no_such_agent(spec, f"it is a {type(found).__name__} and no agent", named)
     return cast("Agent", found)

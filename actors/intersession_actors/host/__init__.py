@@ -6,6 +6,7 @@ from intersession_actors.host.door_threads import ABOUT, DoorThreads
 from intersession_actors.host.extras import imported, is_installed, needed
 from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
 from intersession_actors.host.loop import OwnLoop
+from intersession_actors.host.named import named_object
 from intersession_actors.host.threads import Job, Workers
 from intersession_events.errors import MissingExtra
 
@@ -30,5 +31,6 @@ __all__ = [
     "is_async",
     "is_host_actor",
     "is_installed",
+    "named_object",
     "needed",
 ]

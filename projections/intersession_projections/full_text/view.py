@@ -7,7 +7,7 @@ strangers are in groups of their own, which a stranger's search never names.
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -46,6 +46,7 @@ def _groups(*parts: tuple[str, Collection[int]]) -> list[str]:
 
 
 _AT_ONCE: Final = 32
+"""So many rows are put into a table by one statement."""
 _MOST: Final = 1_000_000
 """So many bytes of entries are indexed of an event, some 35,000 words that are all different: a `tsvector` holds no more."""
 _SHOWN: Final = "as"
@@ -231,29 +232,18 @@ class _Names:
 
 
 def _entries(
-    agent: int, session: int, words: Iterable[str], private: Iterable[str] | None, *, is_message: bool
+    agent: int, session: int, words: Collection[str], private: Collection[str] | None, *, is_message: bool
 ) -> str:
+    """Return what the index gets of an event: its words in the groups of its agent and of its session."""
     said = [(_SHOWN if is_message else _EVENTS, words), *([] if private is None else [(_PRIVATE, private)])]
-    entries = " ".join(
-        entry(f"{letter}{number}", word)
-        for letters, some in said
-        for letter, number in zip(letters, (agent, session), strict=True)
-        for word in some
-    )
+    grouped = [([f"{letters[0]}{agent}", f"{letters[1]}{session}"], some) for letters, some in said]
+    entries = " ".join(entry(group, word) for groups, some in grouped for group in groups for word in some)
     if len(entries.encode()) <= _MOST:
         return entries
-    groups = [
-        [f"{letter}{number}" for letter, number in zip(letters, (agent, session), strict=True)]
-        for letters, _ in said
-    ]
-    return " ".join(
-        one
-        for names, (_, some) in zip(groups, said, strict=True)
-        for one in _cut(names, some, _MOST // len(said))
-    )
+    return " ".join(one for groups, some in grouped for one in _cut(groups, some, _MOST // len(grouped)))
 
 
-def _cut(groups: Sequence[str], words: Iterable[str], most: int) -> Iterator[str]:
+def _cut(groups: Sequence[str], words: Collection[str], most: int) -> Iterator[str]:
     """Yield the entries of as many words as there is room for, each in all of its groups."""
     for word in sorted(words):
         entries = [entry(group, word) for group in groups]

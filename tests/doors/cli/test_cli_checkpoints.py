@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession_actors.failures import process_findings
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import LiveGateway
 from support.rows import edited
@@ -161,15 +160,6 @@ def test_the_doctor_names_what_is_not_published(booth: Booth, tmp_path: Path) ->
     assert [one["what"] for one in done.json["findings"] if one["code"] == "checkpoints_unpublished"] == [
         "1 checkpoint not published to the file yet"
     ]
-
-
-def test_what_a_process_says_of_its_checkpoints_becomes_findings() -> None:
-    status = {"checkpoints": {"error": "CorruptEvent: position 7", "publishErrors": {"webhook": "HTTP 503"}}}
-
-    found = {one.code: one for one in process_findings(status)}
-
-    assert (found["checkpoint_failed"].level, found["publish_failed"].level) == ("error", "warning")
-    assert "HTTP 503" in found["publish_failed"].what
 
 
 @pytest.mark.clause("CHECK-5")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.any_log import Logs
 from support.doors.command_line import DemoLog, ran, ran_as_process, words
 
 
@@ -86,6 +87,14 @@ def test_a_loop_plays_the_demo_many_times_and_measures_the_process(tmp_path: Pat
     runs = ran("runs", "--limit", "100", "--store", tmp_path / "loop.db", "--json").json["runs"]
     assert sum(run["kind"] == "exchange" for run in runs) == 3
     assert all(run["state"] == "closed" for run in runs)
+
+
+def test_a_loop_says_how_large_its_log_is_where_that_is_a_file(log_url: str, logs: Logs) -> None:
+    done = ran("demo", "--loop", "1", "--store", log_url)
+
+    assert done.exit_code == 0
+    assert done.out.startswith("1 rounds in ")
+    assert (" MiB in " in done.out.splitlines()[0]) == logs.are_files
 
 
 def test_a_loop_below_zero_is_refused_before_a_log_is_made(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession.cli.checks import disk_findings
-from intersession_actors.failures import process_findings
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway
@@ -115,32 +114,6 @@ def test_a_process_with_a_gateway_is_asked_how_it_is(booth: Booth, monkeypatch: 
     assert unknown["process_not_asked"]["level"] == "note"
     assert "'telegram'" in asked["channel_missing"]["what"]
     assert "agent:ops:main" in asked["parked_runs"]["what"]
-
-
-def test_what_a_process_says_of_itself_becomes_findings_with_advice() -> None:
-    """Findings D2 and A22: set-aside flows, zombies, a store that is away, a refused configuration."""
-    status = {
-        "store": {"available": False, "error": "disk full"},
-        "degraded": {"exchange:1": "CorruptEvent: row 7"},
-        "zombies": 2,
-        "channelZombies": 8,
-        "configError": "session.scope: unknown",
-        "setAside": [{"position": 7}],
-    }
-
-    found = list(process_findings(status))
-
-    assert [finding.code for finding in found] == [
-        "store_away",
-        "set_aside",
-        "zombies",
-        "zombies",
-        "config_refused",
-        "event_unreadable",
-    ]
-    assert "8 calls of channels" in found[3].what
-    assert all(finding.advice for finding in found)
-    assert list(process_findings({})) == []
 
 
 def test_settings_without_effect_and_bad_ones_are_named(demo_log: DemoLog, tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def test_a_module_that_can_not_be_imported_is_wrong_usage(folder: Path) -> None:
     for spec in ("wrong_here:agents", "not_here_at_all:agents", "nothing"):
         done = ran("send", "hi", "--agent", "main", "--agents", spec, "--store", folder / "s.db", "--json")
         assert (done.exit_code, done.json["code"]) == (2, "usage")
+        assert f"--agents: {spec!r}: it " in done.json["error"]
 
 
 def test_a_run_that_fails_is_exit_code_1_and_its_words_are_inert(folder: Path) -> None:

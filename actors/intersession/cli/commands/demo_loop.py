@@ -64,9 +64,9 @@ def _of_process() -> JsonObject:
 
 
 def _show_loop(screen: Screen, value: JsonObject) -> None:
+    size = "" if value["storeBytes"] is None else f", {value['storeBytes'] / _MIB:.1f} MiB"
     screen.line(
-        f"{value['rounds']} rounds in {value['seconds']:.1f} s: {value['position']} events,"
-        f" {(value['storeBytes'] or 0) / _MIB:.1f} MiB in {value['store']}"
+        f"{value['rounds']} rounds in {value['seconds']:.1f} s: {value['position']} events{size} in {value['store']}"
     )
     for held in value["measured"]:
         memory = (

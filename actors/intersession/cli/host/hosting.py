@@ -1,7 +1,5 @@
 """Makes a command the host of a log for a while, with agents or a system from a module that the user names."""
 
-import importlib
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, cast
@@ -10,6 +8,7 @@ from intersession.cli.host.reading import store_url
 from intersession.cli.shell import Common, UsageError, use_level
 from intersession_actors.agents import Agent
 from intersession_actors.config import load_config
+from intersession_actors.host import named_object
 from intersession_actors.system import SessionSystem
 
 _EXPECTED: Final = (
@@ -38,21 +37,10 @@ def hosted(common: Common, *, agents: str | None, config: Path | None) -> Sessio
 
 
 def _imported(spec: str) -> Mapping[str, Agent] | Callable[[str | None], object]:
-    module_name, _, name = spec.partition(":")
-    if not module_name or not name:
-        raise UsageError(f"--agents: {spec!r} names nothing; {_EXPECTED}")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)  # as for `python -m`: what lies here can be named
     try:
-        found: object = importlib.import_module(module_name)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except Exception as error:
-        # Whatever a module of somebody's raises while it is imported is theirs to mend.
-        raise UsageError(
-            f"--agents: {spec!r} can't be loaded ({type(error).__name__}: {error}); {_EXPECTED}"
-        ) from error
+        found = named_object(spec)
+    except ImportError as error:
+        raise UsageError(f"--agents: {spec!r}: {error}; {_EXPECTED}") from error
     if isinstance(found, Mapping):
         return cast("Mapping[str, Agent]", found)
     if callable(found):
