@@ -31,9 +31,17 @@ class Decision(NamedTuple):
         return exchange.decide(self.state, self.outcome, self.now)
 
     @property
-    def holds(self) -> bool:
-        """Whether the rules of today say what was recorded."""
+    def holds(self) -> bool | None:
+        """Whether the rules of today say what was recorded; None where words were erased that they would look at."""
+        if are_erased(self.came, self.outcome):
+            return None
         return self.decided() == [recorded.event for recorded in self.came]
+
+
+def are_erased(came: Sequence[Recorded], outcome: exchange.Outcome) -> bool:
+    """Whether words were erased of what came in, or of the events that it led to: then nobody can decide it again."""
+    said = outcome.text if isinstance(outcome, RunEnded | exchange.ReleaseExchange) else None
+    return said == facts.ERASED or any(facts.ERASED in facts.words(recorded.event) for recorded in came)
 
 
 def decision_of(log: Log, recorded: Recorded) -> Decision | None:
@@ -61,8 +69,17 @@ def _told_at(log: Log, outcome: exchange.Outcome, first: Recorded) -> int | None
     )
 
 
-_OF_ITSELF: Final = (facts.HoldRequested, facts.HoldWithdrawn, facts.ExchangeReleased)
-"""Somebody's own word: it is an append of its own, whatever caused it."""
+_OF_ITSELF: Final = (
+    facts.HoldRequested,
+    facts.HoldWithdrawn,
+    facts.ExchangeReleased,
+    facts.AttachmentsReady,
+    facts.AttachmentsRemoved,
+    facts.AttachmentRemovalFailed,
+    facts.ThreadOpened,
+    facts.ChildArchived,
+)
+"""Somebody's own word, or work that is done beside the rules: it is an append of its own, whatever caused it."""
 
 
 def parted(events: Sequence[Recorded], wanted: Recorded) -> tuple[list[Recorded], list[Recorded]]:
@@ -131,7 +148,7 @@ def _circumstances(
         requester_has_agent=loop is None or loop.reason != "no_agent",
         has_route=announced is not None and announced.delivery_id is not None,
         refused=_refused(log.log_id, state, outcome, events),
-        spent=spent_at(log, state.budget.root, came[0].position),
+        spent=spent_at(log, state.budget.root, came),
         orders=() if held is None else (_order(held),),
         wall_ms=0 if held is None else held.since_ms,
         held_ms=released.held_ms if released is not None else 0,
@@ -191,13 +208,17 @@ def _code_of(reason: facts.LoopEnd) -> RefusalCode:
             return "not_visible"
 
 
-def spent_at(log: Log, root: str, position: int) -> Spent:
-    """Return what a causal chain had used before an event, as far as the log knows: runs that were reserved are not in it."""
-    runs = Runs(log)
+def spent_at(log: Log, root: str, came: Sequence[Recorded]) -> Spent:
+    """Return what a causal chain had used before a decision, as far as the log knows: runs that were reserved are not in it.
+
+    The run that the decision asked for may stand before it in the same append, and is none of these.
+    """
+    runs, position = Runs(log), came[0].position
+    asked = {recorded.event.run_id for recorded in came if isinstance(recorded.event, facts.RunAsked)}
     number, tokens, cost = 0, 0, 0
     for known in runs.of_chain(root):
         outcome = runs.get(known.run_id)
-        if outcome is None or outcome.accepted >= position:
+        if outcome is None or outcome.accepted >= position or known.run_id in asked:
             continue
         number += 1
         if known.ended and outcome.position < position:

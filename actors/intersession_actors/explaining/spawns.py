@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from intersession_actors import spawn
 from intersession_actors.explaining.changes import LIMITS
-from intersession_actors.explaining.decisions import delivery_ended, parted, run_ended, spent_at
+from intersession_actors.explaining.decisions import are_erased, delivery_ended, parted, run_ended, spent_at
 from intersession_actors.explaining.ends import CLOSES, SILENCES
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
 from intersession_actors.policy import budget_of, check_run
@@ -28,8 +28,13 @@ class _Decision(NamedTuple):
     came: tuple[Recorded, ...]
 
     @property
-    def holds(self) -> bool:
-        """Whether the rules of today say what was recorded. Words of an announce name a path, which the log does not know."""
+    def holds(self) -> bool | None:
+        """Whether the rules of today say what was recorded; None where words were erased that they would look at.
+
+        Words of an announce name a path, which the log does not know.
+        """
+        if are_erased(self.came, self.outcome):
+            return None
         again = spawn.decide(self.state, self.outcome, self.now)
         return [_said(event) for event in again] == [_said(recorded.event) for recorded in self.came]
 
@@ -149,7 +154,7 @@ def _circumstances(log: Log, state: spawn.Spawn, came: list[Recorded]) -> spawn.
         now_ms=first.time,
         has_route=_has_route(accepted, events),
         budget=budget,
-        spent=spent_at(log, budget.root, first.position),
+        spent=spent_at(log, budget.root, came),
         refused=refused,
     )
 

@@ -349,6 +349,56 @@ def test_a_result_that_was_handed_over_says_what_would_have_announced_it(log_url
     ]
 
 
+@pytest.mark.clause("WHY-2", "SPAWN-11")
+def test_a_spawn_is_explained_as_well_when_its_child_has_been_archived_and_its_files_are_gone(
+    log_url: str, tmp_path: Path
+) -> None:
+    """Once a child was archived, today's rules were said to decide otherwise: its archiving was taken for their word."""
+    files = {
+        "agents": {"defaults": {"workspace": str(tmp_path)}},
+        "tools": {"sessions_spawn": {"attachments": {"enabled": True}}},
+    }
+    with Booth(log_url) as booth:
+        system = booth.start({"main": lambda _: "done"}, None, files)
+        asked = {"task": "count", "cleanup": "delete", "attachments": [{"name": "a.txt", "content": "1 2 3"}]}
+        system.tools(MAIN).call("sessions_spawn", asked)
+        wait_for(system, facts.ChildArchived)
+        wait_for(system, facts.AttachmentsRemoved)
+        (closed,) = explained(system, facts.SpawnClosed)
+        (announce,) = explained(system, facts.AnnounceDecided)
+
+    assert (announce.as_decided, closed.as_decided) == (True, True)
+    assert ("the agent answers ANNOUNCE_SKIP", "silent") in [
+        (one.change, one.verdict) for one in closed.instead
+    ]
+
+
+@pytest.mark.clause("WHY-2", "LOOP-5")
+def test_the_last_run_that_a_chain_may_have_is_not_counted_against_itself(log_url: str) -> None:
+    """The run that a decision asks for stood before it in the append, and was counted: a limit seemed to be reached."""
+    with Booth(log_url) as booth:
+        limits = {"session": {"agentToAgent": {"limits": {"runs": 3}}}}
+        system = booth.start({"main": lambda _: "done"}, None, limits)
+        system.tools(MAIN).call("sessions_spawn", {"task": "count"})  # a run, its announce, and the result's
+        wait_for(system, facts.SpawnClosed)
+        (closed,) = explained(system, facts.SpawnClosed)
+
+    assert (closed.code, closed.as_decided) == ("handed_over", True)
+
+
+@pytest.mark.clause("WHY-2")
+def test_what_was_decided_on_words_that_are_erased_is_not_decided_again(log_url: str) -> None:
+    """Without the words that it was made on, a decision came out otherwise, and the rules were said to be others."""
+    with Booth(log_url) as booth:
+        system = booth.start({"main": asking, "research": lambda _: "REPLY_SKIP, or not"})
+        send(system)
+        wait_for(system, facts.ExchangeClosed)
+        system.gateway.call("sessions.erase", {"key": RESEARCH, "reason": "asked for"})
+        loops = explained(system, facts.LoopEnded)
+
+    assert [(one.code, one.as_decided) for one in loops] == [("turn_limit", None)]
+
+
 SPAWN_REFUSALS: list[tuple[dict[str, Any], dict[str, Any], str, list[tuple[str | None, str | None]]]] = [
     (
         {},
