@@ -20,8 +20,13 @@ def _mixed(value: int) -> int:
     return value ^ (value >> 31)
 
 
+def typed(name: str) -> str:
+    """Return the name of a departure as it is typed in a command: without blanks."""
+    return name.replace(" ", "_")
+
+
 class Chance:
-    """The draws of one seed. With `keep` only the departures of these names happen."""
+    """The draws of one seed. With `keep` only the departures of these names happen, in which a blank may be an underscore."""
 
     def __init__(self, seed: int, keep: Collection[str] | None = None) -> None:
         self.seed = seed
@@ -29,7 +34,7 @@ class Chance:
         """The departures that were made, in order."""
         self.is_over = False
         """True from where everything goes its plain course."""
-        self._keep = None if keep is None else frozenset(keep)
+        self._keep = None if keep is None else frozenset(map(typed, keep))
         self._drawn: Counter[str] = Counter()
         self._bases: dict[str, int] = {}
 
@@ -58,7 +63,7 @@ class Chance:
         return _mixed(base + number), f"{stream}:{number}"
 
     def _takes(self, name: str) -> bool:
-        if self._keep is not None and name not in self._keep:
+        if self._keep is not None and typed(name) not in self._keep:
             return False
         self.taken.append(name)
         return True

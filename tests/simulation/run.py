@@ -23,8 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     logging.disable(logging.ERROR if given.quiet else logging.NOTSET)
     logging.lastResort = None
     if given.keep is not None:
-        keep = [name.replace("_", " ") if " " not in name else name for name in given.keep.split(",")]
-        return _told(_with_bug(given.bug, given.seed, keep), shrink=False, bug=given.bug)
+        return _told(_with_bug(given.bug, given.seed, given.keep.split(",")), shrink=False, bug=given.bug)
     began, tally, failed, done = time.monotonic(), Tally(), 0, 0
     for outcome in _outcomes(given):
         done += 1

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from simulation.chance import typed
 from simulation.world import Outcome, simulate
 
 Fails = Callable[[Sequence[str]], bool]
@@ -49,7 +50,7 @@ def _stream(name: str) -> str:
 
 def command(outcome: Outcome, bug: str | None = None) -> str:
     """Return the command line that does it again."""
-    keep = ",".join(name.replace(" ", "_") for name in outcome.departures)
+    keep = ",".join(map(typed, outcome.departures))
     return (
         f"python -m tests.simulation --seed {outcome.seed}"
         + (f" --bug {bug}" if bug else "")

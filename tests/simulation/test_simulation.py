@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from simulation.bugs import BUGS
+from simulation.chance import typed
 from simulation.faults import FAULTS, Tally
 from simulation.shrinking import command, shrunk
 from simulation.table import expected, missing, table
@@ -81,7 +82,7 @@ def test_a_failing_seed_is_shrunk_to_what_it_needs() -> None:
     with BUGS[bug]():
         found = simulate(FOUND_BY[bug])
         small = shrunk(found, most=8)
-        again = simulate(small.seed, small.departures)
+        again = simulate(small.seed, list(map(typed, small.departures)))
 
     assert len(small.departures) < len(found.departures)
     assert (again.law, again.trace) == (found.law, small.trace)
