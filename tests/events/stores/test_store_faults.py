@@ -73,6 +73,22 @@ def test_each_of_a_batch_hears_the_truth_when_the_answer_was_lost(tmp_path: Path
         assert log.head() == 3
 
 
+@pytest.mark.clause("O5")
+def test_what_was_refused_does_not_keep_others_of_its_batch_from_being_read_back(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db", environment=FAULTY, threads=False) as log:
+        log.append([to("s", 0, A)], lambda _: None)
+        assert log.step()
+        told: list[Outcome] = []
+        log.append([to("s", 0, B)], told.append)
+        log.append([to("t", 0, C)], told.append)
+        FAULT.after = cut_off()
+
+        assert log.step()
+
+        assert [type(outcome) for outcome in told] == [Unavailable, Committed]
+        assert log.head() == 2
+
+
 @pytest.mark.clause("O5", "J2")
 def test_listeners_hear_of_what_is_in_the_log_though_nobody_could_say_so(
     faulty: SqliteLog, monkeypatch: pytest.MonkeyPatch

@@ -251,6 +251,8 @@ class Append:
 
     def is_stored(self, cursor: Cursor) -> bool:
         """Say whether the rows are in the log, byte for byte: no other append has the same salts and hashes."""
+        if not self.recorded:
+            return False
         for recorded, row in zip(self.recorded, self._in_order, strict=True):
             found = _row(cursor, _AT_POSITION, (recorded.position,))
             if found is None or found[1:] != (
@@ -260,7 +262,7 @@ class Append:
                 row.state,
             ):
                 return False
-        return bool(self.recorded)
+        return True
 
     def done(self, error: Exception | None) -> None:
         """Tell the caller."""

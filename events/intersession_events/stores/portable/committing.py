@@ -4,6 +4,7 @@ All rows of events go in by `insert_rows`. An error fails only the work that it 
 it ended is read back.
 """
 
+import logging
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,11 +13,13 @@ from typing import Any, Final, Protocol
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.stores.database import Cursor, Row, attempt
 from intersession_events.stores.portable.blocking import Transact
 from intersession_events.stores.portable.group_commit import GroupCommit, Work
 from intersession_events.stores.portable.reading import ReadsLog
+
+_LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class BatchObserver(Protocol):
@@ -254,8 +257,10 @@ class Committing(ReadsLog):
                 for work in left:
                     if work.is_stored(cursor):
                         del failed[work]
-        except Exception as unreadable:  # noqa: BLE001 - then it is as unknown as before
+        except Exception as unreadable:  # whatever it is, it is then as unknown as before
             unreadable.__context__ = error
+            if not (isinstance(unreadable, LogError) or self.failures.is_of_the_store(unreadable)):
+                _LOGGER.exception("looking back at a commit must not fail for a reason of our own")
 
 
 class _Nobody:
