@@ -10,7 +10,7 @@ from intersession import Channel, MemoryChannel, SessionSystem, echo
 from intersession_actors.channels import Outbound, ThreadWanted
 from intersession_actors.delivery.commands import DeliveryReturned
 from intersession_actors.streams import Resume
-from intersession_actors.streams.commands import StreamLoaded
+from intersession_actors.streams.commands import Ask, StreamLoaded
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
@@ -69,7 +69,7 @@ def resume_all(system: SessionSystem, _: Held) -> None:
 def end_the_outbox(system: SessionSystem, _: Held) -> None:
     """What breaks its handler ends the actor; the supervisor starts another one, which reads the log."""
     no_name: Any = []
-    system.service.supervisor.tell_flow("delivery:x", StreamLoaded(stream=no_name, recorded=()))
+    system.service.supervisor.tell_flow("delivery:x", StreamLoaded(stream=no_name, recorded=(), ask=Ask()))
 
 
 @pytest.mark.clause("ANN-3", "O3")

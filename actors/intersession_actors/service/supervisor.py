@@ -228,12 +228,12 @@ class Supervisor:
         with self._lock:
             if key not in self._degraded:
                 self._awake(key)
-        self.read_back(key)
+        self.read_back(key, lost=True)
 
-    def read_back(self, key: str) -> None:
-        """Tell the flows that a session goes on from what the log has."""
+    def read_back(self, key: str, *, lost: bool = False) -> None:
+        """Tell the flows that a session goes on from what the log has; whether what it was told is `lost`."""
         for prefix in list(self._managers):
-            self.tell_flow(f"{prefix}:", SessionReadBack(key=key))
+            self.tell_flow(f"{prefix}:", SessionReadBack(key=key, lost=lost))
 
     def _refuse(
         self,
@@ -246,7 +246,9 @@ class Supervisor:
         """Tell whoever waits for a command that nothing comes of it: a door, or a flow whose step it was."""
         answer(command, Refused(code=code, error=error))
         if isinstance(command, Step) and command.flow is not None and to_flow is not None:
-            refused = StepRefused(stream=command.flow, run_id=command.run_id, code=to_flow, error=error)
+            refused = StepRefused(
+                stream=command.flow, run_id=command.run_id, code=to_flow, error=error, ask=command.ask
+            )
             self.tell_flow(command.flow, refused)
 
 

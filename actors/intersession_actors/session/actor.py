@@ -27,6 +27,7 @@ from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
     Appended,
+    Ask,
     ChildGone,
     Command,
     Commit,
@@ -204,8 +205,11 @@ class SessionActor(Handler):
             owner.load()
         return self._decider.decide(owner.version, command)
 
-    def send_through(self, owner: SessionOwner, plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
+    def send_through(
+        self, owner: SessionOwner, plan: Plan, appends: tuple[StreamAppend, ...], ask: Ask
+    ) -> None:
         """Refuse: a session's actor makes its own appends."""
+        del ask
         raise NotImplementedError(
             f"{owner.stream}: {plan} with {len(appends)} appends goes through no other session"
         )
@@ -225,7 +229,7 @@ class SessionActor(Handler):
         """Tell a door that its command is durable, and a flow that its step had been taken before."""
         del owner
         if not recorded and isinstance(command, Step) and command.flow is not None:
-            self.world.tell_flow(command.flow, StepTaken(stream=command.flow, recorded=()))
+            self.world.tell_flow(command.flow, StepTaken(stream=command.flow, recorded=(), ask=command.ask))
             return
         if not recorded and isinstance(command, commands.RunReturned):
             self.world.agents.results.forget(command.run_id, command.attempt)
@@ -238,7 +242,11 @@ class SessionActor(Handler):
             self.world.tell_flow(
                 command.flow,
                 StepRefused(
-                    stream=command.flow, run_id=command.run_id, code=refused.code, error=refused.error
+                    stream=command.flow,
+                    run_id=command.run_id,
+                    code=refused.code,
+                    error=refused.error,
+                    ask=command.ask,
                 ),
             )
         answer(command, refused)
@@ -255,7 +263,8 @@ class SessionActor(Handler):
         results.take(commit.recorded)
         self._memory.take(commit.fresh, self._owner.state or Session())
         for stream, recorded in commit.of_others(owner.stream).items():
-            self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
+            ask = command.ask if isinstance(command, Step) and command.flow == stream else None
+            self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded, ask=ask))
         started = any(isinstance(item.event, facts.RunStarted) for item in commit.fresh)
         if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")

@@ -2,6 +2,7 @@
 
 from intersession_actors.streams.commands import (
     Appended,
+    Ask,
     Asked,
     AskedOfFlow,
     BeginsFlow,
@@ -34,6 +35,7 @@ __all__ = [
     "Accepted",
     "Answer",
     "Appended",
+    "Ask",
     "Asked",
     "AskedOfFlow",
     "BeginsFlow",

@@ -28,14 +28,22 @@ class Asked(Command, frozen=True, kw_only=True):
         return self.answer is not None
 
 
+class Ask:
+    """One asking of the log or of a session's actor: the answer names it.
+
+    So an answer that comes late is not taken for the answer to what was asked since.
+    """
+
+
 class Step(Asked, frozen=True, kw_only=True):
     """A command to a session that may be the step of a flow, named by its stream.
 
-    The manager of the flow hears `StepTaken` or `StepRefused`. `run_id` is the run that the step would queue, empty for none.
-    `behind` is the append that the step follows from, if that may not be durable yet.
+    The manager of the flow hears `StepTaken` or `StepRefused`, with the same `ask`. `run_id` is the run that the step would queue,
+    empty for none. `behind` is the append that the step follows from, if that may not be durable yet.
     """
 
     flow: str | None = None
+    ask: Ask | None = None
     behind: InFlight | None = None
 
     @property
@@ -81,6 +89,7 @@ class StreamLoaded(OfOneLife, frozen=True, kw_only=True):
     """A stream was read. `recorded` is the exception if it could not be."""
 
     stream: str
+    ask: Ask
     recorded: Sequence[Recorded] | Exception
 
 
@@ -88,6 +97,7 @@ class Appended(OfOneLife, frozen=True, kw_only=True):
     """The log's word on an append to a stream."""
 
     stream: str
+    ask: Ask
     outcome: Outcome
 
 
@@ -158,9 +168,13 @@ class ChildGone(FlowCommand, frozen=True, kw_only=True):
 
 
 class StepTaken(FlowCommand, frozen=True, kw_only=True):
-    """A session's actor recorded a flow's step together with its own events; nothing, if it had taken it before."""
+    """A session's actor recorded a flow's step together with its own events; nothing, if it had taken it before.
+
+    Without `ask` nobody had asked for it: another append has carried events of the flow.
+    """
 
     recorded: tuple[Recorded, ...]
+    ask: Ask | None = None
 
 
 class StepRefused(FlowCommand, frozen=True, kw_only=True):
@@ -169,12 +183,14 @@ class StepRefused(FlowCommand, frozen=True, kw_only=True):
     run_id: str
     code: RefusalCode
     error: str
+    ask: Ask | None = None
 
 
 class SessionReadBack(Command, frozen=True, kw_only=True):
     """A session's actor goes on from what the log has: it failed, or found events there that it had not heard of.
 
-    What it was told may be lost, and what it should have told was perhaps not told.
+    What it should have told was perhaps not told. If it failed, what it was told is `lost` with it.
     """
 
     key: str
+    lost: bool

@@ -15,14 +15,22 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final, Generic, TypeVar
 
-from intersession_actors.streams.commands import Appended, Asked, Command, StoreDue, StreamLoaded
+from intersession_actors.streams.commands import Appended, Ask, Asked, Command, StoreDue, StreamLoaded
 from intersession_actors.streams.drafting import append_of
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.work import AskedAppend, Commit, Told, Work
 from intersession_actors.streams.world import Tell, World
 from intersession_events.errors import AppendConflict, NotStorable, StoreBusy, StoreUnavailable
-from intersession_events.log import Committed, Conflict, InFlight, Recorded, StreamAppend, Unavailable
+from intersession_events.log import (
+    Committed,
+    Conflict,
+    InFlight,
+    Outcome,
+    Recorded,
+    StreamAppend,
+    Unavailable,
+)
 
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
@@ -61,8 +69,14 @@ class Owner(Generic[S, C]):
         self._waiting: deque[Told[C]] = deque()
         self._under_way: Told[C] | None = None
         """The command whose append is under way."""
+        self._asked: Ask | None = None
+        """What its answer names."""
+        self.asks_session = False
+        """Whether it is a session's actor that is asked for it, and not the log."""
         self._in_flight: InFlight | None = None
         """That append, if it may be put off."""
+        self._reading: Ask | None = None
+        """What the answer to the last reading names, while that is under way."""
         self._loading = False
         self._numbers = count(1)
         self._put_off: dict[int, Told[C]] = {}
@@ -87,6 +101,10 @@ class Owner(Generic[S, C]):
     def under_way(self) -> C | None:
         """The command whose append is under way."""
         return self._under_way.command if self._under_way is not None else None
+
+    def awaits(self, ask: Ask | None) -> bool:
+        """Whether an answer is the one to what was asked for the command under way, and not to what was asked before."""
+        return ask is not None and ask is self._asked
 
     def waiting(self) -> tuple[C, ...]:
         """Return the commands that wait, in order, then those that the store is asked for again."""
@@ -120,20 +138,29 @@ class Owner(Generic[S, C]):
         self._read()
 
     def _read_all(self) -> None:
-        stream, tell = self.stream, self._tell_self
-        self._world.log.load(stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded)))
+        stream, tell, ask = self.stream, self._tell_self, Ask()
+        self._reading = ask
+        self._world.log.load(
+            stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded, ask=ask))
+        )
 
     def reload(self) -> None:
         """Give the command under way back and read the stream again: it is decided anew."""
-        if self._under_way is not None:
-            self._waiting.appendleft(self._under_way.anew())
-            self._under_way = None
+        told = self._answered()
+        if told is not None:
+            self._waiting.appendleft(told.anew())
         self.load()
 
     def _read_back(self) -> None:
         """Go on from what the log has; what events there ask for was perhaps never done."""
         self.reload()
         self._work.read_back(self)
+
+    def read(self, message: StreamLoaded) -> None:
+        """Take what was read, if it was not asked for again since."""
+        if message.ask is self._reading:
+            self._reading = None
+            self.loaded(message.recorded)
 
     def loaded(self, recorded: Sequence[Recorded] | Exception) -> None:
         """Take what was read."""
@@ -210,8 +237,8 @@ class Owner(Generic[S, C]):
             self._work.accepted(self, told.command, ())
             return
         if plan.through is not None:
-            self._under_way = told
-            self._work.send_through(self, plan, appends)
+            self._under_way, self._asked, self.asks_session = told, Ask(), True
+            self._work.send_through(self, plan, appends, self._asked)
         else:
             self._ask(told, AskedAppend(appends, plan.leads_on), behind=plan.behind)
 
@@ -219,10 +246,11 @@ class Owner(Generic[S, C]):
         """Ask the store for an append."""
         # One that is behind another is void with it, and is decided anew.
         self._under_way = told._replace(asked=asked if behind is None else None)
-        stream, tell = self.stream, self._tell_self
+        stream, tell, ask = self.stream, self._tell_self, Ask()
+        self._asked, self.asks_session = ask, False
         in_flight = self._world.log.append(
             asked.appends,
-            lambda outcome: tell(Appended(stream=stream, outcome=outcome)),
+            lambda outcome: tell(Appended(stream=stream, outcome=outcome, ask=ask)),
             patient=asked.leads_on,
             behind=behind,
         )
@@ -246,6 +274,9 @@ class Owner(Generic[S, C]):
 
     def appended(self, message: Appended) -> None:
         """Take the log's word on the append that is under way."""
+        if not self.awaits(message.ask):
+            self._answered_late(message.outcome)
+            return
         told, self._in_flight = self._under_way, None
         match message.outcome:
             case Committed(recorded=recorded, again=again):
@@ -255,7 +286,7 @@ class Owner(Generic[S, C]):
                     return
                 self.committed(recorded, again=again)
             case Conflict(stream=stream, actual=actual) as conflict if stream != self.stream:
-                self._under_way = None
+                self._answered()
                 if told is not None:
                     self._work.overtaken(self, told, AppendConflict(stream, conflict.expected, actual))
                 self.go_on()
@@ -263,10 +294,24 @@ class Owner(Generic[S, C]):
                 # Somebody else wrote: an import, or we ourselves before a commit whose answer was lost.
                 self._read_back()
             case Unavailable(error=error):
-                self._under_way = None
+                self._answered()
                 if told is not None:
                     self._not_appended(told, error)
                 self.go_on()
+
+    def _answered(self) -> Told[C] | None:
+        """Return the command that was under way; nothing is awaited for it any more."""
+        told, self._under_way, self._asked, self.asks_session = self._under_way, None, None, False
+        return told
+
+    def _answered_late(self, outcome: Outcome) -> None:
+        """Take the log's word on an append whose command was given back meanwhile: what it has recorded nobody acted on."""
+        if isinstance(outcome, Committed) and self.is_fresh(outcome.recorded):
+            self._read_back()
+
+    def is_fresh(self, recorded: Sequence[Recorded]) -> bool:
+        """Whether there are events of the stream that are not known yet."""
+        return any(item.stream == self.stream and item.version > self.version for item in recorded)
 
     def _not_appended(self, told: Told[C], error: Exception) -> None:
         if isinstance(error, NotStorable):
@@ -281,7 +326,7 @@ class Owner(Generic[S, C]):
 
     def committed(self, recorded: Sequence[Recorded], *, again: bool = False) -> None:
         """Take the events of an append that is durable, have them acted on, and go on."""
-        told, self._under_way = self._under_way, None
+        told = self._answered()
         command = told.command if told is not None else None
         fresh = tuple(item for item in recorded if item.stream == self.stream and item.version > self.version)
         commit = Commit(tuple(recorded), fresh, self.state, again)
@@ -300,8 +345,7 @@ class Owner(Generic[S, C]):
 
     def step_failed(self) -> Told[C] | None:
         """Give the command under way back: the session's actor did not take the step."""
-        told, self._under_way = self._under_way, None
-        return told
+        return self._answered()
 
     def decide_again(self, told: Told[C]) -> None:
         """Decide a command again, before all that wait."""

@@ -108,7 +108,7 @@ class ProcessManager(Handler, Generic[S, C]):
             ) if message.stream in self._set_aside:
                 pass  # asked for before the flow was set aside
             case commands.StreamLoaded():
-                self._flow(message.stream).loaded(message.recorded)
+                self._flow(message.stream).read(message)
             case commands.Appended():
                 self._flow(message.stream).appended(message)
             case commands.StoreDue():
@@ -118,7 +118,7 @@ class ProcessManager(Handler, Generic[S, C]):
             case commands.StepRefused():
                 self._step_refused(message)
             case commands.SessionReadBack():
-                self._tell_again(message.key)
+                self._look_again(message.key, lost=message.lost)
             case _ if self.takes(message):
                 self._take(message)
             case _:
@@ -169,13 +169,14 @@ class ProcessManager(Handler, Generic[S, C]):
         self._never_began(owner)
         return False
 
-    def send_through(self, owner: Owner[S, C], plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
+    def send_through(
+        self, owner: Owner[S, C], plan: Plan, appends: tuple[StreamAppend, ...], ask: commands.Ask
+    ) -> None:
         """Have a session's actor record the step; it answers by `StepTaken` or `StepRefused`."""
         if plan.through is None:
             raise ValueError("the plan goes through no session")
         key, command = plan.through(appends)
-        if plan.behind is not None:
-            command = msgspec.structs.replace(command, behind=plan.behind)
+        command = msgspec.structs.replace(command, ask=ask, behind=plan.behind or command.behind)
         self._flow(owner.stream).told = key
         self.world.tell_session(key, command)
 
@@ -265,20 +266,24 @@ class ProcessManager(Handler, Generic[S, C]):
     # --- steps that a session's actor records
 
     def _taken(self, message: commands.StepTaken) -> None:
-        flow = self._flow(message.stream)
-        is_older = flow.state is None and bool(message.recorded) and message.recorded[0].version > 1
-        if not message.recorded or is_older:
-            # The step was taken before, perhaps in a life before ours. What it led to may have been told already, and was not
-            # understood: the flow did not know of the step.
+        flow, recorded = self._flow(message.stream), message.recorded
+        if flow.under_way is not None and not flow.awaits(message.ask):
+            # Another append has carried events of the flow, or this answers late what was asked before the flow was read again.
+            looks_again = flow.is_fresh(recorded) if recorded else message.ask is None
+        else:
+            # Without events, the step was taken before, perhaps in a life before ours. What it led to may have been told
+            # already, and was not understood: the flow did not know of the step.
+            looks_again = not recorded or (flow.state is None and recorded[0].version > 1)
+            if not looks_again:
+                flow.committed(recorded)
+        if looks_again:
             flow.reload()
             self.read_back(flow)
-        else:
-            flow.committed(message.recorded)
 
     def _step_refused(self, message: commands.StepRefused) -> None:
         """Decide again what a session would not take part in; a flow that has not begun does not begin."""
         flow = self._flows.get(message.stream)
-        told = flow.step_failed() if flow is not None else None
+        told = flow.step_failed() if flow is not None and flow.awaits(message.ask) else None
         if flow is None or told is None:
             return
         if flow.state is None:
@@ -292,15 +297,15 @@ class ProcessManager(Handler, Generic[S, C]):
             flow.refused[message.run_id] = message
             flow.decide_again(told)
 
-    def _tell_again(self, session_key: str) -> None:
-        """Tell a session the steps again that it may have lost, and look for the ends of runs that it may not have told.
+    def _look_again(self, session_key: str, *, lost: bool) -> None:
+        """Look for the ends of runs that a session may not have told, and tell it the steps again that it has lost.
 
-        A step that it did take is known to it, and an end that was told is heard once.
+        A step that it did take is known to it, and an end that was told is heard once. What the log is asked for, it answers.
         """
         for stream, flow in list(self._flows.items()):
             if flow.told not in {session_key, None}:
                 continue
-            if flow.told is not None and flow.under_way is not None:
+            if lost and flow.told is not None and flow.asks_session:
                 flow.reload()
             if flow.waits_for_store:
                 # Resumed now, it would ask the store at once, be refused, have the session read back, be told again, …

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from intersession_actors.streams.commands import Command
+from intersession_actors.streams.commands import Ask, Command
 from intersession_actors.streams.outcomes import Refused
 from intersession_actors.streams.plan import Plan
 from intersession_events.errors import AppendConflict, NotStorable
@@ -67,7 +67,9 @@ class Work(Protocol[S, C]):
         """Decide: what does the command lead to? None: it was dealt with, and nobody waits for an answer."""
         ...
 
-    def send_through(self, owner: "Owner[S, C]", plan: Plan, appends: tuple[StreamAppend, ...]) -> None:
+    def send_through(
+        self, owner: "Owner[S, C]", plan: Plan, appends: tuple[StreamAppend, ...], ask: Ask
+    ) -> None:
         """Have a session's actor make the append; the outcome comes back by `Owner.committed` or `Owner.step_failed`."""
         ...
 

@@ -6,9 +6,6 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from intersession_actors.chains import ChainLedger, UnderWay
-from intersession_actors.failures import Reports
-from intersession_actors.holding import HeldSessions, Holds
 from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
     Accepted,
@@ -23,7 +20,7 @@ from intersession_actors.streams import (
 from intersession_events.facts import ExchangeClosed, LoopEnded
 from intersession_events.log import Log, Recorded
 from intersession_events.stores import SqliteLog
-from support.fakes import ManualClock, ManualTimers
+from support.flows import a_world
 
 WAIT = 20.0
 
@@ -73,44 +70,6 @@ class Counter(ProcessManager[int, GoCommand]):
 
     def is_over(self, state: int) -> bool:
         return state > 2
-
-
-def a_world(log: Log, aside: "Queue[tuple[str, str]]") -> World:
-    clock = ManualClock()
-
-    def nothing(*_: Any, **__: Any) -> Any:
-        return None
-
-    parts: Any = nothing
-    return World(
-        log=log,
-        clock=clock,
-        timers=ManualTimers(clock),
-        reports=Reports(clock=clock),
-        agents=parts,
-        channels=parts,
-        rules=parts,
-        tell_session=nothing,
-        tell_flow=nothing,
-        set_aside=lambda stream, reason: aside.put((stream, reason)),
-        resume_flow=nothing,
-        read_back=nothing,
-        chains=ChainLedger(log, lambda _root: ()),
-        holds=Holds(HeldSessions()),
-        under_way=UnderWay(),
-        passivated=nothing,
-        agent_of=str,
-        on_disk=nothing,
-        accepted_as=lambda accepted: accepted,
-        sealed=lambda _channel: False,
-        frozen_runs=(),
-        cut_runs=(),
-        transcript_path=nothing,
-        retry_interrupted=1,
-        idle_ms=1000,
-        store_retry_ms=1000,
-        delivery_max_age_ms=0,
-    )
 
 
 class Bench:

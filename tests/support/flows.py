@@ -1,0 +1,50 @@
+"""A world for a process manager that is tried alone: a real log, and nobody else."""
+
+from queue import Queue
+from typing import Any
+
+from intersession_actors.chains import ChainLedger, UnderWay
+from intersession_actors.failures import Reports
+from intersession_actors.holding import HeldSessions, Holds
+from intersession_actors.streams import World
+from intersession_events.log import Log
+from support.fakes import ManualClock, ManualTimers
+
+
+def a_world(log: Log, aside: Queue[tuple[str, str]]) -> World:
+    """Return a world in which sessions hear nothing, and `aside` gets what a manager sets aside, and why."""
+    clock = ManualClock()
+
+    def nothing(*_: Any, **__: Any) -> Any:
+        return None
+
+    parts: Any = nothing
+    return World(
+        log=log,
+        clock=clock,
+        timers=ManualTimers(clock),
+        reports=Reports(clock=clock),
+        agents=parts,
+        channels=parts,
+        rules=parts,
+        tell_session=nothing,
+        tell_flow=nothing,
+        set_aside=lambda stream, reason: aside.put((stream, reason)),
+        resume_flow=nothing,
+        read_back=nothing,
+        chains=ChainLedger(log, lambda _root: ()),
+        holds=Holds(HeldSessions()),
+        under_way=UnderWay(),
+        passivated=nothing,
+        agent_of=str,
+        on_disk=nothing,
+        accepted_as=lambda accepted: accepted,
+        sealed=lambda _channel: False,
+        frozen_runs=(),
+        cut_runs=(),
+        transcript_path=nothing,
+        retry_interrupted=1,
+        idle_ms=1000,
+        store_retry_ms=1000,
+        delivery_max_age_ms=0,
+    )
