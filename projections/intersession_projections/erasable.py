@@ -12,6 +12,7 @@ from intersession_events.facts import (
     RunQueued,
     SpawnAccepted,
     ToolCallBlock,
+    run_named,
     text_of,
     words,
 )
@@ -172,7 +173,7 @@ class Erasable:
             if isinstance(event, MessageRecorded):
                 if event.message.run_id == run_id or event.message.id == run.message_id:
                     yield recorded
-            elif getattr(event, "run_id", None) == run_id:
+            elif run_named(event) == run_id:
                 yield recorded
 
     def _stream(self, stream: str) -> Iterator[Recorded]:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import typing
 from collections.abc import Iterator
 
@@ -75,6 +76,43 @@ def test_no_seam_is_listed_that_is_none() -> None:
 )
 def test_a_planted_use_of_the_machine_is_seen(source: str) -> None:
     assert uses_of(source)
+
+
+# --- what an event or a command has is known by its type
+
+TOLD = re.compile(r"(.*\.)?(event|command|message)")
+
+
+def guesses_in(source: str) -> list[int]:
+    """Return the lines that ask whether an event, a command or a message has a field of some name."""
+    if "getattr(" not in source:
+        return []  # most modules need not be parsed
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in {"getattr", "hasattr"}
+        and TOLD.fullmatch(ast.unparse(node.args[0]))
+        and isinstance(node.args[1], ast.Constant)
+    ]
+
+
+def test_nobody_guesses_what_an_event_or_a_command_has() -> None:
+    """`run_named` and `delivery_named` ask it of all events at once; they stand with the facts."""
+    guesses = {
+        name: lines
+        for name, path in MODULES.items()
+        if not name.startswith("intersession_events.facts")
+        and (lines := guesses_in(path.read_text(encoding="utf-8")))
+    }
+
+    assert guesses == {}
+
+
+def test_a_planted_guess_is_seen() -> None:
+    planted = 'ended = getattr(one.event, "run_id", None)\nleft = [getattr(message, name) for name in NAMES]'
+
+    assert guesses_in(planted) == [1]
 
 
 # --- no handler waits (L4)

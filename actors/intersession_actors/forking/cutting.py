@@ -57,8 +57,7 @@ def _related(window: Sequence[Recorded]) -> Iterable[list[Recorded]]:
     """Return the events that name the same event, run or delivery: no others can be together."""
     by_name: dict[str, list[Recorded]] = {}
     for one in window:
-        names = {one.id, one.causation}
-        names |= {getattr(one.event, field, None) for field in ("run_id", "delivery_id")}
+        names = {one.id, one.causation, facts.run_named(one.event), facts.delivery_named(one.event)}
         for name in names - {None}:
             by_name.setdefault(str(name), []).append(one)
     return by_name.values()

@@ -82,9 +82,9 @@ def goes_on(recorded: Recorded, recording: Recording) -> ToSession | ToFlow | No
         return None
     if stream.startswith("session:"):
         return ToSession(stream.partition(":")[2], Wake())
-    runs = (getattr(item.event, "run_id", None) for item in reversed(past))
+    runs = (facts.run_named(item.event) for item in reversed(past))
     run_id = next((run_id for run_id in runs if run_id is not None), None)
-    deliveries = (getattr(item.event, "delivery_id", None) for item in past)
+    deliveries = (facts.delivery_named(item.event) for item in past)
     ended = [
         _run_ended(stream, run_id, recording),
         *(
@@ -102,7 +102,7 @@ def _run_ended(stream: str, run_id: str | None, recording: Recording) -> RunEnde
     of_run = [
         item
         for item in so_far
-        if item.stream.startswith("session:") and getattr(item.event, "run_id", None) == run_id
+        if item.stream.startswith("session:") and facts.run_named(item.event) == run_id
     ]
     end = next((item for item in of_run if isinstance(item.event, facts.RunEnd)), None)
     if end is None:

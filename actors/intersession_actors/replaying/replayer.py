@@ -34,7 +34,7 @@ from intersession_actors.runtime import Failure, Handler, Ref, handled_here
 from intersession_actors.session import Archive, Enqueue, ReadAgain, RunReturned, SessionActor
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_actors.spawn import OpenSpawn, Spawner
-from intersession_actors.streams import Command, RulesInForce, Step, StepTaken, World
+from intersession_actors.streams import Command, OfStream, RulesInForce, Step, StepTaken, World
 from intersession_actors.tools import tools_offered
 from intersession_events import facts
 from intersession_events.ids import session_stream
@@ -291,9 +291,10 @@ class Replayer:
             self._difference = difference
 
     def _failed(self, stream: str, failure: Failure) -> None:
-        name = stream if ":" in stream else str(getattr(failure.message, "stream", stream))
+        message = failure.message
+        name = message.stream if ":" not in stream and isinstance(message, OfStream) else stream
         version = self._recording.version(name) + 1
-        self._differs(failed(name, version, failure.error, _in_words(failure.message)))
+        self._differs(failed(name, version, failure.error, _in_words(message)))
 
     def _set_aside(self, stream: str, reason: str) -> None:
         version = self._recording.version(stream) + 1

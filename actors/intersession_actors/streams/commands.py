@@ -108,6 +108,10 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
     number: int
 
 
+OfStream = FlowCommand | AskedOfFlow | BeginsFlow | StreamLoaded | Appended | StoreDue
+"""What names the stream that it is about: the manager of many flows knows by it which one."""
+
+
 # --- to the process managers
 
 

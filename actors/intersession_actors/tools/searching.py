@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.gate import invalid
 from intersession_actors.service import Reader
-from intersession_events.facts import MessageRecorded
+from intersession_events.facts import MessageRecorded, run_named
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_projections.full_text import (
@@ -108,4 +108,4 @@ def _run_id(reader: Reader, recorded: Recorded, key: str | None) -> str | None:
         return run.run_id if run is not None and run.message_id == event.message.id else None
     kind, _, name = recorded.stream.partition(":")
     own = name if kind in _FLOWS else None
-    return own or getattr(event, "run_id", None)
+    return own or run_named(event)

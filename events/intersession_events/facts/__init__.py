@@ -14,6 +14,7 @@ from intersession_events.facts.delivery import (
     DeliveryUnknown,
     DeliveryWithheld,
     Purpose,
+    delivery_named,
 )
 from intersession_events.facts.exchange import (
     AnnounceDecided,
@@ -99,6 +100,7 @@ from intersession_events.facts.run import (
     RunQueued,
     RunStarted,
     Step,
+    run_named,
 )
 from intersession_events.facts.session import (
     ArchiveReason,
@@ -255,12 +257,14 @@ __all__ = [
     "calls_of",
     "check_unknown",
     "decode",
+    "delivery_named",
     "encode",
     "latest",
     "may_say",
     "raw_block",
     "raw_message",
     "ready",
+    "run_named",
     "text_of",
     "topic_of",
     "topics_of",

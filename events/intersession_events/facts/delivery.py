@@ -107,3 +107,9 @@ DeliveryEvent = (
     | DeliveryWithheld
     | DeliveryRetried
 )
+
+
+def delivery_named(event: Fact) -> str | None:
+    """Return the id of the delivery that an event names, of whatever kind it is; None where it names none."""
+    named: str | None = getattr(event, "delivery_id", None)
+    return named

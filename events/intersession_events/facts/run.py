@@ -137,3 +137,12 @@ RunEnd = RunCompleted | RunFailed | RunAborted
 """After one of these a run does nothing more; one that was interrupted may be tried again."""
 
 RunEvent = RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped
+
+
+def run_named(event: Fact) -> str | None:
+    """Return the id of the run that an event names, of whatever kind it is; None where it names none.
+
+    A message names one itself: `message.run_id`.
+    """
+    named: str | None = getattr(event, "run_id", None)
+    return named

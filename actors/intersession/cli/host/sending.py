@@ -18,6 +18,7 @@ from intersession_events.facts import (
     MessageRecorded,
     RunQueued,
     TurnRequested,
+    run_named,
 )
 from intersession_events.ids import exchange_stream
 from intersession_events.keys import SessionKey
@@ -183,4 +184,4 @@ def _belongs(recorded: Recorded, mine: set[str]) -> bool:
                 and exchange_stream(message.provenance.exchange_id) in mine
             )
         case event:
-            return getattr(event, "run_id", None) in mine
+            return run_named(event) in mine
