@@ -29,7 +29,7 @@ def _agent_of(turn: Turn) -> str:
 
 
 class AgentExecutor:
-    """Calls agents: each sync one on `pool_size` threads of its own, async ones on the host's event loop or one of our own.
+    """Calls agents: a sync one on at most `pool_size` threads at a time, async ones on the host's event loop or one of our own.
 
     A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
     and must not block. Agents are called inside of `around`. `runner_of` says under which id a turn's agent is registered.

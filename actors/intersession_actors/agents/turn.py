@@ -193,7 +193,7 @@ class Turn:
         return (*self.transcript, self.asked, *self.partial, note)
 
     def carrying(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Return a function that does what this one does, and whose doing is of this run wherever it is called (LOOP-5).
+        """Return a function that does the same, and that counts as a part of this run in whatever thread it is called (LOOP-5).
 
         Python hands nothing on to a thread that the agent starts, or to one of a pool: what that says to the system would be
         taken for a person's. Ask for it where the agent is called, not in the other thread.

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class _UnderWay(NamedTuple):
-    """Which channel is called, and who hears if it is not after all."""
+    """A call under way: to which channel, and what is told if the channel's code never began."""
 
     channel: str
     failed: Callable[[NotDelivered], None]

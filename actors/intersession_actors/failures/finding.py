@@ -18,15 +18,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wrong(code: str, what: str, advice: str) -> Finding:
-    """Return that somebody gets no answer, or something can be lost."""
+    """Return a finding of level `error`: somebody gets no answer, or something can be lost."""
     return Finding(code=code, level="error", what=what, advice=advice)
 
 
 def warning(code: str, what: str, advice: str) -> Finding:
-    """Return that something stands still."""
+    """Return a finding of level `warning`: something stands still."""
     return Finding(code=code, level="warning", what=what, advice=advice)
 
 
 def note(code: str, what: str, advice: str) -> Finding:
-    """Return what is good to know."""
+    """Return a finding of level `note`: it is good to know."""
     return Finding(code=code, level="note", what=what, advice=advice)

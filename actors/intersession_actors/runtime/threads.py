@@ -76,7 +76,7 @@ class Threads(Protocol):
 
 
 class MachineThreads:
-    """The machine's own."""
+    """The machine's own threads, locks and event loops."""
 
     by_hand = False
 

@@ -72,15 +72,21 @@ _FORKS_END_S = 1.0
 class SessionSystem(Operated):
     """A running session system over one log.
 
-    `store` is the log's URL (`sqlite:///file.db`, `:memory:`), or a `Log` that is open already; without one the configuration's
-    `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels` deliver texts.
-    `config` is a dict, a path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by tests and
-    simulations; the runtime has its own clock and ids. `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it
-    may take its time, and what it raises is logged. `tracer_provider` is OpenTelemetry's; the global one if not given. `smells`
-    are rules of the host's own for what is seldom meant (SMELL-1), which `debug` finds beside the ones that are known here. `hold`
-    is a rule, sync or async, that is asked about each text of an exchange before it goes on, outside of any actor: True or a text that says why holds it
-    (LIVE-1), and so does a rule that fails. The channels of a fork are sealed (FORK-5),
-    but for those that `deliver` names; `stopping` is what its recorded agents do where their recording ends, which `fork` hands in. Use it as a context manager, plain or async; async agents and channels then run on the host's loop.
+    `store` is the log's URL (`sqlite:///file.db`, `postgresql://…`, `:memory:`), or a `Log` that is open already; without one
+    the configuration's `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels`
+    deliver texts. `config` is a dict, the path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by
+    tests and simulations; the runtime has its own clock and ids.
+
+    `on_failure`, sync or async, is called with a `Failure` for whatever goes wrong, outside of any actor: it may take its time,
+    and what it raises is logged. `tracer_provider` is OpenTelemetry's, the global one if not given. `smells` are rules of the
+    host's own for what is seldom meant (SMELL-1), which `debug` asks beside those that are known here. `hold`, sync or async, is
+    asked about each text of an exchange before it goes on, outside of any actor: True, or a text that says why, holds it
+    (LIVE-1), and so does a rule that fails.
+
+    The channels of a fork are sealed (FORK-5), but for those that `deliver` names. `stopping` is what its recorded agents do
+    where their recording ends; `fork` hands it in.
+
+    Use it as a context manager, plain or async. With `async with`, async agents and channels run on the host's event loop.
 
     Raises:
         ConfigError: the configuration was refused, with the path of every problem.

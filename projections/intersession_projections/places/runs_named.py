@@ -98,9 +98,8 @@ class RunNames:
         kind, colon, rest = typed.partition(":")
         typed = rest if colon and kind in {"exchange", "spawn"} else typed
         if any("\ud800" <= letter <= "\udfff" for letter in typed):
-            raise _unknown(
-                name, field
-            )  # an argument of a command that is no UTF-8: nothing that was recorded is
+            # An argument of a command that is no UTF-8. Nothing that was recorded is called so.
+            raise _unknown(name, field)
         for found in self._exact(typed):
             return found
         begun: dict[str, Flow] = {}

@@ -26,7 +26,7 @@ from intersession_projections.places import RunNames, UnknownPlace
 
 
 class Names:
-    """What runs, and places of them, are called in the log that is meant: of a fork, the run that it was made for."""
+    """Says what a name means in the log that was opened. The id of a fork stands for the run that the fork was made for."""
 
     def __init__(self, fork: Collection[str] = (), run: str = "") -> None:
         self._fork = fork

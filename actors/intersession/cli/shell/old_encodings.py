@@ -1,11 +1,11 @@
-"""What a terminal is shown whose encoding has no character for something: ASCII for the signs that we draw with, else an escape."""
+"""Shows the signs that we draw with in ASCII where a terminal's encoding has none of them; other characters become escapes."""
 
 import codecs
 from collections.abc import Mapping
 from typing import Final
 
 LEGIBLE: Final = "intersession.legible"
-"""The name of this way, for `errors` of a file."""
+"""The name of this error handler, for `errors` of a file."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     "…": "~", "→": ">", "←": "<", "⏎": "/", "≠": "!", "·": ".", "•": "*", "✗": "x", "✓": "v", "⚙": "%", "■": "#",

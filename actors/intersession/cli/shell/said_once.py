@@ -1,4 +1,4 @@
-"""What is done many times alike is warned of once: `fork --times` of a model that is down would fill the terminal."""
+"""Shows each warning once while a command does the same many times: `fork --times` of a model that is down would fill the terminal."""
 
 import re
 import threading
@@ -22,7 +22,7 @@ def saying_once() -> Generator[None]:
 
 
 def is_new(said: str) -> bool:
-    """Whether a warning is to be shown."""
+    """Whether a warning is to be shown: none like it was shown since the block began."""
     with _lock:
         if not _said:
             return True

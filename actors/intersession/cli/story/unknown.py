@@ -60,7 +60,7 @@ def unknown_names(reader: Reader, typed: Mapping[str, str | None]) -> list[Unkno
 
 
 def unknown_stream(reader: Reader, beginning: str) -> list[Unknown]:
-    """Return that no stream of the log begins with a text, where that is so."""
+    """Return what to say of a text that no stream of the log begins with; nothing where one does."""
     if not beginning or reader.log.streams(beginning):
         return []
     name = beginning.removeprefix(session_stream(""))

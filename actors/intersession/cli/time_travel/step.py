@@ -36,9 +36,8 @@ def step(
     with debugger_of(inside) as debugger:
         store = store_of(inside)
         if not store.is_file:
-            os.environ[VARIABLE] = (
-                store.url
-            )  # for commands that it runs: what is on the screen has no password
+            # The screen shows commands, and a password may be in the URL: those that it runs find the log here.
+            os.environ[VARIABLE] = store.url
         log = ["--store", store.url] if store.is_file else []
         log += [] if inside.config is None else ["--config", str(inside.config)]
         screen = screens.StepScreen(debugger, named(run), at=named(at), follow=follow, log=log)

@@ -57,7 +57,7 @@ def rows_of(log: RawLog, lose: Callable[[int, CorruptEvent], None] | None = None
 
 
 def heard_before(_after: int, _error: CorruptEvent) -> None:
-    """Hear again what was told in the first pass."""
+    """Say nothing of a damaged page: the first pass has told of it."""
 
 
 def read_or(read: Callable[[], _Read], otherwise: _Read) -> _Read:

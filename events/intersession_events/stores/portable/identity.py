@@ -39,7 +39,7 @@ class Identity(msgspec.Struct, frozen=True):
     unknown_topics: tuple[str, ...] = ()
     """Topics in it that this version does not know: a newer one wrote them."""
     problems: tuple[str, ...] = ()
-    """What is not as a log of this format is made: somebody else was at the tables."""
+    """How the tables differ from those that a log of this format is made with: somebody else has changed them."""
 
     def check_writable(self, path: str) -> None:
         """Make sure that this version may write to it.

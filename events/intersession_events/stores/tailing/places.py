@@ -13,7 +13,7 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 
 
 def kept(view: InlineView, log: Log) -> KeptView:
-    """Open the tables of a view of a log. What can't be kept in its database lies in a file, as of a log that is in one.
+    """Open the tables of a view that follows a log: in the log's database where that keeps such views, else in a file beside it.
 
     Raises:
         StoreUnavailable: it can be kept nowhere.
