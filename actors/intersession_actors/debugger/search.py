@@ -92,7 +92,7 @@ class HitAnswer(TypedDict):
 
 
 class SearchAnswer(TypedDict):
-    """Hits, the newest first; `cursor` is for those behind them. `indexed` is False where all words had to be looked at."""
+    """Hits, the newest first; `cursor` is for those behind them. `indexed` is False where all words had to be looked at: there is no index, or it is far behind."""
 
     hits: list[HitAnswer]
     cursor: str | None
@@ -111,7 +111,7 @@ def search(view: View, given: Search) -> SearchAnswer:
     check_kinds(given.kind or ())
     topics = [topic for topic in TOPICS if topic.rpartition(".")[0] in (given.kind or ())]
     limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
-    with view.reader.full_text.up_to_date() as found:
+    with view.reader.full_text.up_to_date(for_all=view.is_operator) as found:
         wanted = Wanted(asked, _groups(view, found, key), span, topics)
         page = page_of(
             view.reader,

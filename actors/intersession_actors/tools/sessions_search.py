@@ -71,7 +71,7 @@ def search_sessions(
     if given.session_key is not None:
         key = str(resolve_target(reader, requester, given.session_key, "search").key)
     limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
-    with reader.full_text.up_to_date() as found:
+    with reader.full_text.up_to_date(for_all=reader.reach(requester).everything) as found:
         wanted = Wanted(asked, groups_of(reader, requester, found, key), span)
         page = page_of(
             reader,

@@ -138,7 +138,7 @@ from intersession_events.facts.spawn import (
     ThreadOpened,
     without_measures,
 )
-from intersession_events.facts.without_words import ERASED, may_say, unsaid, words
+from intersession_events.facts.without_words import ERASED, fields_of_words, may_say, unsaid, words
 
 __all__ = [
     "ERASED",
@@ -259,6 +259,7 @@ __all__ = [
     "decode",
     "delivery_named",
     "encode",
+    "fields_of_words",
     "latest",
     "may_say",
     "raw_block",

@@ -98,6 +98,17 @@ def may_say(event: Event) -> bool:
     return isinstance(event, MessageRecorded | LineImported | ForkEdited | ForkedFrom) or type(event) in WORDS
 
 
+def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:
+    """Return the fields, as they are stored, that hold the words of events of a kind; none, if it has no words.
+
+    None stands for words that are further in: of a message, or of the edits of a fork.
+    """
+    if kind in {MessageRecorded, ForkEdited, ForkedFrom}:
+        return None
+    names = ("source",) if kind is LineImported else WORDS.get(kind, ())
+    return tuple(field.encode_name for field in msgspec.structs.fields(kind) if field.name in names)
+
+
 def words(event: Event) -> Iterator[str]:
     """Yield the words of an event, text by text, as they would be erased."""
     match event:

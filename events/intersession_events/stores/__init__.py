@@ -16,6 +16,7 @@ from intersession_events.stores.tailing import (
     ViewFile,
     kept,
     kept_inside,
+    kept_to,
     place_of,
 )
 from intersession_events.stores.url import VARIABLE
@@ -40,6 +41,7 @@ __all__ = [
     "holder_of",
     "kept",
     "kept_inside",
+    "kept_to",
     "located",
     "migrate",
     "open_log",

@@ -1,7 +1,9 @@
 """The view of words: what was said anywhere, found by the words of it. It follows the log in its own time (FIND-1)."""
 
-from intersession_projections.full_text.index import Found, FullText, Wanted
+from intersession_projections.full_text.found import Found, Wanted
+from intersession_projections.full_text.index import FullText
 from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.full_text.scan import Scan
 from intersession_projections.full_text.tokens import Term, holds, snippet, terms, terms_asked
 from intersession_projections.full_text.view import FullTextView, Redact, events_of, private_of, shown_of
 
@@ -10,6 +12,7 @@ __all__ = [
     "FullText",
     "FullTextView",
     "Redact",
+    "Scan",
     "Term",
     "Wanted",
     "events_of",

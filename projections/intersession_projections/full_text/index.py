@@ -2,23 +2,28 @@
 
 import heapq
 import logging
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log, Row, SqlValue
-from intersession_events.stores import MEMORY, KeptView, Tail, ViewFile, kept, kept_inside, place_of
+from intersession_events.stores import MEMORY, KeptView, Tail, ViewFile, kept, kept_inside, kept_to, place_of
 from intersession_projections.columns import marks
+from intersession_projections.full_text.found import Found, Wanted
+from intersession_projections.full_text.scan import Scan
 from intersession_projections.full_text.tokens import Term, holds
 from intersession_projections.full_text.view import FullTextView, Redact, entry, restored
-from intersession_projections.positions import Span
 
 _PAGE: Final = 256
 _AT_ONCE: Final = 200
 """Groups that are asked for in one statement."""
 _END: Final = 2**62
+_FEW: Final = 2_000
+"""Events that the view takes in at once, whoever asks."""
+_AS_FAST: Final = 32
+"""So many events are looked through while one is taken in."""
 _LOGGER: Final = logging.getLogger("intersession.views")
 _COLUMNS: Final = {
     "a": ("agent", "words", "topic"),
@@ -40,12 +45,21 @@ class FullText:
         self._in_memory: ViewFile | None = None
 
     @contextmanager
-    def up_to_date(self, progress: Callable[[int, int], None] | None = None) -> Generator["Found"]:
-        """Bring the view up to date, and give it to be asked. `progress` gets the position and the last one meanwhile."""
+    def up_to_date(
+        self, progress: Callable[[int, int], None] | None = None, *, for_all: bool = False
+    ) -> Generator[Found]:
+        """Bring the view up to date, and give it to be asked. `progress` gets the position and the last one meanwhile.
+
+        Where that would take longer than to look through the log, who reads `for_all` looks through the log instead, and
+        leaves the view to those who keep it.
+        """
         with ExitStack() as opened:
+            if for_all and self._is_far_behind():
+                yield Scan(self._log)
+                return
             file = self._opened(opened)
             Tail(self._log, file).catch_up(progress)  # several may at once: each takes what is still to come
-            yield Found(file, indexed=self._view.indexed)
+            yield _InView(file, indexed=self._view.indexed)
 
     def forget(self) -> None:
         """Take out of the view, wherever there is one, what was erased: nobody may search for a long time."""
@@ -59,6 +73,14 @@ class FullText:
                 Tail(self._log, view).catch_up()
                 view.forget()
 
+    def _is_far_behind(self) -> bool:
+        head = self._log.head()
+        bearable = max(_FEW, head // _AS_FAST)
+        if head <= bearable:
+            return False
+        view = self._in_memory
+        return head - (kept_to(self._view, self._log) if view is None else view.reached()) > bearable
+
     def _opened(self, opened: ExitStack) -> KeptView:
         if self._in_memory is not None:
             return self._in_memory
@@ -71,22 +93,12 @@ class FullText:
         return self._in_memory
 
 
-class Wanted(NamedTuple):
-    """What is searched for: all words, in one of the groups, in a part of the log; of events of some stored names, if any are given."""
-
-    terms: Sequence[Term]
-    groups: Sequence[str]
-    span: Span = Span()
-    topics: Collection[str] = ()
-
-
-class Found:
-    """The view, up to date."""
+class _InView:
+    """The view, up to date. Without FTS5 it is no index: all words of a group are looked at."""
 
     def __init__(self, view: KeptView, *, indexed: bool) -> None:
         self._view = view
-        self.indexed: Final = indexed
-        """Whether there is an index: without FTS5 all words of a group are looked at."""
+        self.indexed = indexed
 
     def names(self, kind: Literal["agent", "session"]) -> dict[str, int]:
         """Return the numbers of all agents (`agent:NAME`), or of all sessions (by their keys), for groups."""

@@ -11,7 +11,8 @@ _UNSPACED: Final = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+)"
 )
 """Scripts that put no space between words: two characters in a row count as one."""
-_LONGEST: Final = 64
+LONGEST: Final = 64
+"""So many letters of a word are looked at."""
 _BEFORE: Final = 48
 _SHOWN: Final = 160
 
@@ -25,27 +26,27 @@ class Term(NamedTuple):
 
 def terms(texts: Iterable[str]) -> set[str]:
     """Return all words of some texts, in small letters; of a word of more than 64 characters, how it begins."""
-    return {term for text in texts for term in _words(_folded(text))}
+    return {term for text in texts for term in _words(folded(text))}
 
 
 def _words(folded: str) -> Iterator[str]:
     words = _WORD.findall(folded)
     if _UNSPACED.search(folded):
         return (piece for word in words for piece in _cut(word))
-    return (word[:_LONGEST] for word in words)
+    return (word[:LONGEST] for word in words)
 
 
 def terms_asked(text: str) -> tuple[Term, ...]:
     """Return the words that are asked for, each once; `word*` is any that begins so. None are there in a text without letters."""
     asked: dict[Term, None] = {}
-    for match in _ASKED.finditer(_folded(text)):
+    for match in _ASKED.finditer(folded(text)):
         pieces = [piece for piece in _UNSPACED.split(match[1]) if piece]
         for at, piece in enumerate(pieces):
             if _UNSPACED.fullmatch(piece):
                 pairs = [piece[start : start + 2] for start in range(max(len(piece) - 1, 1))]
                 asked.update((Term(pair, len(pair) == 1), None) for pair in pairs)
             else:
-                asked[Term(piece[:_LONGEST], bool(match[2]) and at == len(pieces) - 1)] = None
+                asked[Term(piece[:LONGEST], bool(match[2]) and at == len(pieces) - 1)] = None
     return tuple(asked)
 
 
@@ -75,7 +76,8 @@ def _is_asked(word: str, asked: Collection[Term]) -> bool:
     return any(holds(found, (term,)) for term in asked)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return a text in small letters, and each letter in one form."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -84,4 +86,4 @@ def _cut(word: str) -> Iterator[str]:
         if _UNSPACED.fullmatch(piece):
             yield from (piece[at : at + 2] for at in range(len(piece)))
         else:
-            yield piece[:_LONGEST]
+            yield piece[:LONGEST]

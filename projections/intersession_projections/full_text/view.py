@@ -22,7 +22,7 @@ Redact = Callable[[JsonObject], tuple[JsonObject, bool]]
 """Returns a message in its raw form as strangers read it, and whether anything was hidden."""
 
 _SESSION: Final = session_stream("")
-_NOBODY: Final = ""
+NOBODY: Final = ""
 """The agent, and the session, of what stands in no session's own stream."""
 
 
@@ -130,7 +130,7 @@ class FullTextView:
             return
         shown, private, is_message = self._words(recorded)
         # Names get their numbers whatever there still is of the words: a view that is made anew has the same.
-        key = recorded.stream.removeprefix(_SESSION) if recorded.stream.startswith(_SESSION) else _NOBODY
+        key = recorded.stream.removeprefix(_SESSION) if recorded.stream.startswith(_SESSION) else NOBODY
         agent, session = names.number("agent", agent_of(key)), names.number("session", key)
         stream = names.number("stream", recorded.stream)
         topic = names.number("topic" if is_message else "event", recorded.topic)

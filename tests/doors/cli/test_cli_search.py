@@ -8,9 +8,15 @@ from intersession import SessionSystem, ToolRefused, echo
 from intersession_actors.config import Config
 from intersession_actors.config.host import Views
 from intersession_actors.service import Caller
-from intersession_events.stores import place_of
+from intersession_events.facts import SessionOpened
+from intersession_events.ids import session_stream
+from intersession_events.stores import open_log, place_of
+from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran
+from support.log_drafts import anywhere, draft, said
 from support.running import WAIT
+
+KEY = "agent:main:main"
 
 
 @pytest.mark.clause("FIND-1")
@@ -96,3 +102,37 @@ def test_it_works_beside_a_host_that_keeps_the_words_and_shows_nobody_what_is_be
         with pytest.raises(ToolRefused, match="not visible"):
             system.gateway.perform("debug.search", {"words": "hi", "in": "agent:main:main"}, caller=limited)
     assert Path(place_of(str(path), "search")).exists()
+
+
+@pytest.mark.clause("FIND-1")
+def test_a_log_that_no_host_has_opened_is_looked_through_and_nothing_is_built(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with open_log(str(path), inline=inline_views()) as log:
+        opened = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="operator")
+        log.append_now([anywhere(session_stream(KEY), draft(opened, "opened"))])
+        for page in range(5):
+            numbers = range(page * 500, page * 500 + 500)
+            texts = {f"m{number}": f"n{number} the ferry" if number % 7 else "nothing" for number in numbers}
+            log.append_now([anywhere(session_stream(KEY), *(said(*one) for one in texts.items()))])
+
+    def pages(*tokens: str | int) -> list[dict[str, object]]:
+        first = ran("search", *tokens, "--limit", 2, "--store", path, "--json").json
+        then = ran("search", *tokens, "--cursor", first["cursor"] or 1, "--store", path, "--json").json
+        return [{"hits": page["hits"], "cursor": page["cursor"]} for page in (first, then)]
+
+    asked: list[tuple[str | int, ...]] = [
+        ("ferry",),
+        ("ferry", "n7*"),
+        ("ferr",),
+        ("user",),
+        ("ferry", "--in", "main", "--until", 900, "--since", 300),
+        ("ferry", "--kind", "session_opened"),
+    ]
+    looked_through = [pages(*tokens) for tokens in asked]
+    assert "all events were looked through" in ran("search", "ferry", "--store", path).out
+    assert not Path(place_of(str(path), "search")).exists()
+
+    assert ran("rebuild", "search", "--store", path).exit_code == 0
+    assert [pages(*tokens) for tokens in asked] == looked_through
+    assert "looked through" not in ran("search", "ferry", "--store", path).out
+    assert [len(page["hits"]) for page in looked_through[0]] == [2, 50]  # type: ignore[arg-type]

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from intersession import MemoryChannel, SessionSystem, echo
 from intersession_actors.disclosure import redact_raw
-from intersession_events.facts import Event, Message, MessageRecorded
+from intersession_events.facts import Event, Message, MessageRecorded, ToolCallBlock
 from intersession_events.stores import place_of
 from intersession_projections.full_text import (
     Found,
     FullText,
+    Scan,
     Wanted,
     events_of,
     holds,
@@ -39,6 +40,12 @@ def said(key: str, number: int, text: str) -> Entry:
     return f"session:{key}", MessageRecorded(session_id="one", message=message), number
 
 
+def called(key: str, number: int, arguments: str) -> Entry:
+    blocks = (ToolCallBlock(id="call-1", name="look", arguments=arguments),)
+    message = Message(id=f"{key}-{number}", role="assistant", content=blocks, timestamp=number)
+    return f"session:{key}", MessageRecorded(session_id="one", message=message), number
+
+
 def everywhere(found: Found) -> list[str]:
     agents = found.names("agent").values()
     return [*shown_of(agents, ()), *private_of(agents, ()), *events_of(agents, ())]
@@ -60,8 +67,24 @@ def looked_at(log: PlainLog, text: str) -> list[int]:
     return found
 
 
+TOLD = [
+    "lake",
+    "Lake's",
+    "ferry",
+    "fer*",
+    "ferr",
+    "日本",
+    "日",
+    "İstanbul",
+    "x_y",
+    "\nlake",
+    "\x1blake",
+    "ﬁn",
+    "fin",
+]
+TOLD += ["content", "main", "w" * 70, "w" * 64 + "*", '"lake\\nferry"', "\\u0041", "\u0301lake"]
 FEW_WORDS = st.lists(
-    st.sampled_from(["lake", "Lake's", "ferry", "fer*", "日本", "日", "İstanbul", "x_y"]),
+    st.sampled_from(TOLD),
     min_size=1,
     max_size=3,
 )
@@ -83,7 +106,14 @@ FEW_WORDS = st.lists(
     FEW_WORDS.map(" ".join),
 )
 @example([said("agent:main:main", 1, "東京へ行く日")], [], "日")
-def test_index_scan_and_a_look_at_every_event_find_the_same(
+@example([said("agent:main:main", 1, "the\nlake")], [], "lake")
+@example([said("agent:main:main", 1, "the\x1blake, the lakes")], [], "lake")
+@example([said("agent:main:main", 1, "\uff4c\uff41\uff4b\uff45")], [], "lake")
+@example([called("agent:main:main", 1, r'{"text": "caf\u00e9"}')], [], "café")
+@example([called("agent:main:main", 1, r'{"text": "a\nlake"}')], [], "lake")
+@example([said("agent:main:main", 1, "w" * 70)], [], "w" * 70)
+@example([said("agent:main:main", 1, "w" * 70)], [], "w" * 69)
+def test_index_scans_and_a_look_at_every_event_find_the_same(
     messages: Sequence[Entry], others: Sequence[Entry], asked: str
 ) -> None:
     log = PlainLog()
@@ -92,6 +122,8 @@ def test_index_scan_and_a_look_at_every_event_find_the_same(
     expected = [position for position in looked_at(log, asked) if terms_asked(asked)]
     assert found_in(log, asked, indexed=True) == expected
     assert found_in(log, asked, indexed=False) == expected
+    through = Scan(log)
+    assert list(through.positions(Wanted(terms_asked(asked), everywhere(through)))) == expected
 
 
 @pytest.mark.clause("FIND-1", "HIST-5")

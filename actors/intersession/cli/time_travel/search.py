@@ -34,6 +34,10 @@ class Part:
 
 
 _ALL = Part()
+_NO_INDEX = (
+    "all events were looked through: there is no index of the words. A host keeps one, and `intersession rebuild search` "
+    "makes one, if SQLite has FTS5."
+)
 
 
 def search(
@@ -52,14 +56,15 @@ def search(
 ) -> Answer:
     """Find where words were said, in all transcripts and events.
 
-    Newest first. All of the words have to be there, in any case and order; `word*` is any word that begins so. The words of a
-    log are kept in `<store>.views` and brought up to date first. What was said is in a transcript, in the end of its run, and in
+    Newest first. All of the words have to be there, in any case and order; `word*` is any word that begins so. An index
+    of the words is kept in `<store>.views`, and brought up to date first; where there is none, the events are looked through,
+    which takes some three seconds for a million. What was said is in a transcript, in the end of its run, and in
     the exchange or the spawn it belongs to: `--kind message_recorded` shows transcripts alone.
     """
     with debugger_of(reading) as debugger:
         with (
             Screen().progress("Reading the words") as progress,
-            debugger.view.reader.full_text.up_to_date(progress),
+            debugger.view.reader.full_text.up_to_date(progress, for_all=debugger.view.is_operator),
         ):
             pass
         found = debugger.search(
@@ -84,8 +89,6 @@ def _show(screen: Screen, found: SearchAnswer) -> None:
     count = counted(len(found["hits"]), "hit") if found["hits"] else "no hits"
     screen.line(safe(count, "dim"))
     if not found["indexed"]:
-        screen.line(
-            safe("this SQLite has no FTS5: all words were looked at, one event after the other", "dim")
-        )
+        screen.line(safe(_NO_INDEX, "dim"))
     if found["cursor"] is not None:
         screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))

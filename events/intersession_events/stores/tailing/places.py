@@ -1,13 +1,16 @@
 """Says where a view lies that follows a log: in the log's own database where several processes share that, else in a file beside it."""
 
 import logging
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import InlineView, Log
+from intersession_events.stores.sqlite import MEMORY
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.inside import KeepsViews, ViewInside
-from intersession_events.stores.tailing.view import KeptView
+from intersession_events.stores.tailing.view import KeptView, place_of
 
 _LOGGER: Final = logging.getLogger("intersession.views")
 
@@ -24,6 +27,21 @@ def kept(view: InlineView, log: Log) -> KeptView:
         except StoreUnavailable as error:
             _LOGGER.info("%s; it is kept in a file", error)
     return ViewFile(view, log)
+
+
+def kept_to(view: InlineView, log: Log) -> int:
+    """Return how far a view of a log has come that somebody keeps; 0 where nobody does. None is begun."""
+    if isinstance(log, KeepsViews):
+        found = log.kept_rows("SELECT shape, position FROM inline_views WHERE name = ?", (view.name,))
+        return found[0][1] if found and found[0][0] == view.shape else 0
+    if log.place == MEMORY or not Path(place_of(log.place, view.name)).exists():
+        return 0
+    try:
+        with closing(ViewFile(view, log)) as file:
+            return file.reached()
+    except StoreUnavailable as error:
+        _LOGGER.info("%s", error)
+        return 0
 
 
 def kept_inside(log: Log) -> frozenset[str]:
