@@ -9,13 +9,14 @@ from intersession import SessionSystem, echo
 from intersession_actors.debugger import TurnAnswer
 from intersession_actors.forking import Cast, Forker, MadeFork, Playing, Wanted, carry_on
 from intersession_actors.forking.cutting import consistent
+from intersession_actors.forking.imports import is_imported, under_way
 from intersession_events.log import verify_log
 from intersession_events.machine import machine_entropy, random_id
 from intersession_events.stores import PortableLog, remove_fork
 from intersession_projections.flows import Flows, Position
 from intersession_projections.forks import closed_streams, roots_of
 from intersession_projections.places import Flow, flow_id
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.run_outcomes import Runs
 from support.closed import Known, cut_short, not_in
 from support.running import WAIT
 
@@ -31,8 +32,8 @@ class Cut(NamedTuple):
 
     @property
     def is_imported(self) -> bool:
-        """Whether nobody goes on with it: an import has inferred it."""
-        return not isinstance(self.flow, RunOutcome) and self.flow.inferred
+        """Whether an import has inferred it: its agents were given nobody knows what."""
+        return is_imported(self.flow)
 
 
 def flows_of(log: PortableLog) -> Iterator[Flow]:
@@ -59,12 +60,17 @@ class Everywhere:
 
     def cuts(self, flow: Flow) -> list[Cut]:
         """Return every place at which a run can be cut: of the positions inside of one append only one."""
-        found: dict[int, Cut] = {}
+        found: dict[tuple[int, bool], Cut] = {}
         for at in range(flow.accepted, flow.position + 1):
             cut = Cut(flow, at)
+            step = under_way(self._log, flow, at) if cut.is_imported else None
+            if step is not None:
+                answered = step.ended is not None and step.ended <= at
+                found.setdefault((step.cut, answered), cut)
+                continue
             there = at if cut.is_imported else consistent(self._log, at)
             if there >= flow.accepted:
-                found.setdefault(there, cut)
+                found.setdefault((there, False), cut)
         return list(found.values())
 
     def check_closed(self, flow: Flow, at: int) -> None:
@@ -79,8 +85,9 @@ class Everywhere:
     def check(self, cut: Cut, *, live: bool = False) -> None:
         """Fork there: what goes along is as it was, the fork carries on, ends as its source did, and verifies.
 
-        With `live` agents it ends, and nobody knows how.
+        With `live` agents it ends, and nobody knows how. So does what was imported: no log has what its agents were given.
         """
+        live = live or cut.is_imported
         playing = _LIVE if live else _RECORDED
         made = self._forker.make(Wanted(flow_id(cut.flow), cut.at), playing.agents)
         try:
@@ -89,14 +96,14 @@ class Everywhere:
                 before = [one for one in self._events if one.position <= made.position]
                 assert list(cut_short(list(fork.log.all(to=made.position)), before)) == [], cut
                 carried = carry_on(fork.service, made.run, stopping=opened.stopping, timeout=WAIT)
-                is_open = cut.is_imported and carried.outcome.end is None
-                state = "imported" if is_open else "ended"
+                has_no_task = cut.is_imported and under_way(self._log, cut.flow, cut.at) is None
+                state = "imported" if has_no_task and carried.outcome.end is None else "ended"
                 assert (carried.state, carried.divergence) == (state, None), (cut, carried)
                 assert fork.log.set_aside() == [], cut
                 assert isinstance(fork.log, PortableLog)
                 report = verify_log(fork.log)
                 assert report.ok, (cut, report.findings[:3])
-                if not is_open and not live:
+                if not live or (cut.is_imported and state == "ended" and made.position >= cut.flow.position):
                     self._check_same(cut, made)
         finally:
             remove_fork(Path(made.path))

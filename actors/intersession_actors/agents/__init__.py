@@ -4,7 +4,7 @@ from intersession_actors.agents.agents import Agent, as_function, echo, openai_a
 from intersession_actors.agents.configured import ConfiguredAgent, configured_agents
 from intersession_actors.agents.executor import AgentExecutor
 from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedAgent
-from intersession_actors.agents.recording import Recording
+from intersession_actors.agents.recording import RecordedAttempt, Recording
 from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.runners import ACP, is_agent, runner_of, runner_of_turn
@@ -24,6 +24,7 @@ __all__ = [
     "Given",
     "OnDivergence",
     "RecordedAgent",
+    "RecordedAttempt",
     "Recorder",
     "Recording",
     "Reply",

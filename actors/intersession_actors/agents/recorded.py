@@ -147,10 +147,11 @@ class RecordedAgent:
     def _going_on(self, turn: Turn) -> RecordedAttempt | None:
         """Return the attempt itself, where the log was cut in the middle of it."""
         itself = self._recording.run(turn.run_id, turn.attempt)
-        if itself is None or not turn.partial:
+        if itself is None or (itself.context_hash and not turn.partial):
             return None
         is_cut = itself.position <= self._after < (itself.ended_at or self._after + 1)
-        return itself if is_cut or turn.attempt == 1 else None
+        # An import says not what its agents were given; where it is cut within a run, that is what it has up to there.
+        return itself if is_cut or (turn.attempt == 1 and itself.context_hash) else None
 
     def _in_place(self, turn: Turn) -> tuple[RecordedAttempt, ...]:
         itself = self._recording.run(turn.run_id, turn.attempt)

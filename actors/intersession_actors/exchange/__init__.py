@@ -5,6 +5,7 @@ from intersession_actors.exchange.coordinator import Coordinator
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.fixed import fixed_by
 from intersession_actors.exchange.rules import Circumstances, Outcome, decide, exchange_in, speaker_of
+from intersession_actors.exchange.steps import announce_run, primary_run, turn_run
 
 __all__ = [
     "Circumstances",
@@ -14,8 +15,11 @@ __all__ = [
     "OpenExchange",
     "Outcome",
     "ReleaseExchange",
+    "announce_run",
     "decide",
     "exchange_in",
     "fixed_by",
+    "primary_run",
     "speaker_of",
+    "turn_run",
 ]

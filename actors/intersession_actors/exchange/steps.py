@@ -13,22 +13,66 @@ from intersession_events.log import StreamAppend
 Appends = tuple[StreamAppend, ...]
 
 
-def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
-    """Return the message of a send, for its target (SEND-3, PROV-1, PROV-2)."""
-    accepted, budget = command.accepted, command.budget
-    queued = facts.RunQueued(
+def primary_run(accepted: facts.ExchangeAccepted, timeout_ms: int) -> facts.RunQueued:
+    """Return the target's run on the message of a send (SEND-3)."""
+    return facts.RunQueued(
         run_id=accepted.run_id,
         session_id=accepted.target_session_id,
         step="message",
         message_id=accepted.message_id,
         system_context=prompt.primary_context(_parties(accepted)),
-        timeout_ms=command.run_timeout_ms,
+        timeout_ms=timeout_ms,
         caller=accepted.caller,
         idempotency_key=accepted.idempotency_key,
         request_digest=accepted.request_digest,
         exchange_id=accepted.exchange_id,
         turn=0,
     )
+
+
+def turn_run(state: Exchange, turn: facts.TurnRequested) -> facts.RunQueued:
+    """Return the speaker's run on a turn of the loop (LOOP-3)."""
+    accepted = state.accepted
+    # A requester that had no session when it sent has none that a turn could go to.
+    of_target = turn.speaker == accepted.target
+    return facts.RunQueued(
+        run_id=turn.run_id,
+        session_id=accepted.target_session_id if of_target else accepted.requester_session_id or "",
+        step="reply",
+        message_id=turn.message_id,
+        system_context=prompt.turn_context(
+            _parties(accepted), speaker=turn.speaker, turn=turn.turn, turns=accepted.settings.max_turns
+        ),
+        timeout_ms=accepted.settings.turn_timeout_ms,
+        exchange_id=accepted.exchange_id,
+        turn=turn.turn,
+    )
+
+
+def announce_run(state: Exchange, asked: facts.AnnounceRequested) -> facts.RunQueued:
+    """Return the target's run on its announce turn (ANN-1)."""
+    accepted = state.accepted
+    return facts.RunQueued(
+        run_id=asked.run_id,
+        session_id=accepted.target_session_id,
+        step="announce",
+        message_id=asked.message_id,
+        system_context=prompt.announce_context(
+            _parties(accepted),
+            run_id=asked.run_id,
+            request=accepted.message,
+            round_one=state.round_one,
+            latest=state.latest,
+        ),
+        timeout_ms=accepted.settings.turn_timeout_ms,
+        exchange_id=accepted.exchange_id,
+    )
+
+
+def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
+    """Return the message of a send, for its target (SEND-3, PROV-1, PROV-2)."""
+    accepted, budget = command.accepted, command.budget
+    queued = primary_run(accepted, command.run_timeout_ms)
     provenance = facts.Provenance(
         kind="inter_session",
         source_session_key=accepted.requester,
@@ -49,20 +93,7 @@ def turn_step(
     accepted, budget = state.accepted, state.budget
     speaks_for_target = turn.speaker == accepted.target
     other = accepted.requester if speaks_for_target else accepted.target
-    # A requester that had no session when it sent has none that a turn could go to.
-    generation = accepted.target_session_id if speaks_for_target else accepted.requester_session_id or ""
-    queued = facts.RunQueued(
-        run_id=turn.run_id,
-        session_id=generation,
-        step="reply",
-        message_id=turn.message_id,
-        system_context=prompt.turn_context(
-            _parties(accepted), speaker=turn.speaker, turn=turn.turn, turns=accepted.settings.max_turns
-        ),
-        timeout_ms=accepted.settings.turn_timeout_ms,
-        exchange_id=accepted.exchange_id,
-        turn=turn.turn,
-    )
+    queued = turn_run(state, turn)
     provenance = facts.Provenance(
         kind="inter_session",
         source_session_key=other,
@@ -82,21 +113,7 @@ def announce_step(
 ) -> tuple[str, Enqueue]:
     """Return the announce turn, for the target (ANN-1)."""
     accepted, budget = state.accepted, state.budget
-    queued = facts.RunQueued(
-        run_id=asked.run_id,
-        session_id=accepted.target_session_id,
-        step="announce",
-        message_id=asked.message_id,
-        system_context=prompt.announce_context(
-            _parties(accepted),
-            run_id=asked.run_id,
-            request=accepted.message,
-            round_one=state.round_one,
-            latest=state.latest,
-        ),
-        timeout_ms=accepted.settings.turn_timeout_ms,
-        exchange_id=accepted.exchange_id,
-    )
+    queued = announce_run(state, asked)
     provenance = facts.Provenance(
         kind="internal_system",
         source_session_key=accepted.requester,

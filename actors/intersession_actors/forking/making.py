@@ -7,6 +7,7 @@ from typing import NamedTuple
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.cutting import consistent
 from intersession_actors.forking.edits import REPLACING, Replaced, check_edits, replaced_by
+from intersession_actors.forking.imports import Step, is_imported, replaced_in, under_way
 from intersession_actors.forking.writing import Writing, names_anew
 from intersession_events import facts, ids
 from intersession_events.forks import ForkWanted, directory_of, fork_log
@@ -23,11 +24,13 @@ from intersession_projections.places import (
     parse_place,
     steps_of_flow,
 )
-from intersession_projections.run_outcomes import RunOutcome
 
 
 class MadeFork(NamedTuple):
-    """A fork: its log id, its file, the id of what goes on in it, and where its source was cut."""
+    """A fork: its log id, its file, the id of what goes on in it, and where its source was cut.
+
+    `forked` is the id of that in the source: an edit of its message makes it another one.
+    """
 
     id: str
     path: str
@@ -35,6 +38,7 @@ class MadeFork(NamedTuple):
     source: str
     position: int
     edits: tuple[facts.ForkEdit, ...]
+    forked: str
 
 
 class Wanted(NamedTuple):
@@ -46,6 +50,13 @@ class Wanted(NamedTuple):
     by: str = "operator"
     exact: bool = False
     """The cut is at the very position, also in the middle of a step: for a fork that is only looked at."""
+
+
+class Added(NamedTuple):
+    """The run that a fork of an imported flow is given; `is_answered`: with the answer that was imported."""
+
+    step: Step
+    is_answered: bool
 
 
 def make_fork(
@@ -67,14 +78,14 @@ def make_fork(
     check_edits(wanted.edits)
     flow, position, what = _located(log, wanted, now_ms)
     replacing = next((edit for edit in wanted.edits if edit.kind in REPLACING), None)
-    if replacing is not None:
-        _check_decided(flow, replacing)
-        _check_part(log, flow, position, what)
-    replaced = None if replacing is None else replaced_by(log, replacing, position, what)
-    exact = wanted.exact or (
-        not isinstance(flow, RunOutcome) and flow.inferred
-    )  # nobody decided what was imported
-    cut = replaced.cut if replaced is not None else position if exact else consistent(log, position)
+    step, replaced = _under_way(log, flow, replacing, position, what, exact=wanted.exact)
+    if replaced is not None and step is None:
+        cut = replaced.cut
+    elif step is not None:
+        cut = step.cut
+    else:
+        # Of an import that is not carried on nobody decided anything.
+        cut = position if wanted.exact or is_imported(flow) else consistent(log, position)
     _check_place(flow, replacing, cut, what)
     goes_on = flow_id(flow)
     names: dict[str, str] = {}
@@ -93,7 +104,12 @@ def make_fork(
         entropy=entropy,
     )
     try:
-        _write(fork.path, edits, (replaced, names), by=wanted.by, now_ms=now_ms)
+        added = (
+            None
+            if step is None
+            else Added(step, is_answered=step.ended is not None and step.ended <= position)
+        )
+        _write(fork.path, edits, (replaced, names), added, by=wanted.by, now_ms=now_ms)
     except BaseException:
         remove_fork(Path(fork.path))
         raise
@@ -104,6 +120,7 @@ def make_fork(
         source=fork.forked.log_id,
         position=fork.forked.position,
         edits=edits,
+        forked=flow_id(flow),
     )
 
 
@@ -111,15 +128,18 @@ def _write(
     path: str,
     edits: Sequence[facts.ForkEdit],
     replaced: tuple[Replaced | None, dict[str, str]],
+    added: Added | None,
     *,
     by: str,
     now_ms: int,
 ) -> None:
-    if not edits:
+    if not edits and added is None:
         return
     there, names = replaced
     with open_log(f"sqlite:///{path}", inline=inline_views()) as fork:
         writing = Writing(fork, by, now_ms)
+        if added is not None:
+            writing.adding_run(added.step, there, is_answered=added.is_answered)
         for edit in edits:
             if there is None or edit.kind not in REPLACING:
                 writing.adding(edit)
@@ -146,14 +166,17 @@ def _located(log: Log, wanted: Wanted, now_ms: int) -> tuple[Flow, int, str]:
     return flow, found.position, str(what)
 
 
-def _check_decided(flow: Flow, replacing: facts.ForkEdit) -> None:
-    """Refuse to replace anything of an imported flow: nobody knows what would follow from it (IMP-4)."""
-    if not isinstance(flow, RunOutcome) and flow.inferred:
-        raise ToolRefused(
-            "invalid_request",
-            f"--{replacing.kind}: {flow_id(flow)} was imported, and an import has what was said, but not the runs and settings by which "
-            "another text would lead on; fork it there without that, and send something in the fork",
-        )
+def _under_way(
+    log: Log, flow: Flow, replacing: facts.ForkEdit | None, position: int, what: str, *, exact: bool
+) -> tuple[Step | None, Replaced | None]:
+    """Return the step of an imported flow whose run the fork is given, if one is, and what an edit replaces."""
+    if replacing is None:
+        return (None if exact or not is_imported(flow) else under_way(log, flow, position)), None
+    if is_imported(flow):
+        step, replaced = replaced_in(log, flow, replacing, position, what)
+        return (None if replacing.kind == "message" else step), replaced
+    _check_part(log, flow, position, what)
+    return None, replaced_by(log, replacing, position, what)
 
 
 def _check_part(log: Log, flow: Flow, position: int, what: str) -> None:

@@ -22,6 +22,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.agents import EVERY, AgentSpecs
 from intersession_actors.forking.carrying import Stopping, carry_on
 from intersession_actors.forking.edits import check_edits
+from intersession_actors.forking.imports import attempts_of, is_imported
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
 from intersession_actors.forking.overlay import check_settings
@@ -129,7 +130,8 @@ class Forker:
         self._entropy = entropy
         self._named = dict(named or {})
         self._afar = afar
-        self._recording: Recording | None = None
+        self._recordings: dict[str, Recording] = {}
+        """By the id of the imported flow whose answers are in it; of no such flow by none."""
         self._reading = threading.Lock()
 
     def make(self, wanted: Wanted, agents: Given) -> MadeFork:
@@ -189,7 +191,7 @@ class Forker:
         specs = AgentSpecs(
             named=self._named,
             models=lambda model: ConfiguredAgent(config, model),
-            recording=self._recorded,
+            recording=lambda: self._recorded(made.forked),
             after=made.position,
             loose=playing.loose,
             afar=self._afar,
@@ -224,11 +226,18 @@ class Forker:
                     f"agent {agent_id[:128]!r}: nobody is called that here; there are {', '.join(sorted(known))}",
                 )
 
-    def _recorded(self) -> Recording:
+    def _recorded(self, forked: str) -> Recording:
+        """Return what agents answered in the source; in an imported flow only in that one, which is forked."""
         with self._reading:
-            if self._recording is None:
-                self._recording = Recording.of(self._reader.log)
-            return self._recording
+            known = self._recordings.get("") or Recording.of(self._reader.log)
+            self._recordings[""] = known
+            flow = View(self._reader).flow(forked)
+            if not is_imported(flow):
+                return known
+            if forked not in self._recordings:
+                imported = attempts_of(self._reader.log, flow)
+                self._recordings[forked] = Recording([*known.attempts, *imported])
+            return self._recordings[forked]
 
     def _otherwise(self, on_divergence: str) -> OnDivergence | None:
         if on_divergence == "stop":

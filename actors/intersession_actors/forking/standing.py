@@ -63,7 +63,16 @@ def _imported(service: Service) -> Iterator[str]:
     flows = service.reader.flows
     exchanges = (flows.exchange(stream.partition(":")[2]) for stream in flows.open_exchanges())
     spawns = (flows.spawn(stream.partition(":")[2]) for stream in flows.open_spawns())
-    return (flow.stream for flow in (*exchanges, *spawns) if flow is not None and flow.inferred)
+    forked = service.log.forked
+    cut = service.log.head() if forked is None else forked.position
+    return (
+        flow.stream
+        for flow in (*exchanges, *spawns)
+        if flow is not None
+        and flow.inferred
+        and flow.position <= cut  # nothing came of it here
+        and (flow.awaits is None or service.reader.runs.get(flow.awaits) is None)
+    )
 
 
 def _has_agent(service: Service, key: str) -> bool:

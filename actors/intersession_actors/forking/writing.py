@@ -8,7 +8,8 @@ import msgspec
 from intersession_actors.agents import Answered
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.edits import Replaced
-from intersession_actors.prompt import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
+from intersession_actors.forking.imports import Step, answer_of
+from intersession_actors.prompt import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP, TranscriptFold
 from intersession_actors.session import RunReturned, Session, decide_returned, evolve
 from intersession_actors.streams import append_of
 from intersession_events import facts, ids
@@ -40,6 +41,40 @@ class Writing(NamedTuple):
         if edit.kind == "inject":
             appends.append(self._injected(edit, draft.id))
         self.log.append_now(appends)
+
+    def adding_run(self, step: Step, replaced: Replaced | None, *, is_answered: bool) -> None:
+        """Write the run of an imported step, as it would have been queued here.
+
+        With what was imported as its answer where that `is_answered`; where another is to be written (`replaced`), it is under way.
+        """
+        stream, queued = step.message.stream, step.queued
+        last = self._follow(stream, (queued,), cause=step.asked.id, correlation=step.asked.correlation)
+        if not is_answered and replaced is None:
+            return  # its agent is asked
+        fold = TranscriptFold()
+        for recorded in self.log.stream(stream):
+            fold.apply(recorded)
+        started = facts.RunStarted(
+            run_id=queued.run_id, attempt=1, context_hash=fold.context(queued.run_id).hash
+        )
+        answer = answer_of(step) if replaced is None else []
+        self._follow(stream, (started, *answer), cause=last, correlation=step.asked.correlation)
+
+    def _follow(
+        self, stream: str, events: Sequence[facts.Event], *, cause: str, correlation: str | None
+    ) -> str:
+        """Write events of one stream, and return the id of the last one."""
+        append = append_of(
+            self.log.log_id,
+            stream,
+            _version(self.log, stream),
+            events,
+            time=self.now_ms,
+            causation=cause,
+            correlation=correlation,
+        )
+        self.log.append_now([append])
+        return append.drafts[-1].id
 
     def answering(self, edit: facts.ForkEdit, replaced: Replaced) -> None:
         """Write another answer of a run, as if its agent had given it.
@@ -111,7 +146,7 @@ class Writing(NamedTuple):
         event = facts.ForkEdited(
             edit=edit,
             by=self.by,
-            replaces=None if replaced is None else replaced.cut + 1,
+            replaces=None if replaced is None else replaced.events[0].position,
             run_id=None if replaced is None else replaced.run_id,
         )
         content = msgspec.json.encode(event).decode()

@@ -3,6 +3,7 @@
 from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide, spawn_in
 from intersession_actors.spawn.spawner import Spawner
+from intersession_actors.spawn.steps import task_run
 
 __all__ = [
     "ArchiveDue",
@@ -15,4 +16,5 @@ __all__ = [
     "Spawner",
     "decide",
     "spawn_in",
+    "task_run",
 ]

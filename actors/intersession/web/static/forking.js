@@ -38,29 +38,10 @@ export const placeOf = (kind, place) => {
     ? String(answer.position)
     : String(Math.max(place.position.peek(), 1));
 };
-// What was imported was decided elsewhere: no answer of it can be replaced, for the log has not the run that gave it.
-// There another answer is a message in a fork that begins just before the recorded one.
-const IMPORTED = [
-  'It was imported: the log has what was said, not how it was decided, and nothing in it can be replaced.',
-  'Another answer stands in the fork as a message; what comes then, ask for with intersession send.',
-];
-const REPLACING = ['reply', 'message', 'skip', 'drop'];
-const isImported = place => Boolean(place.run.peek().imported);
-const cutOf = (kind, place) => {
-  if (!isImported(place) || !place.answer) return placeOf(kind, place);
-  return String(Math.max(place.answer.position - 1, 1));
-};
-// Whom an answer was given to: who had asked before it.
-function askerOf(place) {
-  const { answer } = place;
-  const before = place.steps.filter(step => step && answer && step.position < answer.position);
-  const message = before.findLast(step => step.kind === 'message_recorded' && step.who && step.to);
-  return message?.who ?? place.run.peek().requester ?? place.run.peek().target;
-}
 
 const asked = (given, place) => {
   const edits = given.kind ? [{ kind: given.kind, key: given.key ?? '', value: given.value ?? '' }] : [];
-  return { run: place.run.peek().id, at: cutOf(given.kind, place), edits, ...agentsOf(given) };
+  return { run: place.run.peek().id, at: placeOf(given.kind, place), edits, ...agentsOf(given) };
 };
 // Who answers in a fork, as it was chosen.
 export function agentsOf(given) {
@@ -172,7 +153,6 @@ const Form = view(({ place, kind, who }, self) => {
       );
   }
   const replaced = ['reply', 'skip', 'drop'].includes(chosen);
-  const imported = isImported(place);
   return html`
     <p>
       All that this run touches is copied as it stood, to a log of its own. The recorded run is not touched,
@@ -195,22 +175,13 @@ const Form = view(({ place, kind, who }, self) => {
             <option
               value=${name}
               selected=${chosen === name}
-              disabled=${(!answer && ['reply', 'skip', 'drop'].includes(name)) ||
-              (imported && REPLACING.includes(name))}>
+              disabled=${!answer && ['reply', 'skip', 'drop'].includes(name)}>
               ${capital(said)}
             </option>
           `,
         )}
       </select>
     </label>
-    ${imported
-      ? html`
-          <p class="muted small">
-            ${IMPORTED.join(' ')}
-            ${answer ? ` The fork begins just before #${answer.position}.` : ''}
-          </p>
-        `
-      : null}
     ${replaced && answer
       ? html`
           <p class="muted small">
@@ -232,7 +203,7 @@ const Form = view(({ place, kind, who }, self) => {
               class="field"
               name="key"
               required
-              value=${key[1] || (imported ? askerOf(place) : place.run.peek().target)} />
+              value=${key[1] || place.run.peek().target} />
           </label>
         `
       : null}
@@ -241,9 +212,7 @@ const Form = view(({ place, kind, who }, self) => {
           <label>
             ${NEEDS[chosen]}
             <br/>
-            <textarea name="value" required autofocus>
-              ${state.text.value ?? (imported ? (answer?.text ?? '') : '')}
-            </textarea>
+            <textarea name="value" required autofocus>${state.text.value ?? ''}</textarea>
           </label>
         `
       : null}
@@ -260,10 +229,10 @@ const ask_ = (place, title, kind, who) => {
     body: html`<${Form} place=${place} kind=${kind} who=${who} />`,
   };
 };
-const kindOf = place => (isImported(place) ? 'inject' : place.answer ? 'reply' : 'message');
-const whoOf = place => (isImported(place) ? 'none' : about.value.readOnly ? 'stop' : 'live');
+const kindOf = place => (place.answer ? 'reply' : 'message');
+const whoOf = () => (about.value.readOnly ? 'stop' : 'live');
 export const fork = place => ask_(place, 'Fork here', kindOf(place), whoOf(place));
-export const whatIf = place => ask_(place, 'What if', kindOf(place), isImported(place) ? 'none' : 'stop');
+export const whatIf = place => ask_(place, 'What if', kindOf(place), 'stop');
 
 const command = (place, store) => `intersession fork ${place.run.peek().id} --at ${place.position.peek()}${store}`;
 export const ForkButtons = ({ place, store }) => {
