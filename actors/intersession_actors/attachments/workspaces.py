@@ -5,17 +5,20 @@ from pathlib import Path
 
 from intersession_actors.config import Config
 from intersession_actors.errors import ToolRefused
+from intersession_events.forks import lies_with_forks
 from intersession_events.stores import MEMORY
 
 
 def workspace_of(config: Config, agent_id: str, store: str) -> str:
     """Return the path of an agent's workspace, links resolved. `store` is the log's file, or `:memory:`.
 
+    A fork has its own, which goes with it when it is deleted (FORK-9).
+
     Raises:
         ToolRefused: none is configured, and a log in memory has no place beside it (`not_supported`).
     """
-    own = config.agent(agent_id).workspace if agent_id in config.agent_ids else None
-    configured = own or config.agents.defaults.workspace
+    of_agent = config.agent(agent_id).workspace if agent_id in config.agent_ids else None
+    configured = of_agent or config.agents.defaults.workspace
     if configured is not None:
         return os.path.realpath(Path(configured).expanduser())
     if store == MEMORY:
@@ -23,7 +26,8 @@ def workspace_of(config: Config, agent_id: str, store: str) -> str:
             "not_supported",
             "attachments: a log in memory has no workspaces beside it, set agents.defaults.workspace",
         )
-    return os.path.realpath(Path(store).parent / "workspaces" / agent_id)
+    own = f"{Path(store).name}.workspaces" if lies_with_forks(store) else "workspaces"
+    return os.path.realpath(Path(store).parent / own / agent_id)
 
 
 def all_workspaces(config: Config, store: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Forks: a part of a log, as it stood at a place, copied into a file that is a log of its own and can be proven."""
 
-from intersession_events.forks.files import directory_of, forks_beside, forks_called
+from intersession_events.forks.files import directory_of, forks_beside, forks_called, lies_with_forks
 from intersession_events.forks.forking import Fork, ForkWanted, fork_log
 
 __all__ = [
@@ -10,4 +10,5 @@ __all__ = [
     "fork_log",
     "forks_beside",
     "forks_called",
+    "lies_with_forks",
 ]

@@ -14,8 +14,13 @@ _NAME: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.db")
 def directory_of(path: str) -> Path:
     """Return where the forks of a log lie, by the log's path; those of a fork beside it."""
     store = Path(path)
-    is_fork = store.parent.name.endswith(_SUFFIX) and _NAME.fullmatch(store.name)
-    return store.parent if is_fork else store.with_name(f"{store.name}{_SUFFIX}")
+    return store.parent if lies_with_forks(path) else store.with_name(f"{store.name}{_SUFFIX}")
+
+
+def lies_with_forks(path: str) -> bool:
+    """Whether a log lies where the forks of one do, and is called as they are."""
+    store = Path(path)
+    return store.parent.name.endswith(_SUFFIX) and _NAME.fullmatch(store.name) is not None
 
 
 def fork_path(directory: Path, fork_id: str) -> Path:
