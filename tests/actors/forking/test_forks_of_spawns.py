@@ -24,6 +24,7 @@ from intersession_events.facts import (
     ThreadBound,
     ThreadOpened,
 )
+from intersession_events.stores import remove_fork
 from support.running import SEES_ALL, WAIT, merged, recorded, wait_for
 
 CONFIG = merged(
@@ -152,6 +153,27 @@ def test_another_task_for_a_child_with_files_leaves_the_files_of_the_source_alon
         fork.gateway.call("sessions.delete", {"key": spawned(fork, "read it twice").child})
         carry_on(fork.service, "", timeout=WAIT)
     assert (files / "notes.txt").read_text() == "words"
+
+
+@pytest.mark.clause("FORK-9", "ATT-3")
+def test_the_files_of_a_fork_lie_with_it_and_go_with_it(source: Source) -> None:
+    """Each fork has workspaces of its own, and what stands in them is deleted with it."""
+    accepted = spawned(source.system, "read it")
+    run = str(accepted.requester_run_id)
+    paths = []
+    for _ in range(2):
+        with source.system.fork(run, at="start", agents={"*": agent}) as fork:
+            fork.carried_on(WAIT)
+            carry_on(fork.service, "", timeout=WAIT)
+            files = spawned(fork, "read it").attachments
+            assert files is not None
+            assert Path(files.root).is_relative_to(f"{fork.log.place}.workspaces")
+            assert (Path(files.root) / ".openclaw" / "attachments").is_dir()
+            paths.append(Path(fork.log.place))
+    for path in paths:
+        remove_fork(path)
+        assert [one.name for one in path.parent.iterdir() if one.name.startswith(path.stem)] == []
+    assert not any(paths[0].parent.iterdir())
 
 
 @pytest.mark.clause("FORK-5", "SPAWN-12")
