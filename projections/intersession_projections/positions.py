@@ -1,10 +1,9 @@
 """The view of times: which position the log had reached at a time. And parts of a log, between two positions."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, Moment, Recorded, Sql
+from intersession_events.log import Log, Moment, Question, Recorded, Row, Sql
 
 _TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine
@@ -91,15 +90,16 @@ class PositionsView:
                 )
 
 
-_PARTS: Final = 16
-_LOOKS: Final = (
-    "SELECT CAST(?1 AS BIGINT) + CAST(?2 AS BIGINT) * p.value, (SELECT position FROM clock "
-    "WHERE time_ms <= CAST(?1 AS BIGINT) + CAST(?2 AS BIGINT) * p.value ORDER BY time_ms DESC LIMIT 1) "
-    "FROM json_each(?3) AS p"
-)
-_EACH_PART: Final = json.dumps(list(range(1, _PARTS + 1)))
-_ENDS: Final = "SELECT (SELECT MIN(time_ms) FROM clock), (SELECT MAX(time_ms) FROM clock)"
-"""Each by itself is a step down a tree; both in one select would be a look at all."""
+_REACHED: Final = """WITH RECURSIVE cut (low, width) AS (
+    SELECT ends.low, CASE WHEN ends.high - ends.low < 1073741824 THEN 536870912 WHEN ends.high - ends.low < 1099511627776
+        THEN 549755813888 ELSE 2305843009213693952 END
+    FROM (SELECT (SELECT MIN(time_ms) FROM clock) AS low, (SELECT MAX(time_ms) FROM clock) AS high) AS ends
+    UNION ALL
+    SELECT CASE WHEN (SELECT position FROM clock WHERE time_ms <= low + width ORDER BY time_ms DESC LIMIT 1) <= ?
+        THEN low + width ELSE low END, width / 2
+    FROM cut WHERE width > 0)
+SELECT time_ms, position FROM clock WHERE time_ms <= (SELECT low FROM cut WHERE width = 0) ORDER BY time_ms DESC LIMIT 1"""
+"""The last time that was reached at a position, by halving: the widths are powers of two, from half of what all can be apart."""
 
 
 class Positions:
@@ -129,24 +129,19 @@ class Positions:
 
 
 def time_at(moment: Moment, position: int) -> int | None:
-    """Return the time (ms) that a log had reached at a position; None before its first timed event.
+    """Return the time (ms) that a log had reached at a position; None before its first timed event."""
+    return time_in(moment.query(*time_of(position)), position)
 
-    Times and positions rise together, so it is found without an index: each statement cuts the time between the first and
-    the last into parts, for it may be a way to another machine and back.
+
+def time_of(position: int) -> Question:
+    """Ask for the time that a log had reached at a position; `time_in` reads what comes.
+
+    Times and positions rise together, so it is found without an index; by one statement, for each may be a way to another
+    machine and back.
     """
-    low, high = moment.query(_ENDS, ())[0]
-    if low is None or _reached(moment, low)[1] > position:
-        return None
-    while low < high:
-        looks = moment.query(_LOOKS, (low, max((high - low) // _PARTS, 1), _EACH_PART))
-        low = max((at for at, reached in looks if reached <= position), default=low)
-        high = min((at - 1 for at, reached in looks if reached > position), default=high)
-    return _reached(moment, low)[0]
+    return _REACHED, (position,)
 
 
-def _reached(moment: Moment, time_ms: int) -> tuple[int, int]:
-    """Return the last time up to another that the log has reached, and the position at which it had."""
-    time_ms, position = moment.query(
-        "SELECT time_ms, position FROM clock WHERE time_ms <= ? ORDER BY time_ms DESC LIMIT 1", (time_ms,)
-    )[0]
-    return time_ms, position
+def time_in(rows: Sequence[Row], position: int) -> int | None:
+    """Return the time (ms) in what `time_of` asks for; None before the log's first timed event."""
+    return next((time_ms for time_ms, reached in rows if reached <= position), None)

@@ -5,7 +5,7 @@ The protocol that everything else is written against; `stores/` has the implemen
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
@@ -53,11 +53,52 @@ class Sql(Protocol):
         ...
 
 
-class Moment(NamedTuple):
-    """The log as it is at one moment: what `query` reads belongs together. `head` is the position of the last event."""
+Question = tuple[str, Sequence[SqlValue]]
+"""A reading statement, and its parameters."""
 
-    query: Callable[[str, Sequence[SqlValue]], list[Row]]
-    head: int
+_HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
+
+
+class Moment:
+    """The log as it is at one moment: what is read by it belongs together."""
+
+    def __init__(
+        self,
+        query: Callable[[str, Sequence[SqlValue]], list[Row]],
+        head: int | None = None,
+        *,
+        together: Callable[[Sequence[Question]], list[list[Row]]] | None = None,
+    ) -> None:
+        """Read by `query`, and several statements by `together`, where a store takes them in one way there and back."""
+        self._query = query
+        self._together = together
+        self._head = head
+
+    @property
+    def head(self) -> int:
+        """The position of the last event."""
+        if self._head is None:
+            self._head = self._query(_HEAD, ())[0][0]
+        head: int = self._head
+        return head
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether several statements cost about what one does: the way there and back."""
+        return self._together is not None
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return the rows of a reading statement on a view's tables."""
+        return self._query(statement, parameters)
+
+    def each(self, *questions: Question) -> list[list[Row]]:
+        """Return the rows of several reading statements; the head comes along, if nobody knows it yet."""
+        if self._together is None:
+            return [self._query(statement, parameters) for statement, parameters in questions]
+        if self._head is not None:
+            return self._together(questions)
+        ((self._head,),), *found = self._together([(_HEAD, ()), *questions])
+        return found
 
 
 class InlineView(Protocol):

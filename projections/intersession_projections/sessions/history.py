@@ -1,6 +1,6 @@
 """The messages of a session, read backwards from the log itself, in the order in which its agent took them (HIST)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -81,12 +81,14 @@ class History:
             UnknownMessage: there is no message `before` in this generation at that position.
             CorruptEvent: a message of the page can't be read; those behind it can, with the `limit` in the error.
         """
-        position = self._log.head() if as_of is None else as_of
+        position, row, span = self._found(key, session_id, as_of, row, span)
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
         try:
-            for taken in self._backwards(key, session_id, position, row, before, expected=limit, span=span):
+            for taken in self._backwards(
+                key, session_id, row, span, before, left=lambda: limit + _MORE - len(found)
+            ):
                 message = taken.message
                 if waiting:
                     waiting = message.id != before
@@ -121,29 +123,38 @@ class History:
 
         Each has the run that it belongs to, the message that a run answers too (HIST-3).
         """
-        position = self._log.head() if as_of is None else as_of
+        _, row, span = self._found(key, session_id, as_of, None, None)
         found: list[Message] = []
-        for taken in self._backwards(key, session_id, position):
+        for taken in self._backwards(key, session_id, row, span):
             if limit is not None and len(found) == limit:
                 break
             found.append(taken.message)
         found.reverse()
         return found
 
+    def _found(
+        self, key: str, session_id: str, as_of: int | None, row: SessionRow | None, span: Span | None
+    ) -> tuple[int, SessionRow | None, Span | None]:
+        """Return the position that is meant, the session's row there, and where the generation lies; what is given is taken."""
+        if as_of is not None and row is not None and span is not None:
+            return as_of, row, span
+        position, found, where = self._sessions.found(key, session_id, as_of)
+        return position, row or found, span or where
+
     def _backwards(
         self,
         key: str,
         session_id: str,
-        position: int,
-        row: SessionRow | None = None,
+        row: SessionRow | None,
+        span: Span | None,
         before: str | None = None,
         *,
-        expected: int = 0,
-        span: Span | None = None,
+        left: Callable[[], int] | None = None,
     ) -> Iterator[_Said]:
-        """Yield the messages of a generation, the last that was taken first; from one on, if it is given, or soon before it."""
-        span = span or self._sessions.span(key, session_id)
-        row = row or self._sessions.get(key, position)
+        """Yield the messages of a generation, the last that was taken first; from one on, if it is given, or soon before it.
+
+        `left` says how many more are wanted.
+        """
         if span is None or row is None:
             return
         # Each message writes a row version, so the row as of a position knows the last one up to there. Nothing waits
@@ -155,9 +166,7 @@ class History:
             if found is None:
                 return
             end = found
-        events = events_backwards(
-            self._log, session_stream(key), span.from_version, end.version, expected=expected + _MORE
-        )
+        events = events_backwards(self._log, session_stream(key), span.from_version, end.version, left=left)
         if self._log.forked is None:  # which takes single events along
             events = _beginning(events, end.version, key)
         of_generation = (

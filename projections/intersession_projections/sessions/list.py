@@ -1,13 +1,13 @@
 """Questions about the session list, as it is now or stood at any position (LIST, KEY-5)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log
+from intersession_events.log import Log, Question, Row
 from intersession_projections.columns import beginning_with, hashed, packed
 from intersession_projections.sessions.order import Seen, SessionOrder, Wanted
 from intersession_projections.sessions.row import STORED, SessionRow
-from intersession_projections.sessions.rows import number_of, rows_at
+from intersession_projections.sessions.rows import row_at, row_of
 
 _NOW: Final = 2**62
 
@@ -38,19 +38,18 @@ class Sessions:
 
     def get(self, key: str, as_of: int | None = None) -> SessionRow | None:
         """Return the row of a key, archived ones too; None where there was no such session."""
-        if as_of is None:
-            rows = self._log.query("SELECT position, state FROM session_list WHERE session_key = ?", (key,))
-            return next(
-                (
-                    STORED.restored(state, key=key, position=position)
-                    for position, state in rows
-                    if state is not None
-                ),
-                None,
-            )
-        with self._log.moment() as moment:
-            no = number_of(moment, key)
-            return None if no is None else rows_at(moment, as_of, [no]).get(no)
+        if as_of is not None:
+            with self._log.moment() as moment:
+                return row_at(moment, as_of, moment.query(*row_of(key)))
+        rows = self._log.query(*row_of(key))
+        return next(
+            (
+                STORED.restored(state, key=key, position=position)
+                for _, _, position, state in rows
+                if state is not None
+            ),
+            None,
+        )
 
     def by_session_id(self, session_id: str, as_of: int | None = None) -> Generation | None:
         """Return the key a session id belongs or belonged to (KEY-5)."""
@@ -84,15 +83,19 @@ class Sessions:
 
     def spans(self, generations: Sequence[tuple[str, str]]) -> dict[str, Span]:
         """Return where the messages of some generations lie, one of each key: a key, and a session id that it has had."""
-        if not generations:
-            return {}
-        rows = self._log.query(
-            f"WITH wanted (session_key, session_id) AS (VALUES {', '.join(['(?, ?)'] * len(generations))}) "  # noqa: S608 - question marks
-            "SELECT w.session_key, g.from_version, g.to_version FROM wanted w JOIN session_list s "
-            "ON s.session_key = w.session_key JOIN session_generations g ON g.session_id = w.session_id AND g.no = s.no",
-            [part for key, session_id in generations for part in (key, packed(session_id))],
-        )
-        return {key: Span(*ends) for key, *ends in rows}
+        return _spans(self._log.query(*_spans_of(generations))) if generations else {}
+
+    def found(
+        self, key: str, session_id: str, position: int | None
+    ) -> tuple[int, SessionRow | None, Span | None]:
+        """Return the row of a key at a position (None: now), and where the messages of a generation lie, at one moment.
+
+        The position comes first, as it was then if none was given.
+        """
+        with self._log.moment() as moment:
+            rows, spans = moment.each(row_of(key), _spans_of([(key, session_id)]))
+            at = moment.head if position is None else position
+            return at, row_at(moment, at, rows), _spans(spans).get(key)
 
     def versions_of_message(self, key: str, message_id: str) -> list[int]:
         """Return where in the key's stream a message with an id may be recorded, the last first: nearly always once.
@@ -143,3 +146,18 @@ class Sessions:
     def _is_current(self, key: str, session_id: str, as_of: int | None) -> bool:
         row = self.get(key, as_of)
         return row is not None and row.session_id == session_id and row.archived is None
+
+
+def _spans_of(generations: Sequence[tuple[str, str]]) -> Question:
+    return (
+        (
+            f"WITH wanted (session_key, session_id) AS (VALUES {', '.join(['(?, ?)'] * len(generations))}) "  # noqa: S608 - question marks
+            "SELECT w.session_key, g.from_version, g.to_version FROM wanted w JOIN session_list s "
+            "ON s.session_key = w.session_key JOIN session_generations g ON g.session_id = w.session_id AND g.no = s.no"
+        ),
+        [part for key, session_id in generations for part in (key, packed(session_id))],
+    )
+
+
+def _spans(rows: Iterable[Row]) -> dict[str, Span]:
+    return {key: Span(*ends) for key, *ends in rows}

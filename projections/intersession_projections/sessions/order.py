@@ -4,16 +4,16 @@ It is read a page at a time, as far as somebody asks: a page costs a page, and a
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
 
 from intersession_events.keys import Kind
-from intersession_events.log import Log, Moment
+from intersession_events.log import Log, Moment, Question, Row
 from intersession_projections.columns import to_text
-from intersession_projections.positions import time_at
+from intersession_projections.positions import time_in, time_of
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.rows import number_of, other_names, places_of, rows_at
 from intersession_projections.sessions.search import candidates, matches, of_agent, of_scope
@@ -35,6 +35,8 @@ _SORTED: Final = 3_000
 _MOST_FOUND: Final = 50_000
 """Where the index finds more than these, so many have the text that the order soon comes upon them."""
 _BEGINNING: Final = (-(2**63), "")
+_OPENED: Final = 8
+"""Parts of the order that are begun at once, where that is one way to the database; else each when its turn comes."""
 
 
 class Place(NamedTuple):
@@ -78,6 +80,15 @@ class _Group(NamedTuple):
     scope: int
     label: int
     parts: tuple[int, ...]
+
+
+class _Source(NamedTuple):
+    """A part of the order, of one set: the time that it begins with, and how its places are asked for; no statement is the reader itself."""
+
+    falling: int
+    statement: str | None
+    where: tuple[int, ...] = ()
+    bounds: tuple[int, ...] = ()
 
 
 class SessionOrder:
@@ -199,6 +210,7 @@ class _Page:
         self._moment = moment
         self._position = position
         self._wanted = wanted
+        self._agents = _agents(moment)
         self._is_past = moment.head > position
         self._behind = max(behind, (-_latest(moment, position), "")) if self._is_past else behind
         self._last = -updated_since
@@ -207,21 +219,29 @@ class _Page:
 
     def places(self, size: int, only: Collection[int] | None = None) -> Iterator[Place]:
         """Yield so many places in order, or as many as there are; of some sessions `only`, if they are given."""
-        sources = [source for group in self._groups for source in self._sources(group, only)]
+        sources = [source for group in self._groups for source in self._sources(group)]
         own = self._own
         if own is not None and self._behind < own[:2] and own.falling <= self._last:
-            sources.append((own.falling, iter((own,))))
+            sources.append(_Source(own.falling, None))
         # What a source begins with is known by its time alone: it is opened when its turn may have come.
         heads: list[tuple[int, str, int, Place | None]] = [
-            (falling, "", number, None) for number, (falling, _) in enumerate(sources)
+            (source.falling, "", number, None) for number, source in enumerate(sources)
         ]
         heapq.heapify(heads)
+        opened: dict[int, Iterator[Place]] = {}
         while heads and size:
             _, _, number, place = heapq.heappop(heads)
             if place is not None and place.no != _PASSED:
                 yield place
                 size -= 1
-            following = next(sources[number][1], None)
+            if number not in opened:
+                turn = [number]
+                if self._moment.takes_many:
+                    turn += [
+                        other for _, _, other, _ in heapq.nsmallest(_OPENED, heads) if other not in opened
+                    ]
+                opened |= self._opened({other: sources[other] for other in turn}, only)
+            following = next(opened[number], None)
             if following is not None:
                 heapq.heappush(heads, (following.falling, following.key, number, following))
 
@@ -249,8 +269,8 @@ class _Page:
             return True
         return seen.tree and number_of(self._moment, seen.key) in _ancestors(self._moment, no)
 
-    def _sources(self, group: _Group, only: Collection[int] | None) -> Iterator[tuple[int, Iterator[Place]]]:
-        """Yield the time that each part of the order begins with, and its places."""
+    def _sources(self, group: _Group) -> Iterator[_Source]:
+        """Yield the parts of the order of a group of sets."""
         given = (
             group.scope,
             group.label,
@@ -258,32 +278,56 @@ class _Page:
             self._last,
             msgspec.json.encode(group.parts).decode(),
         )
-        for part, falling in self._moment.query(_HEADS, given):
+        questions: list[Question] = [(_HEADS, given)]
+        if self._is_past:
+            levels = msgspec.json.encode(list(range(1, self._moment.head.bit_length() + 1))).decode()
+            questions.append((_PAST_HEADS, (*given, levels, self._position)))
+        now, *past = self._moment.each(*questions)
+        for part, falling in now:
             if falling is not None:
-                yield falling, self._read(_PLACES, (group.scope, group.label, part), (self._position,), only)
-        if not self._is_past:
-            return
-        levels = msgspec.json.encode(list(range(1, self._moment.head.bit_length() + 1))).decode()
-        for part, level, falling in self._moment.query(_PAST_HEADS, (*given, levels, self._position)):
+                yield _Source(falling, _PLACES, (group.scope, group.label, part), (self._position,))
+        for part, level, falling in past[0] if past else ():
             if falling is not None:
                 where = (group.scope, group.label, part, level, self._position >> level)
-                yield falling, self._read(_PAST, where, (self._position,) * 2, only)
+                yield _Source(falling, _PAST, where, (self._position,) * 2)
+
+    def _opened(
+        self, sources: Mapping[int, _Source], only: Collection[int] | None
+    ) -> dict[int, Iterator[Place]]:
+        """Begin to read parts of the order, and return the places of each."""
+        size = _FIRST_READ if only is None else _MOST_READ
+        asked = {
+            number: (source.statement, self._given(source, self._behind, size))
+            for number, source in sources.items()
+            if source.statement is not None
+        }
+        pages = dict(zip(asked, self._moment.each(*asked.values()), strict=True))
+        own = iter(()) if self._own is None else iter((self._own,))
+        return {
+            number: self._read(source, pages[number], only, size) if number in pages else own
+            for number, source in sources.items()
+        }
+
+    def _given(self, source: _Source, behind: Rank, size: int) -> tuple[int | str, ...]:
+        return (*source.where, *behind, self._last, *source.bounds, size)
 
     def _read(
-        self, statement: str, where: tuple[int, ...], bounds: tuple[int, ...], only: Collection[int] | None
+        self, source: _Source, page: Sequence[Row], only: Collection[int] | None, size: int
     ) -> Iterator[Place]:
-        """Yield the places of one part of the order; where `only` some are looked for, also how far it was gone through."""
-        behind, size = self._behind, _FIRST_READ if only is None else _MOST_READ
+        """Yield the places of one part of the order, behind its first page as well.
+
+        Where `only` some are looked for, also how far it was gone through.
+        """
         while True:
-            page = self._moment.query(statement, (*where, *behind, self._last, *bounds, size))
             for falling, key, no in page:
                 if only is None or no in only:
                     yield Place(falling, key, no)
-            if len(page) < size:
+            if len(page) < size or source.statement is None:
                 return
             behind, size = page[-1][:2], min(size * _GROWTH, _MOST)
             if only is not None:
                 yield Place(behind[0], behind[1], _PASSED)
+            page = self._moment.query(source.statement, self._given(source, behind, size))
 
     # --- which sets
 
@@ -294,11 +338,7 @@ class _Page:
         if label is None or (parent is None and wanted.parent is not None):
             return []
         scope = ALL if parent is None else -parent
-        agents = {
-            agent: agent_id
-            for agent, agent_id in _agents(self._moment)
-            if wanted.agent_id in {None, agent_id}
-        }
+        agents = {agent: agent_id for agent, agent_id in self._agents if wanted.agent_id in {None, agent_id}}
         if seen is None:
             return [_group(scope, label, agents, wanted.kinds)]
         closed = [agent for agent, agent_id in agents.items() if not seen.agent(agent_id)]
@@ -380,15 +420,14 @@ def _number(moment: Moment, position: int, groups: Sequence[_Group]) -> int:
 
 def _latest(moment: Moment, position: int) -> int:
     """Return a time (ms) that no session was updated after, as of a position."""
-    ahead = moment.query("SELECT MAX(updated_at) FROM session_ahead WHERE position <= ?", (position,))[0][0]
-    return max(ahead or 0, time_at(moment, position) or 0)
+    ahead = "SELECT MAX(updated_at) FROM session_ahead WHERE position <= ?"
+    (latest,), reached = moment.each((ahead, (position,)), time_of(position))
+    return max(latest[0] or 0, time_in(reached, position) or 0)
 
 
 def _agents(moment: Moment) -> list[tuple[int, str]]:
-    return [
-        (agent, agent_id)
-        for agent, agent_id in moment.query("SELECT agent, agent_id FROM session_agents", ())
-    ]
+    (found,) = moment.each(("SELECT agent, agent_id FROM session_agents", ()))
+    return [(agent, agent_id) for agent, agent_id in found]
 
 
 def _label(moment: Moment, label: str) -> int | None:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from intersession_events.log import Moment
+from intersession_events.log import Moment, Question, Row
 from intersession_projections.columns import marks
 from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.view import WHOLE_EVERY
 
+_STORED: Final = "SELECT no, session_key, position, state FROM session_list WHERE"
 _AT_ONCE: Final = 400
 """At most this many values go into one statement: SQLite's own bound may be as low as 999."""
 
@@ -24,20 +25,26 @@ def rows_at(moment: Moment, position: int, numbers: Iterable[int]) -> dict[int, 
     found: dict[int, SessionRow] = {}
     left = iter(numbers)
     while chunk := tuple(islice(left, _AT_ONCE)):
-        for no, key, changed, state in moment.query(
-            f"SELECT no, session_key, position, state FROM session_list WHERE no IN ({marks(chunk)})",  # noqa: S608 - only question marks
-            chunk,
-        ):
-            if state is None:
-                continue
-            row = (
-                STORED.restored(state, key=key, position=changed)
-                if changed <= position
-                else _before(moment, position, no, key)
-            )
+        for stored in moment.query(f"{_STORED} no IN ({marks(chunk)})", chunk):
+            row = row_at(moment, position, (stored,))
             if row is not None:
-                found[no] = row
+                found[stored[0]] = row
     return found
+
+
+def row_of(key: str) -> Question:
+    """Ask for the row of a key as it is stored; `row_at` reads it."""
+    return f"{_STORED} session_key = ?", (key,)
+
+
+def row_at(moment: Moment, position: int, stored: Sequence[Row]) -> SessionRow | None:
+    """Return a row as it stood at a position; None if there was none, or there is none."""
+    for no, key, changed, state in stored:
+        if state is not None:
+            if changed <= position:
+                return STORED.restored(state, key=key, position=changed)
+            return _before(moment, position, no, key)
+    return None
 
 
 def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator[tuple[int, str, int]]:

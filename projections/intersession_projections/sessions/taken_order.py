@@ -6,7 +6,7 @@ same order, forwards.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Final, NamedTuple, cast
@@ -194,15 +194,19 @@ def _message_of(run_id: str, taken: Recorded, log: Log) -> Recorded | None:
 
 
 def events_backwards(
-    log: Log, stream: str, first: int, to: int, *, expected: int = _FIRST_PAGE
+    log: Log, stream: str, first: int, to: int, *, left: Callable[[], int] | None = None
 ) -> Iterator[Recorded]:
-    """Yield events of a stream, the last first: so many at once as are expected to do, then a part of what was read.
+    """Yield events of a stream, the last first, in pages.
+
+    `left` says how many are still wanted of what is found among them. The first page has as many events as are wanted of those;
+    each further one as many as should do, by what was found so far.
 
     Raises:
         CorruptEvent: one was changed; all behind it were yielded.
         UnknownTopic: one is of a newer version; the same.
     """
-    size, read = expected, 0
+    wanted = 0 if left is None else left()
+    size, read = wanted or _FIRST_PAGE, 0
     behind = 0
     """Whether the event behind a page is read again with it: one that is missing between two pages is noticed so."""
     while to >= first:
@@ -217,4 +221,6 @@ def events_backwards(
         yield from page[behind:]
         behind = 1
         read += to - after
-        to, size = after, min(_PAGE, max(_FIRST_PAGE, read // _SHARE))
+        still = 0 if left is None else left()
+        more = read * still // (wanted - still) + 1 if still < wanted else read // _SHARE
+        to, size = after, min(_PAGE, max(_FIRST_PAGE, more))

@@ -36,6 +36,8 @@ class Network:
         self._on_question: Callable[[bytes], bool] | None = None
         self._kept_back: tuple[socket.socket, bytes] | None = None
         self._said_to_nobody: Queue[bytes] = Queue()
+        self.answered = 0
+        """How often somebody waited for the server: whatever was sent at once is one answer, the end of a reading transaction none."""
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -113,8 +115,11 @@ class Network:
             threading.Thread(target=self._pass, args=(server, client, True), daemon=True).start()
 
     def _pass(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
+        answers = _Answers()
         with suppress(OSError):
             while said := source.recv(_SIZE):
+                if is_answer:
+                    self.answered += answers.ended_by(said)
                 if self._delay_s:
                     time.sleep(self._delay_s)
                 self._flows.wait()
@@ -134,6 +139,33 @@ class Network:
                 target.sendall(said.replace(*self.instead) if is_answer and self.instead[0] else said)
         for side in (source, target):
             _end(side)
+
+
+class _Answers:
+    """Counts the answers in what a server says on one connection."""
+
+    def __init__(self) -> None:
+        self._left = b""
+        self._is_of_end = False
+        self._is_first = True
+
+    def ended_by(self, said: bytes) -> int:
+        """Return how many answers end in what comes next, but for those to a ROLLBACK alone."""
+        if self._is_first:  # one letter, whether there is TLS
+            said, self._is_first = said.removeprefix(b"N"), False
+        self._left += said
+        ended = at = 0
+        while len(self._left) >= at + 5:
+            size = 1 + int.from_bytes(self._left[at + 1 : at + 5])
+            if len(self._left) < at + size:
+                break
+            message = self._left[at : at + size]
+            if message[:1] == b"Z":
+                ended += not self._is_of_end
+            self._is_of_end = message[:1] == b"C" and message[5:] == b"ROLLBACK\0"
+            at += size
+        self._left = self._left[at:]
+        return ended
 
 
 def _end(side: socket.socket) -> None:

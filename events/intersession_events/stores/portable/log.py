@@ -252,6 +252,12 @@ class PortableLog:
     def stored(self) -> AbstractContextManager[Query]:
         """Lend a way to query the database itself as it is now, for a block: views, too, as they are stored."""
 
+    @contextmanager
+    def _at_one_moment(self) -> Generator[Moment]:
+        """Lend a way to query the database itself, where a store has no quicker one."""
+        with self.stored() as query:
+            yield Moment(query)
+
     def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
         """Call a listener with every committed batch, in order. Returns a way to stop."""
         self._check_process()
@@ -431,7 +437,7 @@ class PortableLog:
             frontier=self._frontier,
             by_hand=self._loader.by_hand,
         )
-        self._views = ReadViews(self._recorder, self.stored)
+        self._views = ReadViews(self._recorder, self._at_one_moment)
         self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
         if inline:
             self._keeping.take_up(on_folding)
@@ -443,7 +449,7 @@ class PortableLog:
         on_folding: Callable[[int, int], None] | None,
     ) -> None:
         """Begin to read."""
-        self._views = ReadViews(self._recorder, self.stored)
+        self._views = ReadViews(self._recorder, self._at_one_moment)
         self._views.believe(inline, tables, self._events, on_folding)
 
     def _states_of(self, app: LogApplication) -> StreamStates:

@@ -9,7 +9,7 @@ from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
 from intersession_events.stores.database import typed
 from intersession_events.stores.folding import ViewsBeside, layout_of
 from intersession_events.stores.portable.event_reader import EventReader
-from intersession_events.stores.portable.inline_views import Query, ViewTables
+from intersession_events.stores.portable.inline_views import ViewTables
 from intersession_events.stores.portable.reading import ReadsLog
 
 _LOGGER: Final = logging.getLogger("intersession.store")
@@ -17,15 +17,17 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 _SET_ASIDE: Final = (
     "SELECT view, position, stream, version, topic, reason FROM set_aside ORDER BY position, view"
 )
-_HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
 
 class ReadViews:
-    """What queries of one log are answered from. `stored` lends a way to query the database as it is at one moment."""
+    """What queries of one log are answered from."""
 
-    def __init__(self, recorder: ReadsLog, stored: Callable[[], AbstractContextManager[Query]]) -> None:
+    def __init__(
+        self, recorder: ReadsLog, at_one_moment: Callable[[], AbstractContextManager[Moment]]
+    ) -> None:
+        """Read by a recorder. `at_one_moment` lends a way to query the database as it is at one moment."""
         self._recorder = recorder
-        self._stored = stored
+        self._at_one_moment = at_one_moment
         self._beside: ViewsBeside | None = None
 
     def believe(
@@ -65,8 +67,8 @@ class ReadViews:
                 with self._beside.moment() as moment:
                     yield moment
             else:
-                with self._stored() as query:
-                    yield Moment(query, query(_HEAD, ())[0][0])
+                with self._at_one_moment() as moment:
+                    yield moment
 
     @property
     def set_aside(self) -> Sequence[SetAside]:
@@ -85,18 +87,15 @@ class ReadViews:
 
     def _are_up_to_date(self, tables: ViewTables, views: Sequence[InlineView]) -> bool:
         """Return whether views are as this version and this log have them, and nobody else has written into them."""
-        with self._stored() as query:
-            head = query(_HEAD, ())[0][0]
-            rows = {
-                name: (shape, position)
-                for name, shape, position in query("SELECT name, shape, position FROM inline_views", ())
-                if isinstance(position, int)
-            }
+        with self._at_one_moment() as moment:
+            (stored,) = moment.each(("SELECT name, shape, position FROM inline_views", ()))
+            head = moment.head
+            rows = {name: (shape, position) for name, shape, position in stored if isinstance(position, int)}
             known = [view for view in views if view.name in rows and rows[view.name][0] == view.shape]
             if touched := sorted(
                 view.name
                 for view in known
-                if rows[view.name][1] < 0 or not tables.is_whole(query, layout_of(view))
+                if rows[view.name][1] < 0 or not tables.is_whole(moment.query, layout_of(view))
             ):
                 _LOGGER.warning(
                     "%s changed by somebody else: not believed, answers come from the events. "

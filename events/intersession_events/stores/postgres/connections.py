@@ -1,6 +1,6 @@
 """The library's datastore with connections of ours: some that only read, and transactions that are one call if they can be."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from typing import Any, Final, Self
@@ -18,6 +18,7 @@ from intersession_events.errors import NoSuchStore, WriterSuperseded
 from intersession_events.log import Row, SqlValue
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.dialect import translated
+from intersession_events.stores.postgres.readers import Readers
 from intersession_events.stores.postgres.snapshots import SnapshotRecorder
 from intersession_events.stores.postgres.values import BYTES, NUMBER, NUMBERS, TEXTS, TRUTH, adapt
 
@@ -240,8 +241,8 @@ class LogDatastore(PostgresDatastore):
     def __init__(self, address: Address) -> None:
         super().__init__("", "", "", "", "", originator_id_type="text", schema=address.schema)
         self.address = address
-        self.pool = self._pool(address, writes=True, size=WRITERS)
-        self.readers = self._pool(address, writes=False, size=READERS)
+        self.pool = self._pool(address)
+        self.readers = Readers(self._reader, size=READERS, timeout=PATIENCE_S)
 
     def register_type_adapters(self) -> None:
         """Do nothing: no composite type is used."""
@@ -260,48 +261,31 @@ class LogDatastore(PostgresDatastore):
                 cursor.rollback()
                 raise
 
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Return all rows of a portable reading statement."""
-        self.readers.open()
-        for last_try in (False, True):
-            with self.readers.connection() as connection:
-                try:
-                    return _query(connection)(statement, parameters)
-                except psycopg.OperationalError:
-                    if last_try or not connection.broken:
-                        raise
-            # The server was started anew: the connections that were kept are all dead.
-            self.readers.check()
-        raise AssertionError
-
-    @contextmanager
-    def moment(self) -> Generator[Callable[[str, Sequence[SqlValue]], list[Row]]]:
-        """Lend a way to query that sees the log as it is now, for a block."""
-        self.readers.open()
-        with self.readers.connection() as connection:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            try:
-                yield _query(connection)
-            finally:
-                with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
-
     def close(self) -> None:
         """Close every connection, at once or when it comes back."""
         with suppress(AttributeError):  # the library closes also what could not be made
             self.readers.close()
         super().close()
 
+    def _reader(self) -> Connection[TupleRow]:
+        connection = psycopg.connect(self.address.conninfo, autocommit=True)
+        try:
+            settle(connection, self.address.schema, writes=False)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
     @staticmethod
-    def _pool(address: Address, *, writes: bool, size: int) -> ConnectionPool[Connection[DictRow]]:
+    def _pool(address: Address) -> ConnectionPool[Connection[DictRow]]:
         def configure(connection: Connection[DictRow]) -> None:
-            settle(connection, address.schema, writes=writes)
+            settle(connection, address.schema, writes=True)
 
         return ConnectionPool(
             address.conninfo,
             connection_class=Connection[DictRow],
             min_size=1,
-            max_size=size,
+            max_size=WRITERS,
             open=False,
             configure=configure,
             timeout=PATIENCE_S,
@@ -331,22 +315,11 @@ def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  
     calls = sql.SQL(", ").join(
         sql.SQL("set_config({}, {}, false)").format(name, value) for name, value in settings.items()
     )
-    connection.execute(sql.SQL("SELECT {}").format(calls))
     # Whoever waits for a replica as well has said so; nobody is told of what the server may still lose.
-    connection.execute(
-        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    durable = sql.SQL(
+        "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
     )
-
-
-def _query(connection: Connection[DictRow]) -> Callable[[str, Sequence[SqlValue]], list[Row]]:
-    cursor = connection.cursor(row_factory=tuple_row, binary=True)
-
-    def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        ours = translated(statement)
-        cursor.execute(ours.statement, ours.arranged(parameters))
-        return cursor.fetchall() if cursor.description else []
-
-    return query
+    connection.execute(sql.SQL("SELECT {}, {}").format(calls, durable))
 
 
 class LogFactory(PostgresFactory):

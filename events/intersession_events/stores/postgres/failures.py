@@ -41,6 +41,8 @@ class PostgresFailures:
             return StoreUnavailable(
                 f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it needs"
             )
+        if isinstance(found, psycopg.OperationalError) and found.sqlstate is None:  # libpq's own words
+            return StoreUnavailable(f"{self._address.shown} can't be reached: {said}")
         if found is None:
             return StoreUnavailable(f"the store failed: {type(error).__name__}: {said}")
         return StoreUnavailable(f"the store refused: {found.sqlstate or type(found).__name__}: {said}")

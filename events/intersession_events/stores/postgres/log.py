@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Final
 
 from intersession_events.errors import NoSuchStore
-from intersession_events.log import InlineView, Row, SqlValue
+from intersession_events.log import InlineView, Moment, Row, SqlValue
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.folding import layout_of, temporary
@@ -97,7 +97,13 @@ class PostgresLog(PortableLog):
     def stored(self) -> AbstractContextManager[Query]:
         """Lend a way to query the database itself as it is now, for a block."""
         self._check_process()
-        return self._application.datastore.moment()
+        return self._application.datastore.readers.moment()
+
+    @contextmanager
+    def _at_one_moment(self) -> Generator[Moment]:
+        self._check_process()
+        with self._application.datastore.readers.moment() as reading:
+            yield Moment(reading, together=reading.together)
 
     @contextmanager
     def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:

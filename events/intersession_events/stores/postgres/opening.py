@@ -158,8 +158,6 @@ def _asked(address: Address, look: Callable[[Connection[Any]], T]) -> T:  # rows
         failure = NoSuchStore(address.shown, address.said(error))
     except psycopg.Error as error:
         failure = PostgresFailures(address).log_error(error)
-        if error.sqlstate is None:
-            failure = StoreUnavailable(f"{address.shown} can't be reached: {address.said(error)}")
     raise failure
 
 

@@ -49,11 +49,11 @@ class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
 
     def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return all rows of a reading statement as tuples."""
-        return self.store.query(statement, parameters)
+        return self.store.readers.query(statement, parameters)
 
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return rows of events: the server keeps no text that is none."""
-        return self.store.query(statement, parameters)
+        return self.store.readers.query(statement, parameters)
 
     def positions_given(self) -> int:
         """Return the last position that was ever given to an event."""

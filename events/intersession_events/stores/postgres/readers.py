@@ -1,0 +1,211 @@
+"""Connections that only read, as few ways to the server and back as can be: each costs what the network takes.
+
+A transaction begins with the first statement that it is for, and nobody waits for the answer to its end.
+"""
+
+import select
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
+
+import psycopg
+from psycopg import Connection, Cursor
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow, tuple_row
+from psycopg_pool import PoolTimeout
+
+from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Question, Row, SqlValue
+from intersession_events.stores.postgres.dialect import translated
+
+IDLE_S: Final = 600.0
+"""A connection that nobody has asked for so long is closed."""
+_KEPT: Final = 4
+"""So many stay open though the answer to the last statement of each is on its way."""
+_BEGIN: Final = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_END: Final = b"ROLLBACK"
+_IN_TRANSACTION: Final = frozenset({TransactionStatus.INTRANS, TransactionStatus.INERROR})
+
+
+class _Free(NamedTuple):
+    """A connection that nobody has, and since when. The answer to its last statement may still be on its way."""
+
+    connection: Connection[TupleRow]
+    since: float
+
+
+class Readers:
+    """Lends connections that only read: the one that came back last first, and no more than so many at once."""
+
+    def __init__(self, connect: Callable[[], Connection[TupleRow]], *, size: int, timeout: float) -> None:
+        """Have connections made by `connect`. Whoever waits longer than `timeout` seconds is told that all are lent."""
+        self.timeout = timeout
+        self._connect = connect
+        self._size = size
+        self._free: list[_Free] = []
+        self._lent = 0
+        self._changing = threading.Condition()
+        self._closed = False
+
+    @contextmanager
+    def connection(self) -> Generator[Connection[TupleRow]]:
+        """Lend a connection for a block, out of any transaction.
+
+        Raises:
+            StoreUnavailable: the log is closed.
+            PoolTimeout: all are lent.
+            OperationalError: the server can't be reached.
+        """
+        self._take_turn()
+        connection: Connection[TupleRow] | None = None
+        try:
+            connection = self._kept() or self._connect()
+            yield connection
+        finally:
+            self._take_back(connection)
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return all rows of a portable reading statement."""
+        for last_try in (False, True):
+            with self.connection() as connection:
+                try:
+                    return _rows(_asked(connection, statement, parameters))
+                except psycopg.OperationalError:
+                    if last_try or not connection.broken:
+                        raise
+            # The server was started anew: the connections that were kept are all dead.
+            self.forget()
+        raise AssertionError
+
+    @contextmanager
+    def moment(self) -> Generator["Reading"]:
+        """Lend a way to query that sees the log as it is at the first statement, for a block."""
+        with self.connection() as connection:
+            yield Reading(connection)
+
+    def forget(self) -> None:
+        """Close all that nobody has."""
+        with self._changing:
+            dead, self._free = self._free, []
+        for one in dead:
+            one.connection.close()
+
+    def close(self) -> None:
+        """Close all, at once or when they come back."""
+        with self._changing:
+            self._closed = True
+        self.forget()
+
+    def _take_turn(self) -> None:
+        with self._changing:
+            if not self._changing.wait_for(lambda: self._lent < self._size or self._closed, self.timeout):
+                raise PoolTimeout(f"all {self._size} are lent, and none came back in {self.timeout} seconds")
+            if self._closed:
+                raise StoreUnavailable("the log is closed")
+            self._lent += 1
+
+    def _kept(self) -> Connection[TupleRow] | None:
+        """Return one that nobody has; None if there shall be another: one whose answer is on its way is waited for only in need."""
+        while True:
+            with self._changing:
+                # The one that came back last first.
+                at = next((at for at in reversed(range(len(self._free))) if _is_here(self._free[at])), None)
+                if at is None:
+                    if len(self._free) < _KEPT and self._lent + len(self._free) <= self._size:
+                        return None
+                    at = 0
+                connection = self._free.pop(at).connection
+            if _is_ready(connection, self.timeout):
+                return connection
+            connection.close()
+
+    def _take_back(self, connection: Connection[TupleRow] | None) -> None:
+        with suppress(psycopg.Error):
+            if connection is not None and connection.info.transaction_status in _IN_TRANSACTION:
+                # psycopg would wait for the answer, and have the server forget all that was prepared.
+                connection.pgconn.send_query(_END)
+                connection.pgconn.flush()
+        late: list[Connection[TupleRow]] = []
+        now = time.monotonic()
+        with self._changing:
+            self._lent -= 1
+            if connection is not None:
+                if self._closed or not _is_sound(connection):
+                    late.append(connection)
+                else:
+                    self._free.append(_Free(connection, now))
+            while self._free and now - self._free[0].since > IDLE_S:
+                late.append(self._free.pop(0).connection)
+            self._changing.notify()
+        for one in late:
+            one.close()
+
+
+class Reading:
+    """Queries in one transaction, which begins with the first of them."""
+
+    def __init__(self, connection: Connection[TupleRow]) -> None:
+        self._connection = connection
+        self._begun = False
+
+    def __call__(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return all rows of a portable reading statement."""
+        if not self._begun:
+            return self.together([(statement, parameters)])[0]
+        return _rows(_asked(self._connection, statement, parameters))
+
+    def together(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Return the rows of several statements, which are sent at once."""
+        with self._connection.pipeline():
+            if not self._begun:
+                self._connection.execute(_BEGIN)
+                self._begun = True
+            cursors = [_asked(self._connection, *question) for question in questions]
+        return [_rows(cursor) for cursor in cursors]
+
+
+def _asked(
+    connection: Connection[TupleRow], statement: str, parameters: Sequence[SqlValue]
+) -> Cursor[TupleRow]:
+    ours = translated(statement)
+    cursor = connection.cursor(row_factory=tuple_row, binary=True)
+    return cursor.execute(ours.statement, ours.arranged(parameters))
+
+
+def _rows(cursor: Cursor[TupleRow]) -> list[Row]:
+    return cursor.fetchall() if cursor.description else []
+
+
+def _is_sound(connection: Connection[TupleRow]) -> bool:
+    """Return whether a connection is out of any transaction, or will be with the answer that is on its way."""
+    status = connection.info.transaction_status
+    return not connection.closed and status in {TransactionStatus.IDLE, TransactionStatus.ACTIVE}
+
+
+def _is_here(one: _Free) -> bool:
+    """Return whether nothing of a connection is on its way to us any more, or it is lost."""
+    to = one.connection.pgconn
+    try:
+        to.consume_input()
+        return not to.is_busy()
+    except psycopg.Error:
+        return True
+
+
+def _is_ready(connection: Connection[TupleRow], timeout: float) -> bool:
+    """Take the answer that is on its way, if one is; return whether the connection is out of any transaction."""
+    to = connection.pgconn
+    try:
+        while connection.info.transaction_status == TransactionStatus.ACTIVE:
+            while to.is_busy():
+                looking = select.poll()
+                looking.register(to.socket, select.POLLIN)
+                if not looking.poll(timeout * 1000):
+                    return False
+                to.consume_input()
+            to.get_result()
+    except psycopg.Error:
+        return False
+    return connection.info.transaction_status == TransactionStatus.IDLE
