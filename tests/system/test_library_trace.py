@@ -26,7 +26,7 @@ ROOMS = (
     "stores/sqlite/recorder",
     "stores/sqlite/snapshots",
     "stores/postgres/recorder",
-    "stores/postgres/snapshots",
+    "stores/postgres/application",
     "stores/portable/",
 )
 

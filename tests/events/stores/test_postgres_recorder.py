@@ -17,7 +17,7 @@ pytestmark = pytest.mark.postgres
 
 def make_recorder(url: str) -> GroupCommitRecorder:
     environment = {
-        "PERSISTENCE_MODULE": "intersession_events.stores.postgres.connections:LogFactory",
+        "PERSISTENCE_MODULE": "intersession_events.stores.postgres.application:LogFactory",
         "APPLICATION_RECORDER_TOPIC": "intersession_events.stores.postgres.recorder:GroupCommitRecorder",
         "POSTGRES_URL": url,
     }

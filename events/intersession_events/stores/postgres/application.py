@@ -1,15 +1,70 @@
-"""The log in a schema as an application of the eventsourcing library: one that reads, and one for the writer."""
+"""The log in a schema as an application of the eventsourcing library, one that reads and one for the writer, and what they are made of."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, cast
 
-from eventsourcing.utils import get_topic
+from eventsourcing.persistence import StoredEvent
+from eventsourcing.postgres import PostgresAggregateRecorder, PostgresDatastore, PostgresFactory
+from eventsourcing.utils import Environment, EnvType, get_topic
 
+from intersession_events.errors import NoSuchStore
+from intersession_events.log import Row
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable import NAME, PREFIX, LogApplication
-from intersession_events.stores.postgres.connections import URL, LogDatastore, LogFactory
+from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.connections import URL, LogDatastore
 from intersession_events.stores.postgres.recorder import GroupCommitRecorder, ReadingRecorder
-from intersession_events.stores.snapshots import KeepsSnapshots
+from intersession_events.stores.snapshots import TABLE, KeepsSnapshots
+
+
+class SnapshotRecorder(KeepsSnapshots, PostgresAggregateRecorder):
+    """Keeps the snapshots of a log's streams in its schema."""
+
+    def __init__(self, datastore: PostgresDatastore, *, events_table_name: str = TABLE) -> None:
+        super().__init__(datastore, events_table_name=events_table_name)
+
+    def create_table(self) -> None:
+        """Do nothing: who makes the log makes it."""
+
+    def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:  # noqa: ARG002 - as others have it
+        """Return True."""
+        return True
+
+    def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> None:
+        """Write rows over those of the same version, inside a transaction."""
+        cursor.executemany(
+            f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?) ON CONFLICT (originator_id, originator_version) "  # noqa: S608 - ours
+            "DO UPDATE SET topic = EXCLUDED.topic, state = EXCLUDED.state",
+            [
+                (cast("str", one.originator_id), one.originator_version, one.topic, one.state)
+                for one in stored_events
+            ],
+        )
+
+    def drop_table(self, cursor: Cursor) -> None:
+        """Leave no row, inside a transaction."""
+        cursor.execute(f"DELETE FROM {TABLE}")  # noqa: S608 - the same
+
+    def problems(self) -> Iterator[str]:
+        """Say nothing: the server keeps the table."""
+        return iter(())
+
+
+class LogFactory(PostgresFactory):
+    """The library's factory, with connections of ours."""
+
+    aggregate_recorder_class = SnapshotRecorder
+
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        # The library asks for the parts of a URL. Its own pool is never opened.
+        parts = {f"POSTGRES_{part}": "" for part in ("DBNAME", "HOST", "USER", "PASSWORD")}
+        given = env if isinstance(env, Environment) else Environment(env=env)
+        super().__init__(Environment(given.name, {**parts, **given, "ORIGINATOR_ID_TYPE": "text"}))
+        url = given.get(URL)
+        if url is None:
+            raise NoSuchStore("", f"{URL} names the log, as postgresql://…")
+        self.datastore = LogDatastore(address_of(url))
 
 
 class PostgresApplication(LogApplication):

@@ -7,19 +7,17 @@ from typing import Any, Final, Self
 from weakref import WeakSet
 
 import psycopg
-from eventsourcing.postgres import ConnectionPool, PostgresDatastore, PostgresFactory
-from eventsourcing.utils import Environment, EnvType
+from eventsourcing.postgres import ConnectionPool, PostgresDatastore
 from psycopg import Connection, sql
 from psycopg.pq import DiagnosticField, ExecStatus, Format, PipelineStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import DictRow, TupleRow, tuple_row
 
-from intersession_events.errors import NoSuchStore, WriterSuperseded
+from intersession_events.errors import WriterSuperseded
 from intersession_events.log import Row, SqlValue
-from intersession_events.stores.postgres.address import Address, address_of
+from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.readers import Readers
-from intersession_events.stores.postgres.snapshots import SnapshotRecorder
 from intersession_events.stores.postgres.values import BYTES, NUMBER, NUMBERS, TEXTS, TRUTH, adapt
 
 URL: Final = "POSTGRES_URL"
@@ -320,19 +318,3 @@ def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  
         "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
     )
     connection.execute(sql.SQL("SELECT {}, {}").format(calls, durable))
-
-
-class LogFactory(PostgresFactory):
-    """The library's factory, with connections of ours."""
-
-    aggregate_recorder_class = SnapshotRecorder
-
-    def __init__(self, env: Environment | EnvType | None) -> None:
-        # The library asks for the parts of a URL. Its own pool is never opened.
-        parts = {f"POSTGRES_{part}": "" for part in ("DBNAME", "HOST", "USER", "PASSWORD")}
-        given = env if isinstance(env, Environment) else Environment(env=env)
-        super().__init__(Environment(given.name, {**parts, **given, "ORIGINATOR_ID_TYPE": "text"}))
-        url = given.get(URL)
-        if url is None:
-            raise NoSuchStore("", f"{URL} names the log, as postgresql://…")
-        self.datastore = LogDatastore(address_of(url))
