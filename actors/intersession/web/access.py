@@ -33,7 +33,11 @@ class Access(Protocol):
         ...
 
     def live(self, after: int | None) -> AsyncIterator[bytes]:
-        """Yield server-sent events: of each position that may be shown, that it is there."""
+        """Yield server-sent events: of each position that may be shown, that it is there.
+
+        Raises:
+            ToolRefused: who asks may not read; on the call, before anything is yielded.
+        """
         ...
 
     def may_ask(self) -> float:

@@ -4,8 +4,11 @@ import json
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +179,34 @@ def test_a_credential_follows_its_own_sessions_alone(live: LiveGateway) -> None:
     events = followed(live, 4, token=WRITER, params={"after": 0})
 
     assert {event["data"]["stream"] for event in events} == {"session:agent:ops:main"}
+
+
+@pytest.mark.clause("VIS-6", "X2")
+@pytest.mark.parametrize("stream", ["/events", "/debug/api/live"])
+def test_that_others_are_at_work_makes_no_stream_more_silent(live: LiveGateway, stream: str) -> None:
+    """Who hears nothing is told that the stream is still here as often as where nobody does anything."""
+    system, over = live.door.system, threading.Event()
+
+    def others() -> None:
+        for number in range(5_000):
+            if over.is_set():
+                return
+            say(system, "main", f"busy {stream} {number}")
+
+    with (
+        LiveGateway(system, limits=Limits(keep_alive_s=0.4)) as quiet,
+        ThreadPoolExecutor(1) as busy,
+        quiet.http(WRITER) as client,
+        client.stream("GET", stream) as response,
+    ):
+        at_work = busy.submit(others)
+        try:
+            lines = list(islice(lines_of(response), 3))
+            assert not at_work.done()
+        finally:
+            over.set()
+
+    assert lines == ["retry: 1000", "", ": still here"]
 
 
 @pytest.mark.parametrize(

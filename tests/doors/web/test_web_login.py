@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 import intersession.web
+from intersession import SessionSystem
 from intersession.cli.host import forking_beside, reader_of
 from intersession.cli.shell import Reading
 from intersession.web import Alone, Coming, Deed, file_at
@@ -21,9 +22,10 @@ from intersession.web.questions.of_the_log import Integrity, integrity
 from intersession_actors.debugger import open_log
 from intersession_actors.service import Reader
 from support.doors.command_line import DemoLog, ran
-from support.doors.gateway_live import READER, TOKEN, LiveGateway
+from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.paths import ROOT
+from support.running import merged
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 OURS = {"x-intersession": "1"}
@@ -322,6 +324,22 @@ def test_what_a_page_has_done_takes_the_scope_of_the_method_and_the_header(gatew
     assert (plain.status_code, done.status_code, other.status_code) == (403, 200, 400)
     assert undo.status_code in {200, 400}, undo.text
     assert (reads.status_code, sees) == (403, [])
+
+
+@pytest.mark.clause("VIS-6")
+@pytest.mark.parametrize("question", ["about", "events", "live"])
+def test_who_may_not_read_is_told_nothing_by_no_question(question: str) -> None:
+    approver = {"name": "approver", "token": "a-token-that-approves", "scopes": ["operator.approvals"]}
+    with (
+        SessionSystem(
+            ":memory:", config=merged(GATEWAY, {"gateway": {"auth": {"credentials": [approver]}}})
+        ) as system,
+        LiveGateway(system) as live,
+        live.http("a-token-that-approves") as client,
+        client.stream("GET", f"/debug/api/{question}") as answer,
+    ):
+        assert answer.status_code == 403
+        assert b"missing scope: operator.read" in answer.read()
 
 
 @pytest.mark.clause("FORK-9")

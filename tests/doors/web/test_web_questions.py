@@ -89,6 +89,20 @@ def test_an_event_has_its_payload_and_hashes_that_hold(served: Served) -> None:
     assert asked(served, "event", at=whole["linkedTo"])["hash"] == whole["prev"]
 
 
+@pytest.mark.clause("VIS-4")
+def test_receipts_of_looks_are_left_out_of_the_log_where_nobody_asks_for_them(served: Served) -> None:
+    system, _ = served
+    for number in range(3):
+        asked(served, "search", words=f"a look of its own {number}")
+    until(lambda: len(receipts_of(system, "a look of its own")) == 3)
+
+    everything = [event["kind"] for event in asked(served, "events", limit=500)["events"]]
+    without = [event["kind"] for event in asked(served, "events", limit=500, receipts="false")["events"]]
+
+    assert without == [kind for kind in everything if kind != "access_recorded"]
+    assert len(everything) >= len(without) + 3
+
+
 def test_the_whole_log_is_verified_and_says_what_it_rests_on(served: Served) -> None:
     found = asked(served, "integrity", verify="true")
 

@@ -11,7 +11,7 @@ from intersession.gateway.http.event_stream import event_stream
 from intersession.web import Question, told_live
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import IntersessionError
-from intersession_events.ids import access_stream
+from intersession_events.facts import AccessRecorded
 from intersession_events.log import Recorded
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -26,8 +26,6 @@ DeedName = Literal[
     "runs.retry",
 ]
 """Methods that a page can have called."""
-
-_ACCESS = access_stream(None).partition(":")[0]
 
 
 class DoorAccess:
@@ -62,8 +60,7 @@ class DoorAccess:
         Raises:
             ToolRefused: it was refused, or this credential may not read (`forbidden`).
         """
-        if "operator.read" not in all_scopes(self._credential.scopes):
-            raise ToolRefused("forbidden", "missing scope: operator.read")
+        self._check_reads()
         try:
             return await self._door.system.gateway.aask(
                 name, given, question, caller=self._credential.caller, view=view
@@ -72,10 +69,19 @@ class DoorAccess:
             raise self._door.known(error, name) from None
 
     def live(self, after: int | None) -> AsyncIterator[bytes]:
-        """Yield positions as they come, but for those of receipts: whoever looks leaves one, and would hear of it without end."""
+        """Yield positions as they come, but for those of receipts: whoever looks leaves one, and would hear of it without end.
+
+        Raises:
+            ToolRefused: this credential may not read (`forbidden`).
+        """
+        self._check_reads()
         head = self._door.system.log.head()
         at = head if after is None else min(after, head)
         return event_stream(self._door, self._credential, self._hold, at, _last_of)
+
+    def _check_reads(self) -> None:
+        if "operator.read" not in all_scopes(self._credential.scopes):
+            raise ToolRefused("forbidden", "missing scope: operator.read")
 
     def may_ask(self) -> float:
         """Count a request."""
@@ -84,7 +90,7 @@ class DoorAccess:
 
 def _last_of(page: Iterable[Recorded], credential: Credential) -> Iterator[bytes]:
     del credential
-    positions = [one.position for one in page if not one.stream.startswith(_ACCESS)]
+    positions = [one.position for one in page if not isinstance(one.event, AccessRecorded)]
     if positions:
         yield told_live(positions[-1])
 

@@ -5,6 +5,7 @@ Read from the log at the reader's own pace: a slow reader holds nothing but its 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -30,9 +31,11 @@ async def event_stream(
     """Yield what is committed behind a position, then what comes, as `shown` has what this credential may see of it.
 
     It ends when the gateway stops, the credential is revoked, or the hold has to give way to others; whoever listened goes on
-    behind the last position.
+    behind the last position. Who was sent nothing for `keep_alive_s` is told that the stream is still here, however much
+    comes that is not for them: else that silence would tell them that others are at work.
     """
     wake, ending = asyncio.Event(), asyncio.Event()
+    now = asyncio.get_running_loop().time
 
     def give_way() -> None:
         ending.set()
@@ -42,20 +45,23 @@ async def event_stream(
     stop = door.hub.listen(lambda _events: wake.set())
     try:
         yield b"retry: 1000\n\n"
+        silent_until = now() + door.limits.keep_alive_s
         while not (door.draining or ending.is_set()) and door.credentials.count(credential):
             wake.clear()
             page, after = await asyncio.to_thread(_next_page, door, after)
             for sent in shown((one for one in page if _is_for(door, credential, one)), credential):
                 yield sent
+                silent_until = now() + door.limits.keep_alive_s
                 if ending.is_set():
                     return
                 await asyncio.sleep(0)  # so that it is noticed when the reader has gone
             if not page and not ending.is_set():
-                try:
-                    async with asyncio.timeout(door.limits.keep_alive_s):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(silent_until):
                         await wake.wait()
-                except TimeoutError:
-                    yield b": still here\n\n"
+            if now() >= silent_until:
+                yield b": still here\n\n"
+                silent_until = now() + door.limits.keep_alive_s
     finally:
         stop()
 

@@ -11,7 +11,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
 from intersession_actors.service import bounded
 from intersession_events.errors import CorruptEvent
-from intersession_events.facts import ready
+from intersession_events.facts import AccessRecorded, ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, map_strings, present
@@ -35,6 +35,10 @@ class Events(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
         SearchText | None, msgspec.Meta(description="Only of streams that begin so: exchange:46a2, delivery:")
     ] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only of this session's own stream.")] = None
+    receipts: Annotated[
+        bool | None,
+        msgspec.Meta(description="With what says who looked at sessions, and when. Default: true."),
+    ] = None
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many, 1 to 500; 100 if not given.")
     ] = None
@@ -51,7 +55,8 @@ def events(view: View, given: Events) -> JsonObject:
     found = (
         recorded
         for recorded in backwards(view.log, span_of(view, given), stream)
-        if (not given.kind or recorded.kind in given.kind)
+        if (given.receipts is not False or not isinstance(recorded.event, AccessRecorded))
+        and (not given.kind or recorded.kind in given.kind)
         and (given.stream is None or recorded.stream.startswith(given.stream))
         and view.may_know(recorded)
     )

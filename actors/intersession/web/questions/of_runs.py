@@ -118,7 +118,8 @@ def run(view: View, given: Run) -> JsonObject:
     flow = view.flow(given.run)
     drawn = drawing_of(view, flow)
     positions = positions_of(view, flow)
-    sessions = flow_sessions(flow)
+    # The runs before and behind are those of a session that who asks sees: of another one, that there are any is told to nobody.
+    sessions = [key for key in flow_sessions(flow) if view.is_seen(key)]
     runs_beside = view.reader.runs
     first, last = (positions[0], positions[-1]) if positions else (flow.accepted, flow.position)
     before = runs_beside.last_of_session(sessions[-1], first) if sessions else None
@@ -130,7 +131,7 @@ def run(view: View, given: Run) -> JsonObject:
             "steps": len(positions),
             "first": first,
             "last": last,
-            "sessions": [key for key in sessions if view.is_seen(key)],
+            "sessions": sessions,
             "before": None if before is None else before.run_id,
             "after": None if after is None else after.run_id,
             "imported": getattr(flow, "inferred", None) or None,

@@ -1,5 +1,6 @@
 """Questions about the log as a whole: places in words, deliveries, whether it verifies, the settings in force."""
 
+from collections.abc import Iterator
 from itertools import islice
 from threading import Lock
 from typing import Annotated, Final, NamedTuple
@@ -16,7 +17,7 @@ from intersession_events.facts import ConfigLoaded, SessionOpened, ready
 from intersession_events.log import Log, VerifyReport, verify_log
 from intersession_events.plain_json import JsonObject, present
 from intersession_events.stores import MEMORY, PortableLog
-from intersession_projections.flows import DeliveriesWanted
+from intersession_projections.flows import DeliveriesWanted, DeliverySummary, Flows
 from intersession_projections.positions import Span, backwards
 
 USUAL: Final = 50
@@ -99,7 +100,6 @@ def deliveries(view: View, given: Deliveries) -> JsonObject:
     Raises:
         ToolRefused: a session, a place or the cursor is none.
     """
-    flows = view.reader.flows
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     wanted = DeliveriesWanted(
         failed=given.failed or False,
@@ -108,32 +108,41 @@ def deliveries(view: View, given: Deliveries) -> JsonObject:
         channel=given.channel,
         span=span_of(view, given),
     )
-    rows = flows.deliveries(wanted, limit + 1)
-    answer: list[JsonObject] = []
-    for row in rows[:limit]:
-        if not view.is_seen(row.session_key):
-            continue
-        note = flows.note_of(row)
-        answer.append(
-            present(
-                {
-                    "id": row.delivery_id,
-                    "purpose": row.purpose,
-                    "sessionKey": row.session_key,
-                    "runId": row.run_id,
-                    "channel": row.channel,
-                    "state": row.state,
-                    "attempts": row.attempt,
-                    "retryAt": row.retry_at_ms,
-                    "position": row.accepted,
-                    "to": None if note is None else note.route.to,
-                    "decidedAt": None if note is None else note.decided_ms,
-                    "text": None if note is None else view.shown(note.text, row.session_key),
-                    "error": None if note is None else note.error,
-                }
-            )
-        )
-    return {"deliveries": answer, "cursor": str(rows[limit - 1].accepted) if len(rows) > limit else None}
+    # A page is of what is seen alone: one that had gaps, and a cursor behind them, would tell what others send.
+    seen = (row for row in _newest(view.reader.flows, wanted) if view.is_seen(row.session_key))
+    rows = list(islice(seen, limit + 1))
+    return {
+        "deliveries": [_delivery(view, row) for row in rows[:limit]],
+        "cursor": str(rows[limit - 1].accepted) if len(rows) > limit else None,
+    }
+
+
+def _newest(flows: Flows, wanted: DeliveriesWanted) -> Iterator[DeliverySummary]:
+    """Yield deliveries, the newest first, as far as somebody asks for more."""
+    while page := flows.deliveries(wanted, MOST):
+        yield from page
+        wanted = wanted._replace(span=wanted.span._replace(before=page[-1].accepted))
+
+
+def _delivery(view: View, row: DeliverySummary) -> JsonObject:
+    note = view.reader.flows.note_of(row)
+    return present(
+        {
+            "id": row.delivery_id,
+            "purpose": row.purpose,
+            "sessionKey": row.session_key,
+            "runId": row.run_id,
+            "channel": row.channel,
+            "state": row.state,
+            "attempts": row.attempt,
+            "retryAt": row.retry_at_ms,
+            "position": row.accepted,
+            "to": None if note is None else note.route.to,
+            "decidedAt": None if note is None else note.decided_ms,
+            "text": None if note is None else view.shown(note.text, row.session_key),
+            "error": None if note is None else note.error,
+        }
+    )
 
 
 @ready

@@ -12,7 +12,7 @@ from litestar.params import JSONBody, QueryParameter
 from litestar.response import Stream
 
 from intersession.web.access import ACCESS, Access
-from intersession.web.answers import declared, failed
+from intersession.web.answers import declared, failed, told
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of
 from intersession.web.questions.files import FileWanted, as_attachment, handed_out
@@ -34,6 +34,7 @@ from intersession.web.questions.of_the_log import (
 )
 from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, streamed
 from intersession_actors.debugger import VERBS
+from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import Name, PlaceText
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject, is_object, present
@@ -178,7 +179,12 @@ async def live(
     """Say of each event that comes that it is there."""
     access: Access = request.scope["state"][ACCESS]
     behind = begun_behind(last_event_id, after)
-    return behind if isinstance(behind, Response) else Stream(access.live(behind), media_type=EVENT_STREAM)
+    if isinstance(behind, Response):
+        return behind
+    try:
+        return Stream(access.live(behind), media_type=EVENT_STREAM)
+    except ToolRefused as refused:
+        return told(refused)
 
 
 def routes() -> list[HTTPRouteHandler]:

@@ -1,7 +1,7 @@
 // The log, event by event, newest first; beside it all of the one that is chosen.
 import { createRef, html, signal, view } from './lib.js';
 import { ask } from './api.js';
-import { Filters, Text, given } from './filters.js';
+import { Filters, Only, Text, given } from './filters.js';
 import { Body, Listed, Title } from './listed.js';
 import { paged } from './paging.js';
 import { Failed, Moment } from './parts.js';
@@ -10,6 +10,9 @@ import { queried, setQuery } from './state.js';
 import { ofKind, short } from './words.js';
 
 const NAMES = ['stream', 'kind', 'session', 'since', 'until', 'at'];
+// Each look leaves a receipt: where nobody asks for them, they are left out, or there would soon be little else.
+const asksForReceipts = () =>
+  queried('receipts') === 'true' || queried('stream').startsWith('access') || queried('kind') === 'access_recorded';
 const COLUMNS = [
   ['w-pos', '#'],
   ['w-moment', 'Time'],
@@ -23,6 +26,7 @@ export const Log = view((_, self) => {
     paged(self, 'events', 'events', () => ({
       ...given(['stream', 'kind', 'session', 'since']),
       until: queried('until') || queried('at'),
+      receipts: asksForReceipts() ? null : 'false',
     })),
   );
   const shown = (self.shown ??= signal(null));
@@ -54,13 +58,14 @@ export const Log = view((_, self) => {
   const close = () => setQuery({ event: '', at: '' });
   const event = shown.value;
   return html`
-    <${Title} name="Log" state=${state} />
+    <${Title} name="Log" state=${state} more=${asksForReceipts() ? '' : 'without receipts of looks'} />
     <${Filters} names=${NAMES}>
       <${Text} name="stream" label="Stream begins with" wide />
       <${Text} name="kind" label="Kind of event" />
       <${Text} name="session" label="Session" />
       <${Text} name="since" label="Since, a time or #" />
       <${Text} name="until" label="Until, a time or #" />
+      <${Only} name="receipts">receipts of looks, too<//>
     <//>
     <div class=${event ? 'work events' : ''}>
       <div>
