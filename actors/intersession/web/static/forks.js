@@ -63,7 +63,7 @@ export const Forks = view((_, self) => {
     return made;
   });
   const found = state.found.value;
-  if (state.error.value) return html`<${Failed} error=${state.error.value} />`;
+  if (state.error.value) return html`<${Failed} title="Forks" error=${state.error.value} />`;
   if (!found) return html`<${Loading}/>`;
   const remove = fork => {
     open.value = {

@@ -58,14 +58,14 @@ export const Log = view((_, self) => {
   const close = () => setQuery({ event: '', at: '' });
   const event = shown.value;
   return html`
-    <${Title} name="Log" state=${state} more=${asksForReceipts() ? '' : 'without receipts of looks'} />
+    <${Title} name="Log" state=${state} more=${asksForReceipts() ? '' : ', without receipts of who looked'} />
     <${Filters} names=${NAMES}>
       <${Text} name="stream" label="Stream begins with" wide />
       <${Text} name="kind" label="Kind of event" />
       <${Text} name="session" label="Session" />
       <${Text} name="since" label="Since, a time or #" />
       <${Text} name="until" label="Until, a time or #" />
-      <${Only} name="receipts">receipts of looks, too<//>
+      <${Only} name="receipts">with receipts of who looked<//>
     <//>
     <div class=${event ? 'work events' : ''}>
       <div>

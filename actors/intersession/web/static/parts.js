@@ -147,8 +147,10 @@ export const Said = ({ text }) =>
   String(text)
     .split('`')
     .map((part, number) => (number % 2 ? html`<code>${part}</code>` : part));
-export const Failed = ({ error, retry }) => html`
+// `title` is the heading of a page that has nothing else.
+export const Failed = ({ error, retry, title }) => html`
   <div class="empty" role="alert">
+    ${title ? html`<h1>${title}</h1>` : null}
     <div class="alert"><b>This could not be read.</b> <${Said} text=${error.message} /></div>
     ${error.status === 403 ? html`<p class="muted">This credential sees a part of the log only.</p>` : null}
     <p class="acts">

@@ -15,6 +15,11 @@ const LEFT = {
   expired: 'off the list: it was idle long enough',
   reset: 'off the list: it was reset',
 };
+const AtFilter = () => html`
+  <div class="filters" role="group" aria-label="Place">
+    <${Text} name="at" label="As it stood at, a time or #" wide />
+  </div>
+`;
 export const Session = view(({ id }, self) => {
   const state = self.once(() => ({ found: signal(null), error: signal(null) }));
   const runs = (self.once2 ??= paged(self, 'runs', 'runs', () => ({ session: id, limit: 20 })));
@@ -44,14 +49,19 @@ export const Session = view(({ id }, self) => {
   }
   const found = state.found.value;
   const session = found?.sessions[0];
-  if (state.error.value) return html`<${Failed} error=${state.error.value} retry=${load} />`;
+  if (state.error.value)
+    return html`
+      <${Failed} title="The session can't be shown" error=${state.error.value} retry=${load} />
+      ${queried('at') ? html`<${AtFilter}/>` : null}
+    `;
   if (!found) return html`<${Loading}/>`;
   if (!session)
     return html`
       <div class="empty">
-        <h2>${short(id)} was not there yet</h2>
+        <h1>${short(id)} was not there yet</h1>
         <p class="muted">At this place the log knew no such session.</p>
       </div>
+      <${AtFilter}/>
     `;
   return html`
     <div class="head">
@@ -68,9 +78,7 @@ export const Session = view(({ id }, self) => {
         </p>
       </div>
     </div>
-    <div class="filters" role="group" aria-label="Place">
-      <${Text} name="at" label="As it stood at, a time or #" wide />
-    </div>
+    <${AtFilter}/>
     <div class="work session">
       <section class="col page-col" aria-label="Transcript">
         <h2>Transcript <span>${counted(session.transcript.length, 'message')}</span></h2>

@@ -17,7 +17,7 @@ export const Integrity = view((_, self) => {
     await prove(true);
     busy.value = false;
   };
-  if (!about.value.isOperator) return html`<${Failed} error=${NOT_YOURS} />`;
+  if (!about.value.isOperator) return html`<${Failed} title="Integrity" error=${NOT_YOURS} />`;
   if (!found) return html`<${Loading}/>`;
   const good = found.ok === true;
   return html`
@@ -128,7 +128,7 @@ export const Settings = view((_, self) => {
   });
   const found = state.found.value;
   const words = state.words.value.toLowerCase();
-  if (state.error.value) return html`<${Failed} error=${state.error.value} />`;
+  if (state.error.value) return html`<${Failed} title="Settings in force" error=${state.error.value} />`;
   if (!found) return html`<${Loading}/>`;
   return html`
     <div class="head">
