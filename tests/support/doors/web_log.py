@@ -30,13 +30,14 @@ def seen(text: str) -> str:
 
 @contextmanager
 def played(
-    *, hostile: bool = False, store: Path | None = None, **config: Any
+    *, hostile: bool = False, store: Path | str | None = None, **config: Any
 ) -> Generator[tuple[SessionSystem, LiveGateway]]:
-    """Serve the demo's log, in which everything has happened; in memory, if no file is given."""
+    """Serve the demo's log, in which everything has happened; in memory, if no file and no URL is given."""
+    place = f"sqlite:///{store}" if isinstance(store, Path) else store or ":memory:"
     channel = MemoryChannel(idempotent=True)
     with (
         SessionSystem(
-            ":memory:" if store is None else f"sqlite:///{store}",
+            place,
             agents=AGENTS,
             channels={"telegram": channel, "discord": channel},
             config=merged(CONFIG, GATEWAY, config),
