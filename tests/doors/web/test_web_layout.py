@@ -34,6 +34,7 @@ class Served(NamedTuple):
     tab: Tab
     address: str
     run: str
+    spawn: str
     fork: str
 
     def open(self, path: str, width: int = 1280, height: int = 900) -> None:
@@ -51,7 +52,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     store = tmp_path_factory.mktemp("layout") / "demo.db"
     with played(store=store) as (system, gateway):
         with gateway.http() as client:
-            run = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
+            run, spawn = (
+                client.get("/debug/api/runs", params={"kind": kind}).json()["runs"][0]["id"]
+                for kind in ("exchange", "spawn")
+            )
         edits = [ForkEdit(kind="reply", value="Only up to 2.8 tonnes this week.")]
         fork = system.fork(run, at="turn:2", edits=edits, agents={"main": "main", "research": "research"})
         try:
@@ -66,7 +70,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             tab.page.get_by_role("button", name="Come in").click()
             expect(tab.page.get_by_role("heading", name="Runs")).to_be_visible()
             tab.wrong.clear()  # the browser says so itself where it is not let in yet
-            yield Served(browser, tab, gateway.address, run, fork.log.log_id)
+            yield Served(browser, tab, gateway.address, run, spawn, fork.log.log_id)
 
 
 @pytest.mark.nightly
@@ -75,6 +79,7 @@ def test_nothing_is_squeezed_out_of_a_page_at_any_width(served: Served) -> None:
     """The words of the runs had no room at all at 768 pixels, and heads of lanes lay on each other."""
     pages = ["runs", "sessions", "log?event=20", "deliveries", "forks", "search?words=ferry", "settings"]
     pages += [f"run/{served.run}?at=turn:2", f"run/{served.run}?view=table", "session/agent:main:main"]
+    pages += [f"run/{served.spawn}", "run/nothing", "session/agent:main:main?at=noon"]
     pages += [f"diff?a={served.run}&b={served.run}&other={served.fork}", "integrity"]
     found: dict[str, Any] = {}
     for width in WIDTHS:

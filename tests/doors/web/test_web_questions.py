@@ -191,6 +191,10 @@ def test_a_page_that_asks_again_and_again_leaves_one_receipt_for_a_view_of_a_pla
         ("place", {"at": "noon"}, "at: 'noon'"),
         ("event", {"at": "0"}, "at: there is no event"),
         ("lens", {}, "Missing required query parameter 'run'"),
+        ("runs", {"sesion": "agent:main:main"}, "'sesion' means nothing here, give agent, channel"),
+        ("about", {"at": "5"}, "'at' means nothing here, there is nothing to give"),
+        ("live", {"since": "5"}, "'since' means nothing here, give after"),
+        ("file", {"run": "x", "what": "log", "form": "zip"}, "'form' means nothing here"),
     ],
 )
 def test_what_can_not_be_asked_is_refused_in_words(

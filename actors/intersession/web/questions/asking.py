@@ -1,7 +1,7 @@
 """Makes a GET route of a question: its arguments are the query, its answer is JSON. Every question of the web debugger is one."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -42,6 +42,8 @@ def route_of(question: Question) -> HTTPRouteHandler:
     # litestar reads the signature that is set below: the query is what the struct of the arguments says.
     async def asked(request: Request[object, object, State], **given: object) -> Response[object]:
         access: Access = request.scope["state"][ACCESS]
+        if (unknown := with_unknown(request, fields.keys() | {"fork"})) is not None:
+            return unknown
         typed: JsonObject = {
             name: value for name in fields if (value := given.get(_parameter(name))) is not None
         }
@@ -85,6 +87,15 @@ def route_of(question: Question) -> HTTPRouteHandler:
         },
         raises=[],
     )(asked)
+
+
+def with_unknown(request: Request[object, object, State], known: Collection[str]) -> Response[object] | None:
+    """Return the answer that refuses a query with a name that means nothing here: a mistyped filter would find everything."""
+    unknown = [name for name in request.query_params if name not in known]
+    if not unknown:
+        return None
+    there = f"give {', '.join(sorted(known))}" if known else "there is nothing to give"
+    return failed(400, "invalid_request_error", f"{unknown[0][:64]!a} means nothing here, {there}")
 
 
 _PAGING: Final = frozenset({"cursor", "limit", "verify"})

@@ -14,7 +14,7 @@ from litestar.response import Stream
 from intersession.web.access import ACCESS, Access
 from intersession.web.answers import declared, failed, told
 from intersession.web.files import API
-from intersession.web.questions.asking import Question, answered, route_of
+from intersession.web.questions.asking import Question, answered, route_of, with_unknown
 from intersession.web.questions.files import FileWanted, as_attachment, handed_out
 from intersession.web.questions.of_events import Event, Events, event, events
 from intersession.web.questions.of_forks import Compare, Forks, asked_in, compare, forks
@@ -85,13 +85,15 @@ QUESTIONS: Final = (
     summary="Which log this is, who looks, and what they may do",
     responses={
         200: ResponseSpec(data_container=JsonObject, description="The log.", generate_examples=False),
-        **declared(401, 403, 421, 429, 503),
+        **declared(400, 401, 403, 421, 429, 503),
     },
     raises=[],
 )
 async def about(request: Request[object, object, State]) -> Response[object]:
     """Say which log this is, who looks, and what they may do."""
     access: Access = request.scope["state"][ACCESS]
+    if (unknown := with_unknown(request, ())) is not None:
+        return unknown
     return await answered(access, "about", {}, lambda view: {**speakers(view), **access.about})
 
 
@@ -127,6 +129,8 @@ async def file(
 ) -> Response[object]:
     """Hand a run out as a file."""
     access: Access = request.scope["state"][ACCESS]
+    if (unknown := with_unknown(request, ("run", "what", "at", "fork"))) is not None:
+        return unknown
     given: JsonObject = present({"run": run, "what": what, "at": at, "fork": fork})
     wanted = FileWanted(run=run, what=what, at=at)
     response = await answered(access, "file", given, asked_in(fork, lambda view: handed_out(view, wanted)))
@@ -178,6 +182,8 @@ async def live(
 ) -> Response[object] | Stream:
     """Say of each event that comes that it is there."""
     access: Access = request.scope["state"][ACCESS]
+    if (unknown := with_unknown(request, ("after",))) is not None:
+        return unknown
     behind = begun_behind(last_event_id, after)
     if isinstance(behind, Response):
         return behind

@@ -149,11 +149,11 @@ const Heads = ({ draw }) => html`
 `;
 // The name of a lane has the room up to the next one; the last two stand towards each other and share theirs.
 const BESIDE_NAMES = 52; // badges and the space around them
-function roomFor(number, { lanes, xs, wide }) {
+function roomFor(number, { lanes, xs, wide, narrow }) {
   const last = lanes.length - 1;
   if (last === 0) return wide - xs[0] - BESIDE_NAMES;
   const all = xs[1] - xs[0] - BESIDE_NAMES;
-  if (number < last - 1) return all;
+  if (number < last - 1 || narrow) return all; // on a narrow screen the last one has no name
   const other = widthOf(lanes[number === last ? last - 1 : last].name, 'strong');
   return Math.max(all / 2, all - other - 12);
 }
@@ -176,7 +176,10 @@ const LaneHead = ({ lane, number, draw }) => {
       style=${last ? { right: `${wide - xs[number] - half}px` } : { left: `${xs[number] - half}px` }}
       onClick=${toggle}>
       <${Badge} lane=${lane} />
-      <span><b style=${{ maxWidth: `${roomFor(number, draw)}px` }}>${lane.name}</b><small>${KINDS[lane.kind] ?? lane.kind}${off ? ', hidden' : ''}</small></span>
+      <span>
+        <b style=${{ maxWidth: `${roomFor(number, draw)}px` }}>${lane.name}</b>
+        <small>${KINDS[lane.kind] ?? lane.kind}${off ? ', hidden' : ''}</small>
+      </span>
     </button>
   `;
 };
