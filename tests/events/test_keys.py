@@ -103,7 +103,16 @@ def test_a_short_form_that_is_too_long_in_full_is_no_key() -> None:
         meant("whatsapp:group:" + "a" * 490)
 
 
-@given(st.text(max_size=600))
+FORMS = ("main", "notes", "cron:daily", "cron:daily:run:", "hook:gmail:", "node-kitchen", "direct:alice", f"subagent:{UUID}",
+         "telegram:group:", "telegram:bot-2:direct:4", "discord:channel:123", "discord:channel:123:thread:")  # fmt: skip
+NEARLY_KEYS = st.tuples(
+    st.sampled_from(["", "agent:main:", "Agent:Ops:", " agent:a-1:", "agent:"]),
+    st.sampled_from(FORMS),
+    st.just("") | st.text("aZ1:- tophicread\u0430", max_size=12) | st.text(max_size=4),
+).map("".join)
+
+
+@given(st.text(max_size=600) | NEARLY_KEYS)
 @pytest.mark.clause("KEY-8", "X3")
 def test_reading_is_total(text: str) -> None:
     try:

@@ -48,7 +48,8 @@ class Commit(NamedTuple, Generic[S]):
     def of_others(self, stream: str) -> dict[str, tuple[Recorded, ...]]:
         """Return the events of other streams than this one, by stream, in order.
 
-        None, where all had been recorded before: those streams may have heard of it, and have to look how far they have come.
+        Each stream has an empty tuple where all had been recorded before: it may have heard of it, and has to look how far it
+        has come.
         """
         others = dict.fromkeys(item.stream for item in self.recorded if item.stream != stream)
         if self.again:
