@@ -7,7 +7,7 @@ from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
-from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, streamed
+from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
 
 __all__ = [
     "ACCESS",
@@ -33,6 +33,7 @@ __all__ = [
     "file_at",
     "is_static",
     "routes",
+    "stream_of",
     "streamed",
     "told",
     "told_live",

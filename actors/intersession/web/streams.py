@@ -1,14 +1,19 @@
 """What routes of server-sent events have in common: how they are described, and behind which position they begin."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
 from litestar import Response
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import HeaderParameter, QueryParameter
+from litestar.response import Stream
 
 from intersession.web.answers import declared, failed
 
 EVENT_STREAM: Final = "text/event-stream"
+
+_AT_ONCE: Final = {"x-accel-buffering": "no"}
+"""Has nginx, and proxies that are asked likewise, hand each event through at once, and not once there are some kilobytes."""
 
 LastEventId = Annotated[
     str | None,
@@ -29,6 +34,11 @@ def streamed(description: str) -> dict[int, ResponseSpec]:
         generate_examples=False,
     )
     return {200: sent, **declared(400, 401, 403, 421, 429)}
+
+
+def stream_of(events: AsyncIterator[bytes]) -> Stream:
+    """Return the answer that server-sent events are."""
+    return Stream(events, media_type=EVENT_STREAM, headers=_AT_ONCE)
 
 
 def begun_behind(last_event_id: str | None, after: int | None) -> int | Response[object] | None:

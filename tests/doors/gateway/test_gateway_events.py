@@ -181,6 +181,14 @@ def test_a_credential_follows_its_own_sessions_alone(live: LiveGateway) -> None:
     assert {event["data"]["stream"] for event in events} == {"session:agent:ops:main"}
 
 
+@pytest.mark.parametrize("stream", ["/events", "/debug/api/live"])
+def test_no_proxy_is_to_hold_a_stream_back(live: LiveGateway, stream: str) -> None:
+    """nginx keeps an answer until it has some kilobytes, if nobody says otherwise: a page would be live and never move."""
+    with live.http() as client, client.stream("GET", stream) as response:
+        assert response.headers["x-accel-buffering"] == "no"
+        assert response.headers["cache-control"] == "no-store"
+
+
 @pytest.mark.clause("VIS-6", "X2")
 @pytest.mark.parametrize("stream", ["/events", "/debug/api/live"])
 def test_that_others_are_at_work_makes_no_stream_more_silent(live: LiveGateway, stream: str) -> None:

@@ -61,9 +61,18 @@ def test_what_others_do_is_in_no_answer_but_for_the_position_of_the_log(
     served: tuple[SessionSystem, LiveGateway], token: str
 ) -> None:
     system, gateway = served
-    # Whoever asks leaves receipts; asked twice, the second time is like the third.
-    answers(gateway, token)
+    others_at_work(system)  # so that the position of the log is far from that of any event of one's own
+    answers(gateway, token)  # who asks leaves receipts; asked twice, the second time is like the third
     before = answers(gateway, token)
+    others_at_work(system)
+    after = answers(gateway, token)
+
+    moved = {asked: (before[asked], after[asked]) for asked in before if before[asked] != after[asked]}
+    assert moved == {}
+
+
+def others_at_work(system: SessionSystem) -> None:
+    """Have somebody ask research: nothing of it is of a session that the credentials of the test reach."""
     for number in range(3):
         told: dict[str, Any] = {
             "channel": "telegram",
@@ -72,10 +81,6 @@ def test_what_others_do_is_in_no_answer_but_for_the_position_of_the_log(
             "agent_id": "research",
         }
         system.inbound(text=f"A boat of {number} m at the crossing?", wait=20, **told)
-    after = answers(gateway, token)
-
-    moved = {asked: (before[asked], after[asked]) for asked in before if before[asked] != after[asked]}
-    assert moved == {}
 
 
 def answers(gateway: LiveGateway, token: str) -> dict[str, tuple[int, str]]:

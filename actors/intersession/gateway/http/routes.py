@@ -29,6 +29,7 @@ from intersession.web import (
     begun_behind,
     declared,
     failed,
+    stream_of,
     streamed,
     told,
 )
@@ -150,7 +151,7 @@ async def follow_events(
             400, "invalid_request_error", f"position {position} is beyond the end of the log, {head}"
         )
     hold: Hold = request.scope["state"][HOLD]
-    return Stream(event_stream(door, credential, hold, position, shown), media_type=EVENT_STREAM)
+    return stream_of(event_stream(door, credential, hold, position, shown))
 
 
 @get(

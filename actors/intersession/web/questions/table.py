@@ -32,7 +32,7 @@ from intersession.web.questions.of_the_log import (
     settings,
     speakers,
 )
-from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, streamed
+from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
 from intersession_actors.debugger import VERBS
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import Name, PlaceText
@@ -188,7 +188,7 @@ async def live(
     if isinstance(behind, Response):
         return behind
     try:
-        return Stream(access.live(behind), media_type=EVENT_STREAM)
+        return stream_of(access.live(behind))
     except ToolRefused as refused:
         return told(refused)
 
