@@ -25,10 +25,10 @@ def began_ms(flow: Flow) -> int:
     return flow.queued_ms if isinstance(flow, RunOutcome) else flow.accepted_ms
 
 
-def flow_value(flow: Flow, *, at_work: bool = True) -> JsonObject:
+def flow_value(flow: Flow, *, at_work: bool | None = True) -> JsonObject:
     """Return where it stands, as `--json` prints it. Times in ms; what is not known is left out.
 
-    `atWork` says whether a process is there that goes on with it, `at_work`, where it is not over.
+    `atWork` says whether a process is there that goes on with it, `at_work`, where it is not over and that is known.
     """
     value: JsonObject = {
         "id": flow_id(flow),

@@ -212,8 +212,8 @@ def _may_be(message: Message, wanted: SaidWanted) -> bool:
     provenance = message.provenance
     kind = None if provenance is None else provenance.kind
     source = None if provenance is None else provenance.source_session_key
-    if wanted.inter_session and kind != "inter_session":
-        return False
+    if (wanted.inter_session or wanted.sender is not None) and kind != "inter_session":
+        return False  # what the system says of a session's request names that one, too, and is not its word
     return wanted.sender is None or source == wanted.sender
 
 

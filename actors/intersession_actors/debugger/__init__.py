@@ -2,9 +2,18 @@
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.deliveries import (
+    LOST,
+    DeliveriesAnswer,
+    deliveries_at,
+    delivery_value,
+    text_value,
+)
 from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
+from intersession_actors.debugger.events import STREAMS, EventsAnswer, EventsWanted, event_value
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
+from intersession_actors.debugger.messages import MessagesAnswer, said_value, speaker
 from intersession_actors.debugger.named import (
     as_key,
     delivery_named,
@@ -15,6 +24,7 @@ from intersession_actors.debugger.named import (
 )
 from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
+from intersession_actors.debugger.runs import RunsAnswer, Stands
 from intersession_actors.debugger.search import InSpan, SearchAnswer, check_kinds, span_of
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of
@@ -25,27 +35,35 @@ from intersession_actors.debugger.view import At, View
 from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
 
 __all__ = [
+    "LOST",
+    "STREAMS",
     "VERBS",
     "At",
     "Change",
     "ChangesAnswer",
     "Debugger",
+    "DeliveriesAnswer",
     "DiffAnswer",
     "EffectAnswer",
     "EffectsAnswer",
+    "EventsAnswer",
+    "EventsWanted",
     "ForkViews",
     "HopAnswer",
     "InSpan",
     "LensAnswer",
     "LensDialect",
+    "MessagesAnswer",
     "OpenLog",
     "OriginAnswer",
     "PlaceAnswer",
+    "RunsAnswer",
     "SearchAnswer",
     "ShowAnswer",
     "SmellAnswer",
     "SmellingAnswer",
     "SmellsAnswer",
+    "Stands",
     "StateAnswer",
     "ToldAnswer",
     "TurnAnswer",
@@ -53,13 +71,19 @@ __all__ = [
     "WhyAnswer",
     "as_key",
     "check_kinds",
+    "deliveries_at",
     "delivery_named",
+    "delivery_value",
+    "event_value",
     "near_sessions",
     "open_log",
     "run_meant",
     "run_named",
+    "said_value",
     "session_named",
     "smells_of",
     "span_of",
+    "speaker",
     "status_at",
+    "text_value",
 ]

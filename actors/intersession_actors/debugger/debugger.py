@@ -5,10 +5,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 
+from intersession_actors.debugger.deliveries import DeliveriesAnswer
 from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of, replayed
+from intersession_actors.debugger.events import EventsAnswer
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
+from intersession_actors.debugger.messages import MessagesAnswer
 from intersession_actors.debugger.origin import OriginAnswer
+from intersession_actors.debugger.runs import RunsAnswer
 from intersession_actors.debugger.search import SearchAnswer
 from intersession_actors.debugger.show import Show, ShowAnswer, drawing
 from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer
@@ -23,6 +27,7 @@ from intersession_actors.replaying import Replayed
 from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
 from intersession_projections.diagram import Diagram
+from intersession_projections.work import WorkEnd, WorkKind
 
 _Taken = ParamSpec("_Taken")
 _Given = TypeVar("_Given")
@@ -309,3 +314,154 @@ class Debugger:
         return diff_of(self._view, self._view if other is None else other.view, given)
 
     adiff = _awaitable(diff)
+
+    def runs(
+        self,
+        *,
+        open_: bool = False,
+        failed: bool = False,
+        held: bool = False,
+        kind: Sequence[WorkKind] = (),
+        end: Sequence[WorkEnd] = (),
+        session: str | None = None,
+        with_: str | None = None,
+        agent: str | None = None,
+        channel: str | None = None,
+        person: str | None = None,
+        words: str | None = None,
+        smell: bool = False,
+        at: At | None = None,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> RunsAnswer:
+        """Return exchanges, spawns, and runs of neither, newest first, with how each stands, or stood `at` a place (FIND-2).
+
+        All filters hold at once. `session` and `with_` took part, `agent` has a session that did; they were asked for on `channel`
+        or a text of them went there, on behalf of `person`; somebody said all `words` at once. `smell` marks what is seldom meant.
+        They began between the places `since` and `until`; `cursor` is of the page before. At most `limit` are returned (50).
+
+        Raises:
+            ToolRefused: a name, a place or the cursor is none.
+        """
+        given = {
+            "session": session,
+            "with": with_,
+            "agent": agent,
+            "channel": channel,
+            "person": person,
+            "words": words,
+            "at": at,
+            "since": since,
+            "until": until,
+            "cursor": cursor,
+            "limit": limit,
+        }
+        asked = {"open": open_, "failed": failed, "held": held, "smell": smell}
+        lists = {"kind": list(kind), "end": list(end)}
+        return cast("RunsAnswer", self.call("runs", present(given) | asked | lists))
+
+    aruns = _awaitable(runs)
+
+    def messages(
+        self,
+        *,
+        inter_session: bool = False,
+        from_: str | None = None,
+        to: str | None = None,
+        person: str | None = None,
+        why: bool = False,
+        delivered: bool = False,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> MessagesAnswer:
+        """Return what people and sessions said to sessions, newest first: who, to whom, on whose behalf (FIND-2).
+
+        `why` adds the message that it all began with, `delivered` what became of the texts that went outside for it. Places,
+        cursor and limit are those of `runs`.
+
+        Raises:
+            ToolRefused: a name, a place or the cursor is none.
+        """
+        given = {
+            "from": from_,
+            "to": to,
+            "person": person,
+            "since": since,
+            "until": until,
+            "cursor": cursor,
+            "limit": limit,
+        }
+        asked = {"interSession": inter_session, "why": why, "delivered": delivered}
+        return cast("MessagesAnswer", self.call("messages", present(given) | asked))
+
+    amessages = _awaitable(messages)
+
+    def deliveries(
+        self,
+        *,
+        failed: bool = False,
+        pending: bool = False,
+        session: str | None = None,
+        channel: str | None = None,
+        run: str | None = None,
+        at: At | None = None,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> DeliveriesAnswer:
+        """Return the texts that went outside, or should have, newest first, as they are or stood `at` a place (FIND-2).
+
+        Places, cursor and limit are those of `runs`.
+
+        Raises:
+            ToolRefused: a name, a place or the cursor is none.
+        """
+        given = {
+            "session": session,
+            "channel": channel,
+            "run": run,
+            "at": at,
+            "since": since,
+            "until": until,
+            "cursor": cursor,
+            "limit": limit,
+        }
+        asked = {"failed": failed, "pending": pending}
+        return cast("DeliveriesAnswer", self.call("deliveries", present(given) | asked))
+
+    adeliveries = _awaitable(deliveries)
+
+    def events(
+        self,
+        *,
+        kind: Sequence[str] = (),
+        stream: str | None = None,
+        session: str | None = None,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> EventsAnswer:
+        """Return the events of the log, newest first, with all that is stored of each (FIND-2).
+
+        `kind` are names of events, none: all; `stream` is one, or how several begin. Places, cursor and limit are those of `runs`.
+
+        Raises:
+            ToolRefused: a name, a kind, a place or the cursor is none.
+        """
+        given = {
+            "stream": stream,
+            "session": session,
+            "since": since,
+            "until": until,
+            "cursor": cursor,
+            "limit": limit,
+        }
+        return cast("EventsAnswer", self.call("events", present(given) | {"kind": list(kind)}))
+
+    aevents = _awaitable(events)

@@ -5,10 +5,14 @@ from typing import Any, Final
 
 import msgspec
 
+from intersession_actors.debugger.deliveries import Deliveries, deliveries
 from intersession_actors.debugger.diff import Diff, Replay, diff, replay
+from intersession_actors.debugger.events import Events, events
 from intersession_actors.debugger.forks import naming_forks
 from intersession_actors.debugger.lens import Lens, lens
+from intersession_actors.debugger.messages import MessagesOf, messages
 from intersession_actors.debugger.origin import Origin, origin
+from intersession_actors.debugger.runs import Runs, runs
 from intersession_actors.debugger.search import Search, search
 from intersession_actors.debugger.show import Show, show
 from intersession_actors.debugger.smells import SmellsOf, smells
@@ -34,6 +38,45 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
 VERBS: Final[Mapping[str, Verb]] = {
     verb.name: verb
     for verb in (
+        Verb(
+            name="runs",
+            title="List what happened",
+            description=(
+                "Exchanges (all that one sessions_send started), spawns, and runs of neither, newest first: their ids, between "
+                "whom, how each stands or ended, what became of its texts. All filters hold at once; `smell` marks what is "
+                "seldom meant; `cursor` is for more. The other tools take these ids."
+            ),
+            arguments=Runs,
+            call=runs,
+        ),
+        Verb(
+            name="messages",
+            title="List who said what to whom",
+            description=(
+                "What people and sessions said to sessions, newest first: from whom, to whom, for which person; with `why` the "
+                "message that it all began with, with `delivered` what became of the answers that went outside."
+            ),
+            arguments=MessagesOf,
+            call=messages,
+        ),
+        Verb(
+            name="deliveries",
+            title="List what went outside",
+            description=(
+                "Texts that went to a channel, or should have, newest first: where to, in whose name, whether they arrived."
+            ),
+            arguments=Deliveries,
+            call=deliveries,
+        ),
+        Verb(
+            name="events",
+            title="List events",
+            description=(
+                "The events of the log, newest first, by name, stream or session: position, time, who, to whom, what it says."
+            ),
+            arguments=Events,
+            call=events,
+        ),
         Verb(
             name="lens",
             title="What an agent was given",

@@ -64,6 +64,15 @@ class View:
         """Whether who asks sees everything."""
         return self.sees is None
 
+    def check_operator(self, given: object, field: str) -> None:
+        """Check that a question is one that who asks may ask: its answer would tell of what others see.
+
+        Raises:
+            ToolRefused: it is asked, and not by the operator (`forbidden`).
+        """
+        if given is not None and not self.is_operator:
+            raise ToolRefused("forbidden", f"{field}: only the operator asks so, leave it out")
+
     def is_seen(self, key: str) -> bool:
         """Whether who asks sees a session, by its canonical key."""
         seen = self.sees is None or self.sees(key)

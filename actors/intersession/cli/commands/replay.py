@@ -34,7 +34,6 @@ from intersession.cli.story import (
     Subject,
     began_ms,
     delivery_in_words,
-    delivery_value,
     events_of_session,
     find_subject,
     flow_value,
@@ -43,7 +42,7 @@ from intersession.cli.story import (
     names_in,
     show_legend,
 )
-from intersession_actors.debugger import View
+from intersession_actors.debugger import View, delivery_value
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject

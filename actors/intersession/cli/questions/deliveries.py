@@ -1,17 +1,23 @@
 """`intersession deliveries`: the texts that went outside, or should have, and another attempt for one of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Final
 
-import msgspec
 from cyclopts import App, Parameter
 
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
-from intersession.cli.story import Names, delivery_in_words, delivery_value, unknown_names
-from intersession_actors.debugger import delivery_named, run_named, session_named
+from intersession.cli.story import Names, delivery_in_words, unknown_names
+from intersession_actors.debugger import (
+    LOST,
+    deliveries_at,
+    delivery_named,
+    run_named,
+    session_named,
+    text_value,
+)
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.facts import (
@@ -22,17 +28,13 @@ from intersession_events.facts import (
     DeliveryWithheld,
 )
 from intersession_events.ids import delivery_stream
-from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
 from intersession_projections.known_names import KnownNames
-from intersession_projections.places import Then
 
 deliveries = App(name="deliveries")
 
 _OUTCOMES: Final = (DeliveryDone, DeliveryFailed, DeliveryUnknown, DeliveryDenied, DeliveryWithheld)
-_LOST: Final = frozenset({"failed", "unknown", "denied"})
 _TEXT_CHARS: Final = 60
-_ROWS: Final = 64
 _QUIET_S: Final = 2.0
 _MOST_EVENTS: Final = 1000
 """How much is read of what else happens in the log while one delivery is waited for."""
@@ -76,14 +78,14 @@ def listed(
         at = None if as_of is None else reader.place(as_of, field="--at").position
         # Who is at work now says nothing of what stood then.
         at_work = at is not None or has_writer(reader.log)
-        rows = reader.flows.deliveries(wanted, page.most + 1) if at is None else _stood(reader, wanted, at)
+        rows = deliveries_at(reader, wanted, at)
         listing = page.of(((row, reader.flows.note_of(row)) for row in rows), lambda row: row[0].accepted)
         unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
         imported = not listing.rows and KnownNames(reader.log).has_imports()
-    lost = at is None and any(row.state in _LOST for row, _ in listing.rows)
+    lost = at is None and any(row.state in LOST for row, _ in listing.rows)
     return listing.answer(
         "deliveries",
-        _value,
+        lambda found: text_value(*found),
         lambda screen, rows: _show(screen, rows, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
@@ -105,27 +107,6 @@ def _run(reader: Reader, typed: str) -> str:
 _IMPORTED: Final = (
     "an imported record has none of its own, `intersession runs` says what it shows of announces"
 )
-
-
-def _stood(reader: Reader, wanted: DeliveriesWanted, at: int) -> Iterator[DeliverySummary]:
-    """Yield deliveries as they stood at a position, the newest first. What has arrived by now may have been pending then."""
-    then, span = Then(reader.log, at), wanted.span
-    while True:
-        last = span._replace(to=at if span.to is None else min(span.to, at))
-        rows = reader.flows.deliveries(wanted._replace(failed=False, pending=False, span=last), _ROWS)
-        for row in rows:
-            found = then.delivery(row.delivery_id)
-            if found is not None and _is_wanted(found, wanted):
-                yield found
-        if len(rows) < _ROWS:
-            return
-        span = span._replace(before=rows[-1].accepted)
-
-
-def _is_wanted(row: DeliverySummary, wanted: DeliveriesWanted) -> bool:
-    if not wanted.failed and not wanted.pending:
-        return True
-    return (wanted.failed and row.state in _LOST) or (wanted.pending and row.is_open)
 
 
 @deliveries.command(name="retry")
@@ -150,7 +131,9 @@ def retry(
         at_work = not operator.here
     arrived = row.state == "done" or row.is_open
     return Answer(
-        _value(found), lambda screen: _show_one(screen, found, at_work=at_work), OK if arrived else REFUSED
+        text_value(*found),
+        lambda screen: _show_one(screen, found, at_work=at_work),
+        OK if arrived else REFUSED,
     )
 
 
@@ -164,21 +147,6 @@ def _outcome(operator: Operating, delivery_id: str, after: int) -> DeliverySumma
     if row is None:
         raise LookupError(f"{stream} is not in the view any more")
     return row
-
-
-def _value(found: Row) -> JsonObject:
-    row, note = found
-    route = None if note is None else present(msgspec.structs.asdict(note.route))
-    return present(
-        {
-            **delivery_value(row, note),
-            "route": route,
-            "attempts": row.attempt,
-            "position": row.accepted,
-            "decidedAt": None if note is None else note.decided_ms,
-            "text": None if note is None else note.text,
-        }
-    )
 
 
 def _show(screen: Screen, found: Sequence[Row], *, at_work: bool) -> None:

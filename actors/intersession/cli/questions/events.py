@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.questions.recorded import Chosen, EventPrinter, Kinds, Session, Stream, value_of
+from intersession.cli.questions.recorded import EventPrinter, Kinds, Session, Stream, chosen
 from intersession.cli.shell import READING, Answer, Reading, Screen
 from intersession.cli.story import unknown_stream
+from intersession_actors.debugger import event_value
 from intersession_events.log import Recorded
 
 
@@ -23,10 +24,10 @@ def events(
     Newest first: position, time, stream, name, and what it says. `intersession tail` shows them as they come.
     """
     with reader_of(reading) as reader:
-        chosen = Chosen.of(reader, kind, stream, session)
-        listing = page.of(chosen.newest(reader, page.span(reader)), lambda recorded: recorded.position)
-        unknown = [] if listing.rows else unknown_stream(reader, chosen.beginning)
-    return listing.answer("events", value_of, _show, what="event", unknown=unknown)
+        wanted = chosen(reader, kind, stream, session)
+        listing = page.of(wanted.newest(reader.log, page.span(reader)), lambda recorded: recorded.position)
+        unknown = [] if listing.rows else unknown_stream(reader, wanted.beginning)
+    return listing.answer("events", event_value, _show, what="event", unknown=unknown)
 
 
 def _show(screen: Screen, found: Sequence[Recorded]) -> None:

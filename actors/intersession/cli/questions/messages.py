@@ -8,10 +8,9 @@ from cyclopts import Parameter
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import Names, delivery_in_words, delivery_value, unknown_names
-from intersession_actors.debugger import session_named
+from intersession.cli.story import Names, delivery_in_words, unknown_names
+from intersession_actors.debugger import said_value, session_named, speaker
 from intersession_events.facts import Provenance, text_of
-from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.said import Messages, Said, SaidWanted
@@ -71,7 +70,7 @@ def messages(
         unknown = [] if listing.rows else unknown_names(reader, {"--person": person})
     return listing.answer(
         "messages",
-        lambda row: _value(row, why=why, delivered=delivered),
+        lambda row: said_value(row.said, row.deliveries, why=why, delivered=delivered),
         lambda screen, rows: _show(screen, rows, why=why, delivered=delivered, at_work=at_work),
         what="message",
         unknown=unknown,
@@ -83,60 +82,14 @@ def _run(run: RunOutcome) -> str:
     return f"  run {run.run_id}{again}"
 
 
-def _value(row: _Row, *, why: bool, delivered: bool) -> JsonObject:
-    said, provenance = row.said, row.said.message.provenance
-    value: JsonObject = {
-        "position": said.position,
-        "time": said.time_ms,
-        "from": _speaker(provenance),
-        "to": said.target,
-        "runId": None if said.run is None else said.run.run_id,
-        "retryOf": None if said.run is None else said.run.retry_of,
-        "messageId": said.message.id,
-        "text": text_of(said.message),
-        "kind": None if provenance is None else provenance.kind,
-        "exchangeId": None if provenance is None else provenance.exchange_id,
-        "turn": None if provenance is None else provenance.turn,
-        "person": None if said.person is None else _person(said.person),
-    }
-    if why and said.began is not None:
-        position, key, message = said.began
-        value["why"] = {"position": position, "to": key, "messageId": message.id, "text": text_of(message)}
-    if delivered and (row.deliveries or not said.imported):
-        value["delivered"] = [delivery_value(text, note) for text, note in row.deliveries]
-    return present(value)
-
-
-def _speaker(provenance: Provenance | None) -> str:
-    """Return who spoke: a session by its key, else `person`, `operator`, `system`, or `unknown` (an import)."""
-    match provenance:
-        case Provenance(kind="inter_session", source_session_key=str() as key):
-            return key
-        case Provenance(kind="external_user", source_channel="operator"):
-            return "operator"
-        case Provenance(kind="external_user"):
-            return "person"
-        case Provenance(kind="internal_system"):
-            return "system"
-        case _:
-            return "unknown"
-
-
-def _person(provenance: Provenance) -> JsonObject:
-    """Return a person as the channel knows them; a log of 0.1.0 did not record who spoke."""
-    return present(
-        {"channel": provenance.source_channel, "id": provenance.sender, "name": provenance.sender_name}
-    )
-
-
 def _show(screen: Screen, rows: Sequence[_Row], *, why: bool, delivered: bool, at_work: bool) -> None:
     names = Names()
     for row in rows:
         said = row.said
-        speaker, behalf = _told(said, names)
+        who, behalf = _told(said, names)
         screen.line(
             safe(f"#{said.position}  {moment(said.time_ms)}  ", "dim"),
-            safe(f"{speaker} → {names.of(said.target)}", "bold"),
+            safe(f"{who} → {names.of(said.target)}", "bold"),
             safe("".join((behalf, "" if said.run is None else _run(said.run))), "dim"),
         )
         screen.indented(text_of(said.message), _INDENT)
@@ -153,11 +106,11 @@ def _show(screen: Screen, rows: Sequence[_Row], *, why: bool, delivered: bool, a
 
 def _told(said: Said, names: Names) -> tuple[str, str]:
     """Return who spoke, and on whose behalf where that is somebody else, in words."""
-    speaker = _speaker(said.message.provenance)
-    if speaker == "person" and said.person is not None:
+    spoke = speaker(said.message.provenance)
+    if spoke == "person" and said.person is not None:
         return _called(said.person), ""
     behalf = "" if said.person is None else f" for {_called(said.person)}"
-    return (names.of(speaker) if ":" in speaker else speaker), behalf
+    return (names.of(spoke) if ":" in spoke else spoke), behalf
 
 
 def _called(person: Provenance) -> str:

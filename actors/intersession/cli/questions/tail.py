@@ -7,9 +7,10 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from intersession.cli.host import reader_of
-from intersession.cli.questions.recorded import Chosen, EventPrinter, Kinds, Session, Stream, value_of
+from intersession.cli.questions.recorded import EventPrinter, Kinds, Session, Stream, chosen
 from intersession.cli.shell import READING, Reading, Screen
 from intersession.cli.story import tell_unknown, unknown_stream
+from intersession_actors.debugger import event_value
 from intersession_actors.system import followed
 from intersession_events.log import Recorded
 from intersession_projections.positions import Span
@@ -43,19 +44,19 @@ def tail(
 
     def told(recorded: Recorded) -> None:
         if reading.json:
-            screen.json_line(value_of(recorded))
+            screen.json_line(event_value(recorded))
         else:
             printer.print(recorded)
 
     with reader_of(reading) as reader:
-        chosen = Chosen.of(reader, kind, stream, session)
-        tell_unknown(screen, unknown_stream(reader, chosen.beginning))
+        wanted = chosen(reader, kind, stream, session)
+        tell_unknown(screen, unknown_stream(reader, wanted.beginning))
         after = reader.log.head()
-        for recorded in reversed(list(islice(chosen.newest(reader, Span(to=after)), last))):
+        for recorded in reversed(list(islice(wanted.newest(reader.log, Span(to=after)), last))):
             told(recorded)
         while True:
             for recorded in followed(reader.log, after, timeout=_LOOK_S):
                 after = recorded.position
-                if chosen.takes(recorded):
+                if wanted.takes(recorded):
                     told(recorded)
             screen.look_for_reader()

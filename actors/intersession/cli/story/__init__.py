@@ -7,7 +7,7 @@ from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import parts, show_message, speaker
 from intersession.cli.story.session import SessionStory
-from intersession.cli.story.standing import Standing, delivery_in_words, delivery_value
+from intersession.cli.story.standing import Standing, delivery_in_words
 from intersession.cli.story.subject import (
     FlowSubject,
     SessionSubject,
@@ -33,7 +33,6 @@ __all__ = [
     "began_ms",
     "change_in_words",
     "delivery_in_words",
-    "delivery_value",
     "difference_lines",
     "events_of_session",
     "find_subject",

@@ -39,11 +39,7 @@ from intersession_actors.gate import Name, PlaceText
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject, is_object, present
 
-QUESTIONS: Final = (
-    *(
-        Question(name=verb.name, title=verb.title, arguments=verb.arguments, call=verb.call)
-        for verb in VERBS.values()
-    ),
+_OF_PAGES: Final = (
     Question(
         name="compare",
         title="What differs between two runs, or a run and its fork",
@@ -76,6 +72,16 @@ QUESTIONS: Final = (
     ),
     Question(name="settings", title="The settings in force", arguments=Nothing, call=settings),
     Question(name="steps", title="A part of the events of a run", arguments=Part, call=steps, part_of="run"),
+)
+"""What the pages ask: a list of the same name as a verb has what its page draws besides."""
+
+QUESTIONS: Final = (
+    *(
+        Question(name=verb.name, title=verb.title, arguments=verb.arguments, call=verb.call)
+        for verb in VERBS.values()
+        if verb.name not in {question.name for question in _OF_PAGES}
+    ),
+    *_OF_PAGES,
 )
 
 

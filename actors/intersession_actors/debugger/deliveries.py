@@ -1,0 +1,133 @@
+"""The verb `deliveries`: the texts that went outside, or should have, newest first (FIND-2)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.search import InSpan, span_of
+from intersession_actors.debugger.view import View
+from intersession_actors.gate import KeyText, Name, PlaceText
+from intersession_actors.service import Reader
+from intersession_events.facts import ready
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.places import Then, flow_id
+
+LOST: Final = frozenset({"failed", "unknown", "denied"})
+"""The states of a text that nobody will get, or perhaps not."""
+_ROWS: Final = 64
+
+
+@ready
+class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `deliveries` gives; null is not given."""
+
+    failed: Annotated[
+        bool, msgspec.Meta(description="Only what ended without a receipt. With `pending`, either.")
+    ] = False
+    pending: Annotated[bool, msgspec.Meta(description="Only what is still to come.")] = False
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only in the name of this session.")] = None
+    channel: Annotated[Name | None, msgspec.Meta(description="Only to this channel.")] = None
+    run: Annotated[
+        KeyText | None, msgspec.Meta(description="Only of this exchange, spawn or run, by any name of it.")
+    ] = None
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="As they stood at this place. Default: head."),
+    ] = None
+    limit: LimitGiven = None
+
+
+class DeliveriesAnswer(TypedDict):
+    """Texts, the newest first: `{id, sessionKey, route, state, attempts, position, purpose, text, …}`; `cursor` is for those behind them."""
+
+    count: int
+    deliveries: list[JsonObject]
+    cursor: str | None
+
+
+def deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
+    """Return the texts that went outside, or should have.
+
+    Raises:
+        ToolRefused: a name, a place or the cursor is none.
+    """
+    reader = view.reader
+    wanted = DeliveriesWanted(
+        failed=given.failed,
+        pending=given.pending,
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        channel=given.channel,
+        run=None if given.run is None else flow_id(view.flow(given.run)),
+        span=span_of(view, given),
+    )
+    at = None if given.at is None else view.place(given.at).position
+    found = (row for row in deliveries_at(reader, wanted, at) if view.is_seen(row.session_key))
+    rows, cursor = paged(found, lambda row: row.accepted, given.limit)
+    values = [text_value(row, reader.flows.note_of(row), view) for row in rows]
+    return {"count": len(rows), "deliveries": values, "cursor": cursor}
+
+
+def deliveries_at(
+    reader: Reader, wanted: DeliveriesWanted, at: int | None = None
+) -> Iterator[DeliverySummary]:
+    """Yield deliveries as they are, or as they stood at a position, the newest first, reading as far as somebody asks for more."""
+    then = None if at is None else Then(reader.log, at)
+    span = wanted.span
+    while True:
+        last = span
+        asked = wanted._replace(span=last)
+        if at is not None:  # what has arrived by now may have been pending then
+            last = span._replace(to=at if span.to is None else min(span.to, at))
+            asked = wanted._replace(failed=False, pending=False, span=last)
+        rows = reader.flows.deliveries(asked, _ROWS)
+        for row in rows:
+            found = row if then is None else then.delivery(row.delivery_id)
+            if found is not None and _is_wanted(found, wanted):
+                yield found
+        if len(rows) < _ROWS:
+            return
+        span = span._replace(before=rows[-1].accepted)
+
+
+def _is_wanted(row: DeliverySummary, wanted: DeliveriesWanted) -> bool:
+    if not wanted.failed and not wanted.pending:
+        return True
+    return (wanted.failed and row.state in LOST) or (wanted.pending and row.is_open)
+
+
+def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View | None = None) -> JsonObject:
+    """Return what became of a text, as JSON; what is not known is left out. `view` is who may read it, None the operator."""
+    error = None if note is None else note.error
+    return present(
+        {
+            "id": row.delivery_id,
+            "purpose": row.purpose,
+            "channel": row.channel,
+            "to": None if note is None else note.route.to,
+            "sessionKey": row.session_key,
+            "runId": row.run_id,
+            "state": row.state,
+            "attempt": row.attempt or None,
+            "retryAt": row.retry_at_ms,
+            "error": error if view is None else view.shown(error, row.session_key),
+        }
+    )
+
+
+def text_value(row: DeliverySummary, note: DeliveryNote | None, view: View | None = None) -> JsonObject:
+    """Return a text that goes outside, with its words and where it goes; as `delivery_value`."""
+    route = None if note is None else present(msgspec.structs.asdict(note.route))
+    text = None if note is None else note.text
+    return present(
+        {
+            **delivery_value(row, note, view),
+            "route": route,
+            "attempts": row.attempt,
+            "position": row.accepted,
+            "decidedAt": None if note is None else note.decided_ms,
+            "text": text if view is None else view.shown(text, row.session_key),
+        }
+    )

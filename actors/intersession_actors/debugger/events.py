@@ -1,0 +1,150 @@
+"""The verb `events`: what is in the log, event by event, newest first (FIND-2)."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Final, NamedTuple, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.search import InSpan, check_kinds, span_of
+from intersession_actors.debugger.view import View
+from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import CHOICES, KeyText, Name, invalid
+from intersession_events.facts import ready
+from intersession_events.ids import session_stream
+from intersession_events.log import Log, Recorded, Row
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.positions import Span, backwards
+from intersession_projections.sieve import sieved
+from intersession_projections.wording import words_in
+
+STREAMS: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "access:", "log")
+"""How the names of streams begin."""
+
+
+class EventsWanted(NamedTuple):
+    """Which events are asked for. `stream` is one stream's name, `beginning` how the names of several begin; no kinds are all."""
+
+    kinds: frozenset[str] = frozenset()
+    stream: str | None = None
+    beginning: str = ""
+
+    def of_streams(self, log: Log, name: str, session_named: Callable[[str], str]) -> "EventsWanted":
+        """Return it for a stream, a session's by any name of it that `session_named` knows, or for all streams that begin so."""
+        if log.stream(name, limit=1):
+            return self._replace(stream=name)
+        session = name.removeprefix("session:")
+        try:
+            stream = session_stream(session_named(session)) if session != name else None
+        except ToolRefused:
+            stream = None  # then it is how several begin
+        return self._replace(stream=stream, beginning=name)
+
+    def takes(self, recorded: Recorded) -> bool:
+        """Whether an event is asked for."""
+        if self.kinds and recorded.kind not in self.kinds:
+            return False
+        if self.stream is not None:
+            return recorded.stream == self.stream
+        return recorded.stream.startswith(self.beginning)
+
+    def newest(self, log: Log, span: Span) -> Iterator[Recorded]:
+        """Yield the events of a part of the log that are asked for, the newest first."""
+        if self.stream is not None:
+            return filter(self.takes, backwards(log, span, self.stream))
+        return sieved(log, span, self._may)
+
+    def _may(self, row: Row) -> bool:
+        stream: str = row[1]
+        topic: str = row[3]
+        is_kind = not self.kinds or topic.rpartition(".")[0] in self.kinds
+        return is_kind and stream.startswith(self.beginning)
+
+
+@ready
+class Events(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `events` gives; null is not given."""
+
+    kind: Annotated[
+        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        msgspec.Meta(
+            description="Only events of these names (message_recorded, run_failed, …); empty is all."
+        ),
+    ] = None
+    stream: Annotated[
+        KeyText | None,
+        msgspec.Meta(
+            description="Only of this stream, or of all that begin so: session:agent:main:main, exchange:46a2df48, delivery:."
+        ),
+    ] = None
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only of this session's own stream.")] = None
+    limit: LimitGiven = None
+
+
+class EventsAnswer(TypedDict):
+    """Events, the newest first: `{position, eventId, timeMs, stream, version, kind, topic, who?, to?, text, …}`; `cursor` is for those behind them."""
+
+    count: int
+    events: list[JsonObject]
+    cursor: str | None
+
+
+def events(view: View, given: Events) -> EventsAnswer:
+    """Return the events of a log; to who is not the operator, those of the sessions that they see, in words.
+
+    Raises:
+        ToolRefused: a name, a kind, a stream, a place or the cursor is none.
+    """
+    check_kinds(given.kind or ())
+    wanted = EventsWanted(frozenset(given.kind or ()))
+    if given.session is not None:
+        if given.stream is not None:
+            raise invalid("session", "it names a stream, too: leave it or stream out")
+        wanted = wanted._replace(stream=session_stream(view.session(given.session, field="session")))
+    elif given.stream is not None:
+        if not given.stream.startswith(STREAMS):
+            begin = ", ".join(STREAMS)
+            raise invalid("stream", f"no stream begins with {given.stream[:64]!a}, they begin with {begin}")
+        wanted = wanted.of_streams(view.log, given.stream, lambda name: view.session(name, field="stream"))
+    found = (one for one in wanted.newest(view.log, span_of(view, given)) if view.may_know(one))
+    rows, cursor = paged(found, lambda recorded: recorded.position, given.limit)
+    return {"count": len(rows), "events": [_shown(view, row) for row in rows], "cursor": cursor}
+
+
+def event_value(recorded: Recorded) -> JsonObject:
+    """Return an event as JSON, with all that is stored of it (`data`)."""
+    return _told(recorded) | present(
+        {
+            "causation": recorded.causation,
+            "correlation": recorded.correlation,
+            "data": msgspec.to_builtins(recorded.event),
+        }
+    )
+
+
+def _told(recorded: Recorded) -> JsonObject:
+    words = words_in(recorded)
+    return present(
+        {
+            "position": recorded.position,
+            "eventId": recorded.id,
+            "timeMs": recorded.time,
+            "stream": recorded.stream,
+            "version": recorded.version,
+            "kind": recorded.kind,
+            "topic": recorded.topic,
+            "who": words.who,
+            "to": words.to,
+            "text": words.brief,
+        }
+    )
+
+
+def _shown(view: View, recorded: Recorded) -> JsonObject:
+    """Return an event as who asks may know it: what is stored of it is the operator's."""
+    if view.is_operator:
+        return msgspec.json.decode(msgspec.json.encode(event_value(recorded)), type=dict)
+    kind, _, name = recorded.stream.partition(":")
+    told = _told(recorded)
+    told["text"] = view.shown(words_in(recorded).brief, name if kind == "session" else "")
+    return told

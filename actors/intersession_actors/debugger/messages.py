@@ -1,0 +1,138 @@
+"""The verb `messages`: who said what to which session, on whose behalf, and what became of the answers (FIND-2)."""
+
+from typing import Annotated, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.deliveries import delivery_value
+from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.search import InSpan, span_of
+from intersession_actors.debugger.view import View
+from intersession_actors.gate import KeyText, Name
+from intersession_events.facts import Provenance, ready, text_of
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.flows import DeliveryNote, DeliverySummary
+from intersession_projections.said import Messages, Said, SaidWanted
+
+Texts = tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
+
+
+@ready
+class MessagesOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `messages` gives; null is not given."""
+
+    inter_session: Annotated[bool, msgspec.Meta(description="Only what sessions said to each other.")] = False
+    from_: Annotated[KeyText | None, msgspec.Meta(description="Only what this session said.")] = (
+        msgspec.field(default=None, name="from")
+    )
+    to: Annotated[KeyText | None, msgspec.Meta(description="Only what was said to this session.")] = None
+    person: Annotated[
+        Name | None,
+        msgspec.Meta(
+            description="Only what this person said, or what was said for them: their id or name on the channel."
+        ),
+    ] = None
+    why: Annotated[bool, msgspec.Meta(description="Also the message that it all began with.")] = False
+    delivered: Annotated[
+        bool, msgspec.Meta(description="Also what became of the texts that went outside for it.")
+    ] = False
+    limit: LimitGiven = None
+
+
+class MessagesAnswer(TypedDict):
+    """Messages, the newest first: `{position, time, from, to, runId, text, person?, why?, delivered?, …}`; `cursor` is for those behind them."""
+
+    count: int
+    messages: list[JsonObject]
+    cursor: str | None
+
+
+def messages(view: View, given: MessagesOf) -> MessagesAnswer:
+    """Return what people and sessions said to sessions.
+
+    Raises:
+        ToolRefused: a name, a place or the cursor is none; or a person is asked for, and who asks is not the operator (`forbidden`).
+    """
+    view.check_operator(given.person, "person")
+    wanted = SaidWanted(
+        inter_session=given.inter_session,
+        sender=None if given.from_ is None else view.session(given.from_, field="from"),
+        target=None if given.to is None else view.session(given.to, field="to"),
+        person=given.person,
+        span=span_of(view, given),
+    )
+    known, flows = Messages(view.log), view.reader.flows
+    found = (said for said in known.said(wanted) if view.is_seen(said.target))
+    rows, cursor = paged(found, lambda said: said.position, given.limit)
+    values: list[JsonObject] = []
+    for said in rows:
+        texts: Texts = ()
+        if given.delivered:
+            seen = (row for row in known.deliveries(said) if view.is_seen(row.session_key))
+            texts = tuple((row, flows.note_of(row)) for row in seen)
+        values.append(said_value(said, texts, why=given.why, delivered=given.delivered, view=view))
+    return {"count": len(rows), "messages": values, "cursor": cursor}
+
+
+def said_value(
+    said: Said, texts: Texts, *, why: bool, delivered: bool, view: View | None = None
+) -> JsonObject:
+    """Return a message as JSON; what is not known is left out. `view` is who may read it, None the operator.
+
+    What it all began with, and who spoke there, only those know who see that session.
+    """
+    provenance, began = said.message.provenance, said.began
+    if view is not None and began is not None and not view.is_seen(began[1]):
+        began = None
+    person = said.person if began is not None else None
+    value: JsonObject = {
+        "position": said.position,
+        "time": said.time_ms,
+        "from": speaker(provenance),
+        "to": said.target,
+        "runId": None if said.run is None else said.run.run_id,
+        "retryOf": None if said.run is None else said.run.retry_of,
+        "messageId": said.message.id,
+        "text": _shown(view, text_of(said.message), said.target),
+        "kind": None if provenance is None else provenance.kind,
+        "exchangeId": None if provenance is None else provenance.exchange_id,
+        "turn": None if provenance is None else provenance.turn,
+        "person": None if person is None else _person(person),
+    }
+    if why and began is not None:
+        position, key, message = began
+        value["why"] = {
+            "position": position,
+            "to": key,
+            "messageId": message.id,
+            "text": _shown(view, text_of(message), key),
+        }
+    if delivered and (texts or not said.imported):
+        value["delivered"] = [delivery_value(text, note, view) for text, note in texts]
+    return present(value)
+
+
+def speaker(provenance: Provenance | None) -> str:
+    """Return who spoke: a session by its key, else `person`, `operator`, `system`, or `unknown` (an import)."""
+    match provenance:
+        case Provenance(kind="inter_session", source_session_key=str() as key):
+            return key
+        case Provenance(kind="external_user", source_channel="operator"):
+            return "operator"
+        case Provenance(kind="external_user"):
+            return "person"
+        case Provenance(kind="internal_system"):
+            return "system"
+        case _:
+            return "unknown"
+
+
+def _shown(view: View | None, text: str, key: str) -> str | None:
+    return text if view is None else view.shown(text, key)
+
+
+def _person(provenance: Provenance) -> JsonObject:
+    """Return a person as the channel knows them; a log of 0.1.0 did not record who spoke."""
+    return present(
+        {"channel": provenance.source_channel, "id": provenance.sender, "name": provenance.sender_name}
+    )

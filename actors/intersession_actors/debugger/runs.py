@@ -1,0 +1,210 @@
+"""The verb `runs`: exchanges, spawns, and runs of neither, newest first, with how each stands (FIND-2)."""
+
+from typing import Annotated, NamedTuple, Self, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.deliveries import delivery_value
+from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.search import InSpan, span_of
+from intersession_actors.debugger.smells import SmellAnswer, smells_of
+from intersession_actors.debugger.view import View
+from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
+from intersession_actors.service import Reader
+from intersession_events.errors import InvalidKey
+from intersession_events.facts import ExchangeHeld, ready
+from intersession_events.keys import parse_agent_id
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.flow_summary import flow_value
+from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary, held_in
+from intersession_projections.frozen import Frozen, frozen_in
+from intersession_projections.places import Flow, Then, flow_sessions
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
+
+
+@ready
+class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `runs` gives; null is not given. All that is given holds at once."""
+
+    open: Annotated[bool, msgspec.Meta(description="Only what is not over.")] = False
+    failed: Annotated[
+        bool,
+        msgspec.Meta(description="Only what failed: a run, the way of its text, or what it all ended with."),
+    ] = False
+    held: Annotated[bool, msgspec.Meta(description="Only exchanges that are held, with the text.")] = False
+    kind: Annotated[
+        Annotated[tuple[WorkKind, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        msgspec.Meta(description="Only exchanges, spawns or runs; empty is all."),
+    ] = None
+    end: Annotated[
+        Annotated[tuple[WorkEnd, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        msgspec.Meta(
+            description="Only what ended so: its run (ok, timeout, …), its ping-pong (turn_limit, …) or all of it (announced, …)."
+        ),
+    ] = None
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only what this session took part in.")] = (
+        None
+    )
+    with_: Annotated[
+        KeyText | None, msgspec.Meta(description="Only what this session took part in as well.")
+    ] = msgspec.field(default=None, name="with")
+    agent: Annotated[
+        Name | None, msgspec.Meta(description="Only what a session of this agent took part in.")
+    ] = None
+    channel: Annotated[
+        Name | None,
+        msgspec.Meta(
+            description="Only what was asked for on this channel, or what a text of went there. For the operator alone."
+        ),
+    ] = None
+    person: Annotated[
+        Name | None,
+        msgspec.Meta(
+            description="Only what this person asked for: their id or name on the channel. For the operator alone."
+        ),
+    ] = None
+    words: Annotated[
+        SearchText | None,
+        msgspec.Meta(
+            description="Only where somebody said all of these words at once. For the operator alone."
+        ),
+    ] = None
+    smell: Annotated[bool, msgspec.Meta(description="With what is seldom meant in each (`smells`).")] = False
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="As all of it stood at this place. Default: head."),
+    ] = None
+    limit: LimitGiven = None
+
+
+class RunsAnswer(TypedDict):
+    """Exchanges, spawns and runs, the newest first: `{id, kind, runId, requester, target, state, …}`; `cursor` is for those behind them."""
+
+    count: int
+    runs: list[JsonObject]
+    cursor: str | None
+
+
+def runs(view: View, given: Runs) -> RunsAnswer:
+    """Return the exchanges, spawns and runs of a log. A run that belongs to an exchange or a spawn is part of it.
+
+    Raises:
+        ToolRefused: a name, a place or the cursor is none; or only the operator may ask so (`forbidden`).
+    """
+    for name in ("channel", "person", "words"):
+        view.check_operator(getattr(given, name), name)
+    at = None if given.at is None else view.place(given.at).position
+    wanted = WorkWanted(
+        kinds=given.kind or (),
+        ends=given.end or (),
+        is_open=given.open,
+        failed=given.failed,
+        held=given.held,
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        other_key=None if given.with_ is None else view.session(given.with_, field="with"),
+        agent_id=_agent(given.agent),
+        channel=given.channel,
+        person=given.person,
+        words=given.words,
+        span=span_of(view, given),
+    )
+    work = WorkFound(view.log, None if at is None else Then(view.log, at))
+    seen = (flow for flow in work.newest(wanted) if any(map(view.is_seen, flow_sessions(flow))))
+    found, cursor = paged(seen, lambda flow: flow.accepted, given.limit)
+    frozen = frozen_in(view.log, at)
+    rows = [Stands.of(view.reader, flow, at=at, frozen=frozen) for flow in found]
+    if given.smell:
+        rows = [row._replace(smells=tuple(smells_of(view, row.flow, at))) for row in rows]
+    return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
+
+
+def _agent(typed: str | None) -> str | None:
+    try:
+        return None if typed is None else parse_agent_id(typed)
+    except InvalidKey as error:
+        raise invalid("agent", str(error)) from None
+
+
+class Stands(NamedTuple):
+    """A flow, the deliveries of its texts, and whether a process is at work on the log; None where nobody knows.
+
+    `retry` is the run that tries a failed one again, `held` where an exchange has stopped. `smells` is what is seldom meant in it, None where that was not asked for.
+    `frozen` says that it was open when this fork was made, and stays so.
+    """
+
+    flow: Flow
+    deliveries: tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
+    at_work: bool | None = None
+    retry: RunOutcome | None = None
+    smells: tuple[SmellAnswer, ...] | None = None
+    held: ExchangeHeld | None = None
+    frozen: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        reader: Reader,
+        flow: Flow,
+        *,
+        at_work: bool | None = None,
+        at: int | None = None,
+        frozen: Frozen | None = None,
+    ) -> Self:
+        """Read how a flow stands, or how its texts stood at a position, as `flow` is given as it stood there.
+
+        `frozen` is what does not go on, where that has been read for many.
+        """
+        stays = (frozen_in(reader.log, at) if frozen is None else frozen).holds(flow)
+        if at is not None:
+            then = Then(reader.log, at)
+            stood = (then.delivery(row.delivery_id) for row in deliveries_of(reader.flows, flow))
+            texts = tuple((row, reader.flows.note_of(row)) for row in stood if row is not None)
+            return cls(flow, texts, at_work, frozen=stays)
+        retry = reader.runs.retry_of(flow.run_id) if isinstance(flow, RunOutcome) and flow.failed else None
+        found = tuple((row, reader.flows.note_of(row)) for row in deliveries_of(reader.flows, flow))
+        held = None
+        if isinstance(flow, ExchangeSummary) and flow.held is not None:
+            held = held_in(reader.log, flow)
+        return cls(flow, found, at_work, retry, held=held, frozen=stays)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not over yet."""
+        return not self.flow.ended if isinstance(self.flow, RunOutcome) else self.flow.is_open
+
+    def value(self, view: View | None = None) -> JsonObject:
+        """Return it as JSON; what is not known is left out. `view` is who may read it, None the operator."""
+        value = flow_value(self.flow, at_work=self.at_work)
+        if view is not None and isinstance(self.flow, RunOutcome) and self.flow.error is not None:
+            value["error"] = view.shown(self.flow.error, self.flow.session_key)
+        texts = [pair for pair in self.deliveries if view is None or view.is_seen(pair[0].session_key)]
+        if texts:
+            value["deliveries"] = [delivery_value(row, note, view) for row, note in texts]
+        if self.retry is not None:
+            value["retriedBy"] = self.retry.run_id
+        if self.held is not None:
+            value["held"] = _held_value(self.held, view)
+        if self.frozen:
+            value["frozen"] = True
+        if self.smells is not None:
+            value["smells"] = list(self.smells)
+        return value
+
+
+def _held_value(held: ExchangeHeld, view: View | None) -> JsonObject:
+    return present(
+        {
+            "holdId": held.hold_id,
+            "step": held.step,
+            "text": held.text if view is None else view.shown(held.text, held.speaker),
+            "speaker": held.speaker,
+            "to": held.to,
+            "turn": held.turn,
+            "before": held.before,
+            "source": held.source,
+            "by": held.by,
+            "note": held.note,
+            "since": held.since_ms,
+        }
+    )
