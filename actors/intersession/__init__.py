@@ -232,8 +232,8 @@ _HOMES: Final = {
         """,
         "intersession_actors.config": "Config load_config",
         "intersession_actors.debugger": """
-            Change ChangesAnswer Debugger DiffAnswer EffectsAnswer LensAnswer OpenLog OriginAnswer PlaceAnswer
-            MessagesAnswer RunsAnswer SearchAnswer ShowAnswer SmellingAnswer SmellsAnswer StateAnswer WhyAnswer open_log
+            Change ChangesAnswer Debugger DeliveriesAnswer DiffAnswer EffectsAnswer EventsAnswer LensAnswer
+            MessagesAnswer OpenLog OriginAnswer PlaceAnswer RunsAnswer SearchAnswer ShowAnswer SmellingAnswer SmellsAnswer StateAnswer WhyAnswer open_log
         """,
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",

@@ -2,18 +2,25 @@
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.deliveries import (
-    LOST,
-    DeliveriesAnswer,
-    deliveries_at,
-    delivery_value,
-    text_value,
-)
 from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
-from intersession_actors.debugger.events import STREAMS, EventsAnswer, EventsWanted, event_value
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
-from intersession_actors.debugger.messages import MessagesAnswer, said_value, speaker
+from intersession_actors.debugger.lists import (
+    LOST,
+    STREAMS,
+    DeliveriesAnswer,
+    EventsAnswer,
+    EventsWanted,
+    MessagesAnswer,
+    RunsAnswer,
+    Stands,
+    deliveries_at,
+    delivery_value,
+    event_value,
+    said_value,
+    speaker,
+    text_value,
+)
 from intersession_actors.debugger.named import (
     as_key,
     delivery_named,
@@ -24,7 +31,6 @@ from intersession_actors.debugger.named import (
 )
 from intersession_actors.debugger.opened import OpenLog, open_log
 from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
-from intersession_actors.debugger.runs import RunsAnswer, Stands
 from intersession_actors.debugger.search import InSpan, SearchAnswer, check_kinds, span_of
 from intersession_actors.debugger.show import ShowAnswer
 from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of

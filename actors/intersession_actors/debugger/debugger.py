@@ -5,14 +5,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 
-from intersession_actors.debugger.deliveries import DeliveriesAnswer
 from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of, replayed
-from intersession_actors.debugger.events import EventsAnswer
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.lens import LensAnswer, LensDialect
-from intersession_actors.debugger.messages import MessagesAnswer
+from intersession_actors.debugger.lists import DeliveriesAnswer, EventsAnswer, MessagesAnswer, RunsAnswer
 from intersession_actors.debugger.origin import OriginAnswer
-from intersession_actors.debugger.runs import RunsAnswer
 from intersession_actors.debugger.search import SearchAnswer
 from intersession_actors.debugger.show import Show, ShowAnswer, drawing
 from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer

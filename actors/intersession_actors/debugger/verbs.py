@@ -5,14 +5,20 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.debugger.deliveries import Deliveries, deliveries
 from intersession_actors.debugger.diff import Diff, Replay, diff, replay
-from intersession_actors.debugger.events import Events, events
 from intersession_actors.debugger.forks import naming_forks
 from intersession_actors.debugger.lens import Lens, lens
-from intersession_actors.debugger.messages import MessagesOf, messages
+from intersession_actors.debugger.lists import (
+    Deliveries,
+    Events,
+    MessagesOf,
+    Runs,
+    list_deliveries,
+    list_events,
+    list_messages,
+    list_runs,
+)
 from intersession_actors.debugger.origin import Origin, origin
-from intersession_actors.debugger.runs import Runs, runs
 from intersession_actors.debugger.search import Search, search
 from intersession_actors.debugger.show import Show, show
 from intersession_actors.debugger.smells import SmellsOf, smells
@@ -47,7 +53,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "seldom meant; `cursor` is for more. The other tools take these ids."
             ),
             arguments=Runs,
-            call=runs,
+            call=list_runs,
         ),
         Verb(
             name="messages",
@@ -57,7 +63,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "message that it all began with, with `delivered` what became of the answers that went outside."
             ),
             arguments=MessagesOf,
-            call=messages,
+            call=list_messages,
         ),
         Verb(
             name="deliveries",
@@ -66,7 +72,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "Texts that went to a channel, or should have, newest first: where to, in whose name, whether they arrived."
             ),
             arguments=Deliveries,
-            call=deliveries,
+            call=list_deliveries,
         ),
         Verb(
             name="events",
@@ -75,7 +81,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "The events of the log, newest first, by name, stream or session: position, time, who, to whom, what it says."
             ),
             arguments=Events,
-            call=events,
+            call=list_events,
         ),
         Verb(
             name="lens",

@@ -4,8 +4,8 @@ from typing import Annotated, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.deliveries import delivery_value
-from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.lists.deliveries import delivery_value
+from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, Name
@@ -47,7 +47,7 @@ class MessagesAnswer(TypedDict):
     cursor: str | None
 
 
-def messages(view: View, given: MessagesOf) -> MessagesAnswer:
+def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
     """Return what people and sessions said to sessions.
 
     Raises:

@@ -4,8 +4,8 @@ from typing import Annotated, NamedTuple, Self, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.deliveries import delivery_value
-from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.lists.deliveries import delivery_value
+from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.smells import SmellAnswer, smells_of
 from intersession_actors.debugger.view import View
@@ -86,7 +86,7 @@ class RunsAnswer(TypedDict):
     cursor: str | None
 
 
-def runs(view: View, given: Runs) -> RunsAnswer:
+def list_runs(view: View, given: Runs) -> RunsAnswer:
     """Return the exchanges, spawns and runs of a log. A run that belongs to an exchange or a spawn is part of it.
 
     Raises:

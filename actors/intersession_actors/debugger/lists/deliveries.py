@@ -5,7 +5,7 @@ from typing import Annotated, Final, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, Name, PlaceText
@@ -48,7 +48,7 @@ class DeliveriesAnswer(TypedDict):
     cursor: str | None
 
 
-def deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
+def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
     """Return the texts that went outside, or should have.
 
     Raises:

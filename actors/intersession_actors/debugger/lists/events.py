@@ -5,7 +5,7 @@ from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.listed import LimitGiven, paged
+from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, check_kinds, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
@@ -89,7 +89,7 @@ class EventsAnswer(TypedDict):
     cursor: str | None
 
 
-def events(view: View, given: Events) -> EventsAnswer:
+def list_events(view: View, given: Events) -> EventsAnswer:
     """Return the events of a log; to who is not the operator, those of the sessions that they see, in words.
 
     Raises:
@@ -143,7 +143,8 @@ def _told(recorded: Recorded) -> JsonObject:
 def _shown(view: View, recorded: Recorded) -> JsonObject:
     """Return an event as who asks may know it: what is stored of it is the operator's."""
     if view.is_operator:
-        return msgspec.json.decode(msgspec.json.encode(event_value(recorded)), type=dict)
+        stored: JsonObject = msgspec.json.decode(msgspec.json.encode(event_value(recorded)))
+        return stored
     kind, _, name = recorded.stream.partition(":")
     told = _told(recorded)
     told["text"] = view.shown(words_in(recorded).brief, name if kind == "session" else "")
