@@ -57,9 +57,10 @@ class Timeline:
         for run_id, session_key, message_id in _asked(own):
             deliveries += [row.delivery_id for row in self._flows.deliveries_of_run(run_id)]
             outcome = self._runs.get(run_id)
-            if outcome is not None:
-                found.extend(self._of_run(outcome))
-            else:
+            run = [] if outcome is None else list(self._of_run(outcome))
+            found.extend(run)
+            # An imported flow has messages, and no runs; in a fork, a run may begin at a message that was imported.
+            if not any(_is_message(recorded, message_id) for recorded in run):
                 found.extend(self._message(session_key, message_id))
         for recorded in own:
             if isinstance(recorded.event, facts.ChildArchived):
@@ -88,11 +89,10 @@ class Timeline:
                 yield recorded
 
     def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
-        """Yield a message by id: an imported flow has messages, but no runs."""
+        """Yield a message by its id."""
         for version in reversed(self._sessions.versions_of_message(session_key, message_id)):
             for recorded in self._log.stream(session_stream(session_key), after=version - 1, to=version):
-                event = recorded.event
-                if isinstance(event, facts.MessageRecorded) and event.message.id == message_id:
+                if _is_message(recorded, message_id):
                     yield recorded
 
     def _archiving(self, child: str) -> Iterator[Recorded]:
@@ -132,6 +132,11 @@ def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
                 yield event.run_id, event.requester, event.message_id
             case _:
                 pass
+
+
+def _is_message(recorded: Recorded, message_id: str) -> bool:
+    event = recorded.event
+    return isinstance(event, facts.MessageRecorded) and event.message.id == message_id
 
 
 def _came_with(recorded: Recorded, message_id: str, time: int) -> bool:

@@ -13,6 +13,7 @@ from intersession_events.ids import exchange_stream, session_stream, spawn_strea
 from intersession_events.log import verify_log
 from intersession_events.stores import PortableLog
 from intersession_projections.flows import ExchangeSummary, Position, SpawnSummary
+from intersession_projections.timeline import Timeline
 from support.golden_logs import golden_logs
 from support.running import SEES_ALL, WAIT
 
@@ -85,6 +86,26 @@ def test_an_imported_exchange_goes_on_behind_each_of_its_answers(imported: Sessi
         assert ended(fork).outcome.end == exchange.end_reason
         asked = {"sessionKey": exchange.target, "message": "and now?", "timeoutSeconds": 20}
         assert "and now?" in str(fork.tools().call("sessions_send", asked)["reply"])
+
+
+@pytest.mark.parametrize("at", ["reply", "turn:1"])
+def test_all_of_an_imported_exchange_that_lies_above_the_cut_is_told_of_its_fork_as_well(
+    imported: SessionSystem, at: str
+) -> None:
+    """A run that began in the fork answers a message that was imported, long before it: that is of the exchange, too."""
+    exchange = exchange_in(imported)
+    timeline = Timeline(imported.log).of_exchange(exchange.exchange_id)
+    with imported.fork(
+        exchange.exchange_id, at=at, edits=of("reply", "no, five"), agents={"*": says}
+    ) as fork:
+        ended(fork)
+        assert fork.log.forked is not None
+        cut = fork.log.forked.position
+        told = Timeline(fork.log).of_exchange(exchange.exchange_id)
+
+    assert [step.position for step in told if step.position <= cut] == [
+        step.position for step in timeline if step.position <= cut
+    ]
 
 
 @pytest.mark.parametrize(
