@@ -23,7 +23,8 @@ def main(arguments: Sequence[str]) -> int:
     logging.disable(logging.ERROR if given.quiet else logging.NOTSET)
     logging.lastResort = None
     if given.keep is not None:
-        return _told(_with_bug(given.bug, given.seed, given.keep.split(",")), shrink=False, bug=given.bug)
+        outcome = _with_bug(given.bug, given.seed, given.keep.split(","), sealed=given.sealed)
+        return _told(outcome, shrink=False, bug=given.bug)
     began, tally, failed, done = time.monotonic(), Tally(), 0, 0
     for outcome in _outcomes(given):
         done += 1
@@ -57,6 +58,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--keep", help="of one seed only these departures from the plain course, as a failure prints them"
     )
+    parser.add_argument("--sealed", action="store_true", help="replay what each seed recorded, too")
     parser.add_argument("--no-shrink", action="store_true", help="print failures as they are")
     parser.add_argument("--table", action="store_true", help="print how often what has happened")
     parser.add_argument("--at-least", type=int, default=0, help="fail where something happened less often")
@@ -70,15 +72,17 @@ def _outcomes(given: argparse.Namespace) -> Iterator[Outcome]:
     seeds = range(given.seed, given.seed + given.seeds)
     if given.jobs == 1:
         gc.freeze()
-        yield from (_with_bug(given.bug, seed, None) for seed in seeds)
+        yield from (_with_bug(given.bug, seed, None, sealed=given.sealed) for seed in seeds)
         return
     with ProcessPoolExecutor(given.jobs, initializer=gc.freeze) as pool:
-        yield from pool.map(partial(_with_bug, given.bug, keep=None), seeds, chunksize=20)
+        yield from pool.map(
+            partial(_with_bug, given.bug, keep=None, sealed=given.sealed), seeds, chunksize=20
+        )
 
 
-def _with_bug(bug: str | None, seed: int, keep: Sequence[str] | None) -> Outcome:
+def _with_bug(bug: str | None, seed: int, keep: Sequence[str] | None, *, sealed: bool) -> Outcome:
     with BUGS[bug]() if bug is not None else nullcontext():
-        return simulate(seed, keep)
+        return simulate(seed, keep, sealed=sealed)
 
 
 def _told(outcome: Outcome, *, shrink: bool, bug: str | None) -> int:

@@ -17,7 +17,7 @@ def shrunk(outcome: Outcome, *, most: int = 300) -> Outcome:
     def fails(keep: Sequence[str]) -> bool:
         nonlocal tried, best
         tried += 1
-        again = simulate(outcome.seed, keep)
+        again = simulate(outcome.seed, keep, sealed=outcome.law == "sealed")
         if again.law != outcome.law:
             return False
         if len(again.departures) < len(best.departures):
@@ -54,5 +54,6 @@ def command(outcome: Outcome, bug: str | None = None) -> str:
     return (
         f"python -m tests.simulation --seed {outcome.seed}"
         + (f" --bug {bug}" if bug else "")
+        + (" --sealed" if outcome.law == "sealed" else "")
         + f" --keep '{keep}'"
     )

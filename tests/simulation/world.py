@@ -30,7 +30,7 @@ from simulation.people import AGENTS, MAINS, Agents, Channels
 from simulation.store import SIMULATED, STORE, cut_off
 from simulation.table import POINTS, SELDOM
 from support.faulty_store import disk_full
-from support.history import Evidence, Finding, Op, broken, check_views, check_whole
+from support.history import Evidence, Finding, Op, broken, check_sealed, check_views, check_whole
 
 MOST_STEPS: Final = 20_000
 SOON_S: Final = 2.0
@@ -42,6 +42,10 @@ WORKSPACE: Final = "/simulated"
 SECRET: Final = "what nobody may ever read again"
 MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
 VIEWS: Final = [view.name for view in inline_views()]
+
+
+Kept = tuple[str, list[Recorded]]
+"""A log that is kept: its id and its events."""
 
 
 class Crash(BaseException):
@@ -536,14 +540,29 @@ def _uncollected() -> Generator[None]:
             gc.enable()
 
 
-def simulate(seed: int, keep: Collection[str] | None = None) -> Outcome:
-    """Simulate one seed; with `keep` only these departures from the plain course happen."""
-    world = World(seed, keep)
+def simulate(seed: int, keep: Collection[str] | None = None, *, sealed: bool = False) -> Outcome:
+    """Simulate one seed; with `keep` only these departures from the plain course happen.
+
+    With `sealed` what was recorded is decided again, too.
+    """
+    outcome, recorded = _simulated(World(seed, keep))
+    if sealed:
+        outcome.findings += check_sealed(*recorded)
+    return outcome
+
+
+def recorded_in(seed: int) -> Kept:
+    """Return the log of one seed."""
+    return _simulated(World(seed))[1]
+
+
+def _simulated(world: World) -> tuple[Outcome, Kept]:
     heard = Heard()
     logger = logging.getLogger("intersession")
     logger.addHandler(heard)
     disarm = arm(world._pass)
     trace = ""
+    events: list[Recorded] = []
     with (
         STORE.of(world._commit, None if world.is_new else world.log_id),
         world.disk.mounted(),
@@ -560,4 +579,5 @@ def simulate(seed: int, keep: Collection[str] | None = None) -> Outcome:
             disarm()
             logger.removeHandler(heard)
     findings += [Finding("told", words) for words in heard.said]
-    return Outcome(seed, findings, world.chance.taken, world.tally, trace, world.steps)
+    outcome = Outcome(world.chance.seed, findings, world.chance.taken, world.tally, trace, world.steps)
+    return outcome, (world.log_id, events)

@@ -2,7 +2,14 @@
 
 from intersession_actors.replaying.as_test import name_of_test, text_of_test
 from intersession_actors.replaying.difference import Difference
-from intersession_actors.replaying.replayed import Recordings, Replayed, replay_all, replay_file, replay_run
+from intersession_actors.replaying.replayed import (
+    Recordings,
+    Replayed,
+    replay_all,
+    replay_events,
+    replay_file,
+    replay_run,
+)
 
 __all__ = [
     "Difference",
@@ -10,6 +17,7 @@ __all__ = [
     "Replayed",
     "name_of_test",
     "replay_all",
+    "replay_events",
     "replay_file",
     "replay_run",
     "text_of_test",

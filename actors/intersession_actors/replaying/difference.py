@@ -93,11 +93,13 @@ RULES_SINCE: Final = (
 how an event that is older is told."""
 
 
-def fields_that_differ(recorded: Recorded, draft: Draft, *, waited_ms: int) -> tuple[list[Field], list[str]]:
+def fields_that_differ(
+    recorded: Recorded, draft: Draft, *, waited_ms: int, behind_ms: Callable[[], int]
+) -> tuple[list[Field], list[str]]:
     """Return the fields in which an event differs from what was recorded, and the later rules that explain others.
 
     Times are inputs: here an event is decided at the time at which it was recorded, and there it was decided up to `waited_ms`
-    earlier, so that its own times are.
+    earlier, so that its own times are. `behind_ms` says how far the clock may have been behind the log's time, as one that was set back.
     """
     fields: list[Field] = []
     later: list[str] = []
@@ -109,7 +111,7 @@ def fields_that_differ(recorded: Recorded, draft: Draft, *, waited_ms: int) -> t
         since = _since(recorded, path, before, after)
         if since is not None:
             later.append(since)
-        elif not _is_same_time(path, before, after, waited_ms):
+        elif not _is_same_time(path, before, after, waited_ms, behind_ms):
             fields.append(Field(path=path, recorded=before, now=after))
     if recorded.causation != draft.causation:
         fields.append(Field(path="causation", recorded=recorded.causation, now=draft.causation))
@@ -239,11 +241,12 @@ def _different(was: JsonValue, now: JsonValue, path: str) -> Iterator[tuple[str,
         yield path, was, now
 
 
-def _is_same_time(path: str, was: object, now: object, waited_ms: int) -> bool:
+def _is_same_time(path: str, was: object, now: object, waited_ms: int, behind_ms: Callable[[], int]) -> bool:
     name = path.rpartition(".")[2].lower()
     if not name.endswith(("ms", "timestamp")) or not isinstance(was, int) or not isinstance(now, int):
         return False
-    return -_CLOSE_MS < now - was < max(waited_ms, 0) + _CLOSE_MS
+    later = now - was
+    return later > -_CLOSE_MS and (later < max(waited_ms, 0) + _CLOSE_MS or later < behind_ms() + _CLOSE_MS)
 
 
 def _since(recorded: Recorded, path: str, was: JsonValue, now: JsonValue) -> str | None:

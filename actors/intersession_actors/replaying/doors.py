@@ -16,6 +16,7 @@ from intersession_actors.policy import (
     SpawnRefused,
     SpawnWish,
     Target,
+    Verdict,
     access_settings,
     begun,
     check_hop,
@@ -26,14 +27,16 @@ from intersession_actors.policy import (
     why_no_loop,
 )
 from intersession_actors.replaying.recording import Recording
-from intersession_actors.session import Session, evolve
-from intersession_actors.streams import RulesInForce
+from intersession_actors.session import CheckSend, Session, evolve
+from intersession_actors.streams import Refused, RulesInForce
+from intersession_events import facts
 from intersession_events.facts import Budget, ExchangeAccepted, SessionOpened, SpawnAccepted
 from intersession_events.ids import session_stream
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
 
 _CLOSE_MS = 1000
+_NEVER = 1 << 62
 """A door looks at a session some time before what it lets in is recorded."""
 
 
@@ -45,10 +48,11 @@ class Refusal(NamedTuple):
 
 
 class _Stood(NamedTuple):
-    """What the send policy looks at in a session, until when it was so (None: it still is)."""
+    """What the send policy looks at in a session, until when it was so, and the position of what changed it."""
 
     session: Session
-    until_ms: int | None
+    until_ms: int
+    until: int
 
 
 class Doors:
@@ -84,7 +88,11 @@ class Doors:
                 chat_type=stood.chat_type,
                 override=stood.send_override,
             )
-            for stood in self._stood(accepted.target, recorded.time - _CLOSE_MS)
+            for stood in self._stood(
+                accepted.target,
+                since=self._recording.caused_at(recorded),
+                since_ms=recorded.time - _CLOSE_MS,
+            )
         ]
         said = next((one for one in policy if one.rule == accepted.send_rule), policy[-1])
         if not said.allowed and accepted.send_rule is not None:
@@ -137,6 +145,42 @@ class Doors:
             return Refusal("limit", tripped.told(field))
         return one_hop_on(before, target, limits)
 
+    def checked(self, delivery: str, asked: CheckSend, key: str) -> CheckSend:
+        """Return the question whether a text may go out, so that it is answered as the session stood when it was asked.
+
+        Between the word of a session and what the outbox records of it, somebody may have changed the session's settings.
+        """
+        told = asked.answer
+
+        def answered(verdict: Verdict | Refused) -> None:
+            if told is not None:
+                told(self._of_then(delivery, asked.channel, key, verdict))
+
+        return msgspec.structs.replace(asked, answer=answered)
+
+    def _of_then(
+        self, delivery: str, channel: str | None, key: str, verdict: Verdict | Refused
+    ) -> Verdict | Refused:
+        coming = self._recording.ahead(delivery)
+        match coming.event if coming is not None else None:
+            case facts.DeliveryStarted(rule=rule):
+                was = (True, rule)
+            case facts.DeliveryDenied(rule=rule):
+                was = (False, rule)
+            case _:
+                return verdict
+        since = self._recording.past(delivery)[-1].position
+        said = [
+            self._rules.judge_send(
+                key=key,
+                channel=channel or stood.channel,
+                chat_type=stood.chat_type,
+                override=stood.send_override,
+            )
+            for stood in self._stood(key, since=since)
+        ]
+        return next((one for one in said if (one.allowed, one.rule) == was), verdict)
+
     # --- the sessions as they stood
 
     def _knows(self, key: str | None) -> bool:
@@ -158,11 +202,11 @@ class Doors:
                 return True
         return False
 
-    def _stood(self, key: str, since_ms: int) -> Iterator[Session]:
-        """Yield how a session stood since a time, the present last."""
+    def _stood(self, key: str, *, since: int, since_ms: int = _NEVER) -> Iterator[Session]:
+        """Yield how a session stood since a position or a time, whichever is earlier, the present last."""
         now = self._session(key)
         for stood in self._before.get(key, ()):
-            if stood.until_ms is not None and stood.until_ms >= since_ms:
+            if stood.until_ms >= since_ms or stood.until > since:
                 yield stood.session
         yield now
 
@@ -178,7 +222,7 @@ class Doors:
                 break
             after = evolve(state, recorded)
             if _looked_at(after) != _looked_at(state):
-                self._before.setdefault(key, []).append(_Stood(state, recorded.time))
+                self._before.setdefault(key, []).append(_Stood(state, recorded.time, recorded.position))
             state = after
         self._sessions[key], self._versions[key] = state, version
         return state

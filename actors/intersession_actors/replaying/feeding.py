@@ -15,8 +15,10 @@ from intersession_actors.delivery import (
     TooOld,
     ended_in,
 )
+from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.exchange import HoldExchange, OpenExchange, ReleaseExchange
 from intersession_actors.policy import budget_of
+from intersession_actors.replaying.looked_at import TOO_OLD
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.session import (
     Abort,
@@ -39,8 +41,8 @@ from intersession_events.facts import Budget, text_of
 from intersession_events.ids import delivery_stream, derive, session_stream, spawn_stream
 from intersession_events.log import Recorded
 
-TOO_OLD = "(deliveries.maxAgeSeconds)"
 GIVEN_UP = "given up by "
+CUT_OFF = "cut off in the middle of attempt "
 _READY = facts.ThreadOpened | facts.AttachmentsReady
 
 
@@ -70,18 +72,22 @@ def command_for(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
         case "spawn":
             return _to_spawn(recorded, recording)
         case "delivery":
-            return _to_delivery(recorded)
+            return _to_delivery(recorded, recording)
         case _:
             return None
 
 
 def goes_on(recorded: Recorded, recording: Recording) -> ToSession | ToFlow | None:
-    """Return what a start tells whoever leads a stream that was open when the log was forked; None from its next event on."""
-    stream, past = recorded.stream, recording.past(recorded.stream)
-    if not past or past[-1].position > recording.begins:
-        return None
+    """Return what a start tells whoever leads a stream that was open; None where it had not begun.
+
+    A process that has come to its end is an outside event that the log doesn't have: what was to be told was not told then.
+    """
+    stream = recording.decided_in(recorded)
+    past = recording.past(stream)
     if stream.startswith("session:"):
         return ToSession(stream.partition(":")[2], Wake())
+    if not past:
+        return None
     runs = (facts.run_named(item.event) for item in reversed(past))
     run_id = next((run_id for run_id in runs if run_id is not None), None)
     deliveries = (facts.delivery_named(item.event) for item in past)
@@ -98,11 +104,8 @@ def goes_on(recorded: Recorded, recording: Recording) -> ToSession | ToFlow | No
 
 def _run_ended(stream: str, run_id: str | None, recording: Recording) -> RunEnded | None:
     """Return how the run that a flow waits for had ended, if it had."""
-    so_far = recording.order_so_far()
     of_run = [
-        item
-        for item in so_far
-        if item.stream.startswith("session:") and facts.run_named(item.event) == run_id
+        item for item in recording.of_run(run_id or "") if item.version <= recording.version(item.stream)
     ]
     end = next((item for item in of_run if isinstance(item.event, facts.RunEnd)), None)
     if end is None:
@@ -131,7 +134,10 @@ def _thread_of(session: Sequence[Recorded]) -> facts.Route | None:
 def _to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow | None:  # noqa: C901, PLR0912 - one case an event
     key = recorded.stream.partition(":")[2]
     together = recording.append_ahead(recorded.stream)
-    said = _said(key, together, recording)
+    flow = recording.decided_in(recorded)
+    if flow != recorded.stream:
+        return _began(flow, recording)
+    said = _said(key, together)
     if said is not None:
         return said
     match recorded.event:
@@ -175,7 +181,7 @@ def _to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
             return None
 
 
-def _said(key: str, together: list[Recorded], recording: Recording) -> ToSession | ToFlow | None:
+def _said(key: str, together: list[Recorded]) -> ToSession | None:
     """Return the message that an append began with, after what came with it: an opening, a route, a run that it stopped."""
     opening: facts.SessionOpened | None = None
     bound: facts.ThreadBound | None = None
@@ -197,8 +203,6 @@ def _said(key: str, together: list[Recorded], recording: Recording) -> ToSession
                     message.run_id is not None or (opening, route, by, patch) == (None,) * 4
                 ):
                     return None
-                if queued is not None and queued.flow is not None and recording.has(queued.flow):
-                    return _began(queued.flow, recording)
                 first = together[0]
                 budget = (
                     budget_of(queued, first.correlation, first.time)
@@ -242,13 +246,12 @@ def _queued(
 def _began(flow: str, recording: Recording) -> ToFlow | None:
     """Return what led to a step of a flow whose message comes before the flow's own event, unless an actor decides it by itself.
 
-    It is what began the flow, or a child that had to wait for files or a thread, or a fork in which it goes on.
+    It is what began the flow, or a child that had to wait for files or a thread.
     """
     first = recording.ahead(flow)
-    if first is None:
+    if first is None or not (first.version == 1 or isinstance(first.event, _READY)):
         return None
-    is_fed = first.version == 1 or isinstance(first.event, _READY)
-    found = command_for(first, recording) if is_fed else goes_on(first, recording)
+    found = command_for(first, recording)
     return found if isinstance(found, ToFlow) else None
 
 
@@ -381,9 +384,15 @@ def _to_spawn(recorded: Recorded, recording: Recording) -> ToFlow | None:
                 thread_withheld=thread is not None and thread.withheld,
             )
             return ToFlow(stream, command)
-        case facts.SpawnClosed(note=note) if not _began_a_child(recorded, recording):
-            refused = Refused(code="unavailable", error=note or "it could not be prepared")
+        case facts.SpawnClosed(note=note, code=code) if not _began_a_child(recorded, recording):
+            known: RefusalCode = "unavailable"
+            for one in REFUSAL_CODES:
+                if one == code:
+                    known = one
+            refused = Refused(code=known, error=note or "it could not be prepared")
             return ToFlow(stream, Prepared(stream=stream, refused=refused))
+        case facts.ChildArchived(reason="deleted"):
+            return None
         case facts.ChildArchived():
             return ToFlow(stream, ArchiveDue(stream=stream))
         case facts.AttachmentsRemoved():
@@ -398,7 +407,7 @@ def _began_a_child(recorded: Recorded, recording: Recording) -> bool:
     return any(not isinstance(item.event, facts.SpawnAccepted) for item in recording.past(recorded.stream))
 
 
-def _to_delivery(recorded: Recorded) -> ToFlow | None:
+def _to_delivery(recorded: Recorded, recording: Recording) -> ToFlow | None:
     stream = recorded.stream
     match recorded.event:
         case facts.DeliveryDone() as event:
@@ -409,6 +418,8 @@ def _to_delivery(recorded: Recorded) -> ToFlow | None:
         case facts.DeliveryFailed(error=error) if error.startswith(GIVEN_UP):
             by = error.removeprefix(GIVEN_UP)
             return ToFlow(stream, GiveUpDelivery(stream=stream, by=by), cut_off=True)
+        case facts.DeliveryFailed(error=error) if error.startswith(CUT_OFF):
+            return ToFlow(stream, Resume(stream=stream), cut_off=True)
         case facts.DeliveryFailed() as event:
             failed = NotDelivered(
                 error=event.error, retry=event.retry_at_ms is not None, traceback=event.traceback
@@ -419,9 +430,21 @@ def _to_delivery(recorded: Recorded) -> ToFlow | None:
         case facts.DeliveryUnknown(error=str(error)) as event:
             doubt = NotDelivered(error=error, retry=False, in_doubt=True)
             return ToFlow(stream, DeliveryReturned(stream=stream, attempt=event.attempt, result=doubt))
-        case facts.DeliveryStarted(attempt=attempt) if attempt > 1:
-            return ToFlow(stream, RetryDue(stream=stream, attempt=attempt - 1))
+        case facts.DeliveryStarted() | facts.DeliveryDenied():
+            return _tried_again(stream, recording)
         case facts.DeliveryRetried(by=by):
             return ToFlow(stream, RetryDelivery(stream=stream, by=by))
         case _:
             return None
+
+
+def _tried_again(stream: str, recording: Recording) -> ToFlow | None:
+    """Return what had an attempt follow on another one: it was time, or the one before was cut off."""
+    past = recording.past(stream)
+    match past[-1].event if past else None:
+        case facts.DeliveryStarted():
+            return ToFlow(stream, Resume(stream=stream), cut_off=True)
+        case facts.DeliveryFailed(attempt=attempt):
+            return ToFlow(stream, RetryDue(stream=stream, attempt=attempt))
+        case _:
+            return None  # it is asked for with what came before

@@ -1,6 +1,7 @@
 """Stand-ins for the outside world in a replay: agents, channels, timers and a clock that give what was recorded."""
 
 from collections.abc import Callable
+from typing import Final
 
 from intersession_actors.agents import Results
 from intersession_actors.channels import (
@@ -22,6 +23,8 @@ from intersession_events.errors import Sealed
 from intersession_events.facts import Message, RunQueued
 from intersession_events.ids import session_stream
 from intersession_events.log import Log
+
+WEBCHAT: Final = "webchat"
 
 
 class RecordedClock:
@@ -55,6 +58,12 @@ class RecordedClock:
         return self._moment
 
 
+def stream_at_hand() -> str:
+    """Return the stream on which an actor works right now; empty if none does."""
+    actor = handled_here()
+    return _stream_of(actor) if isinstance(actor, Handler) else ""
+
+
 def _stream_of(actor: Handler) -> str:
     key = getattr(actor, "key", None)
     if isinstance(key, str):
@@ -76,13 +85,24 @@ class NoTimers:
 class RecordedAgents:
     """The agents: asked, they say nothing; what they answered is fed."""
 
-    def __init__(self, recording: Recording, runner_of: Callable[[str], str]) -> None:
+    def __init__(self, recording: Recording) -> None:
         self.results = Results()
-        self._runners = {runner_of(key) for key in recording.agents}
+        self._recording = recording
 
     def has(self, agent_id: str) -> bool:
-        """Whether the agent ever began a run."""
-        return agent_id in self._runners
+        """Whether the agent was here: what was decided shows it."""
+        ahead = self._recording.append_ahead(stream_at_hand())
+        match [item.event for item in ahead]:
+            case [facts.ExchangeReleased()]:
+                return False  # else it would have gone on
+            case [*_, facts.ExchangeHeld(step="reply", next_turn=None)]:
+                return self._recording.has_come(
+                    agent_id
+                )  # else a reason that comes before may be why nothing follows
+            case events:
+                return not any(
+                    isinstance(event, facts.LoopEnded) and event.reason == "no_agent" for event in events
+                )
 
     def resumes(self, agent_id: str) -> bool:
         """Say no: each attempt is given what was recorded of it, from its beginning on."""
@@ -117,18 +137,23 @@ class RecordedChannels:
     def __init__(self, recording: Recording) -> None:
         self.deliveries: Attempts[DeliveryResult] = Attempts()
         self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
-        self.is_idempotent = False
-        """What was recorded of the delivery at hand says whether its channel takes a key twice."""
-        self._names = recording.channels
+        self._recording = recording
 
     def has(self, name: str) -> bool:
-        """Whether the channel was ever called."""
-        return name in self._names
+        """Whether somebody delivered for the channel: what was decided shows it."""
+        if name != WEBCHAT:
+            return True  # a text that nobody took was not decided upon
+        ahead = self._recording.append_ahead(stream_at_hand())
+        return any(
+            isinstance(item.event, facts.AnnounceDecided) and item.event.delivery_id is not None
+            for item in ahead
+        )
 
     def idempotent(self, name: str) -> bool:
-        """Say what was recorded."""
+        """Whether the channel takes a key twice: what became of an attempt that was cut off shows it."""
         del name
-        return self.is_idempotent
+        coming = self._recording.ahead(stream_at_hand())
+        return coming is not None and isinstance(coming.event, facts.DeliveryStarted | facts.DeliveryFailed)
 
     def has_threads(self, name: str) -> bool:
         """Say yes: who asked for a thread had asked that before."""
@@ -203,16 +228,14 @@ class RecordedContexts(ContextCache):
     ) -> RunContext | None:
         """Return the context of a run that starts in the append that queues it, where it did."""
         start = self._recording.at(session_stream(key), version + 1)
-        if (
-            start is None
-            or not isinstance(start.event, facts.RunStarted)
-            or start.event.run_id != queued.run_id
-        ):
-            return None
         said = self._recording.at(session_stream(key), self._recording.message_version(key, message.id) or 0)
         asked = self._recording.at(session_stream(key), version)
-        if said is None or asked is None:
+        if start is None or said is None or asked is None:
             return None
+        if not isinstance(start.event, facts.RunStarted) or start.event.run_id != queued.run_id:
+            return None
+        if (start.time, start.causation) != (asked.time, asked.id):
+            return None  # it started later
         if isinstance(said.event, facts.MessageRecorded) and isinstance(asked.event, RunQueued):
             # What was recorded is what the agent was given, also where a time of it differs from now.
             queued, message = asked.event, said.event.message

@@ -1,10 +1,12 @@
 """What was recorded, as far as a replay has come: each stream has its own place, and no order holds between streams but causes."""
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from intersession_actors.agents import runner_of
 from intersession_actors.replaying.begun import Begins
 from intersession_events import facts
 from intersession_events.facts import encode
@@ -12,7 +14,12 @@ from intersession_events.ids import event_id, session_stream
 from intersession_events.log import Recorded
 
 _ALL: Final = 1 << 62
+_AROUND: Final = 16
+"""So many messages beside an event show what the clock said."""
 _TRANSCRIPT: Final = re.compile(r"• transcript (\S*?([^/\s]+)\.jsonl)")
+
+_BEGINS: Final = facts.ExchangeReleased | facts.HoldRequested | facts.HoldWithdrawn
+"""What somebody outside says to a flow: each begins an append."""
 
 MANAGED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events actors decide. Those of others are inputs: configurations, receipts, what a channel told."""
@@ -31,6 +38,7 @@ class Recording:
         *,
         begins: int = 0,
         begun: Begins = MappingProxyType({}),
+        stood: Callable[[Recorded], bool] | None = None,
     ) -> None:
         self.log_id = log_id
         self.begins = begins
@@ -45,12 +53,17 @@ class Recording:
         self._by_id = {recorded.id: recorded for recorded in self.order}
         self.transcripts: dict[str, str] = {}
         """Where the transcripts of children were mirrored, by session id, as far as an announce says so."""
-        self.agents: set[str] = set()
-        self.channels: set[str] = set()
+        self._of_run: dict[str, list[Recorded]] = {}
+        self._handed: dict[str, str] = {}
+        self._queued: dict[str, list[Recorded]] = {}
+        self._opened: list[Recorded] = []
+        self._begun: dict[str, list[Recorded]] = {}
         self.withheld: set[str] = set()
         """The channels that were sealed, as those of a fork are."""
         self.was_ruled = False
         """Whether a rule of the host's held a text."""
+        self._stood = stood or self._stood_still
+        self._said: list[Recorded] = []
         for recorded in self.order:
             self._streams.setdefault(recorded.stream, []).append(recorded)
             self._look_at(recorded)
@@ -61,10 +74,11 @@ class Recording:
             if recorded.position <= begins:
                 self.came_to(recorded)
 
-    def _look_at(self, recorded: Recorded) -> None:  # noqa: C901 - one case an event
+    def _look_at(self, recorded: Recorded) -> None:  # noqa: C901, PLR0912 - one case an event
         match recorded.event:
             case facts.MessageRecorded(message=message):
                 self._messages.setdefault(recorded.stream, {})[message.id] = recorded.version
+                self._said.append(recorded)
                 if recorded.event.source is not None:
                     self._imported[recorded.stream] = recorded.version
             case facts.AnnounceDecided(text=str() as text):
@@ -77,14 +91,46 @@ class Recording:
                 self.withheld.add(channel)
             case facts.ExchangeHeld(source="rule"):
                 self.was_ruled = True
-            case facts.RunStarted():
-                self.agents.add(recorded.stream.partition(":")[2])
-            case facts.DeliveryStarted():
-                decided = self._streams[recorded.stream][0].event
-                if isinstance(decided, facts.DeliveryDecided):
-                    self.channels.add(decided.route.channel)
+            case facts.ResultHanded(message_id=message_id):
+                self._handed[message_id] = recorded.stream
+            case facts.LogOpened():
+                self._opened.append(recorded)
+            case facts.RunQueued(run_id=run_id) | facts.RunStarted(run_id=run_id):
+                self._of_run.setdefault(run_id, []).append(recorded)
+                if isinstance(recorded.event, facts.RunQueued):
+                    self._queued.setdefault(recorded.correlation or "", []).append(recorded)
+                else:
+                    self._begun.setdefault(runner_of(recorded.stream.partition(":")[2]), []).append(recorded)
+            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
+                self._of_run.setdefault(recorded.event.run_id, []).append(recorded)
             case _:
                 pass
+
+    def of_run(self, run_id: str) -> Sequence[Recorded]:
+        """Return the beginnings and the end of a run in its session."""
+        return self._of_run.get(run_id, ())
+
+    def decided_in(self, recorded: Recorded) -> str:
+        """Return the stream on which it was decided that the next event of a stream happens: a flow's, if it begins its step."""
+        if not recorded.stream.startswith("session:"):
+            return recorded.stream
+        together = self.append_ahead(recorded.stream)
+        for number, item in enumerate(together):
+            match item.event:
+                case facts.MessageRecorded(message=message):
+                    flow = self._handed.get(message.id)
+                    for behind in together[number + 1 : number + 3]:
+                        if (
+                            isinstance(behind.event, facts.RunQueued)
+                            and behind.event.message_id == message.id
+                        ):
+                            flow = behind.event.flow
+                    return flow if flow is not None and flow in self._streams else recorded.stream
+                case facts.SessionOpened() | facts.ThreadBound() | facts.RouteChanged() | facts.RunAborted():
+                    pass
+                case _:
+                    break
+        return recorded.stream
 
     def order_so_far(self) -> list[Recorded]:
         """Return what has happened, in log order."""
@@ -103,12 +149,88 @@ class Recording:
             version = recorded.version
         return version
 
+    def behind_ms(self, recorded: Recorded) -> int:
+        """Return how far the clock may have been behind the time of an event: the log's own time never goes back.
+
+        What was said shows the clock: each message has the time at which somebody said it.
+        """
+        if not self.stands(recorded):
+            return 0
+        if isinstance(recorded.event, facts.MessageRecorded):
+            return _ALL
+        number = bisect_left(self._said, recorded.position, key=lambda item: item.position)
+        around = self._said[max(number - 1, 0) : number + _AROUND]
+        later = [item for item in around if item.position > recorded.position]
+        if not later or later[0].time != recorded.time:
+            return _ALL  # by the next message it had caught up, perhaps
+        return max(_behind(item) for item in around if item.time == recorded.time)
+
+    def stands(self, recorded: Recorded) -> bool:
+        """Whether the log's time had not moved on when an event was recorded, so that the clock may have been behind it."""
+        return self._stood(self._first_of_append(recorded))
+
+    def _first_of_append(self, recorded: Recorded) -> Recorded:
+        """Return the first event of the append that an event was recorded with, in its stream: each causes the next."""
+        while (before := self._by_id.get(recorded.causation or "")) is not None and (
+            (before.stream, before.version, before.time)
+            == (recorded.stream, recorded.version - 1, recorded.time)
+        ):
+            recorded = before
+        return recorded
+
+    def _stood_still(self, recorded: Recorded) -> bool:
+        """Whether the log's time stood at an event: then the clock may have been behind it."""
+        number = bisect_left(self.order, recorded.position, key=lambda item: item.position)
+        return number > 0 and self.order[number - 1].time >= recorded.time
+
     def waited_ms(self, recorded: Recorded) -> int:
         """Return how long after its cause an event was recorded: so much earlier it can have been decided."""
         cause = self._by_id.get(recorded.causation or "")
         while cause is not None and cause.time == recorded.time:  # of the same append, as a rule
             cause = self._by_id.get(cause.causation or "")
         return 0 if cause is None else recorded.time - cause.time
+
+    def looked_since(self, stream: str) -> int:
+        """Return from which position on whoever leads a flow may have looked at the rest of the log for what he decides next.
+
+        It is told of the end of a run before that is recorded, so it is the last event before that, or the flow's own last one.
+        """
+        past = self.past(stream)
+        if not past:
+            return self.order[-1].position
+        since = past[-1].position
+        named = (facts.run_named(item.event) for item in reversed(past))
+        run_id = next((found for found in named if found is not None), "")
+        for item in self.of_run(run_id):
+            before = self.at(item.stream, self._first_of_append(item).version - 1)
+            if item.version <= self.version(item.stream) and before is not None:
+                since = max(past[-1].position, before.position)
+        return since
+
+    def queued_in(self, root: str, *, since: int) -> tuple[int, int]:
+        """Return how many runs of a chain were queued since a position up to now, and how many are still to be."""
+        late = open_ = 0
+        for item in self._queued.get(root, ()):
+            if item.version > self.version(item.stream):
+                open_ += 1
+            elif item.position > since:
+                late += 1
+        return late, open_
+
+    def has_come(self, agent_id: str) -> bool:
+        """Whether an agent has begun a run since the process began that is at work, as far as that is given."""
+        opened = next(
+            (item.position for item in reversed(self._opened) if item.version <= self.version(item.stream)), 0
+        )
+        return any(
+            opened < item.position and item.version <= self.version(item.stream)
+            for item in self._begun.get(agent_id, ())
+        )
+
+    def caused_at(self, recorded: Recorded) -> int:
+        """Return where in the log the cause of an event stands; its own position where that is not known."""
+        cause = self._by_id.get(recorded.causation or "")
+        return recorded.position if cause is None else cause.position
 
     def is_imported(self, recorded: Recorded) -> bool:
         """Whether another system decided an event: it stands before the last one that was imported into its stream."""
@@ -152,7 +274,10 @@ class Recording:
         """Return the events of a stream that follow, as far as one append may have made them: each causes the next."""
         found: list[Recorded] = []
         while (item := self.ahead(stream, len(found))) is not None:
-            if found and (item.causation != found[-1].id or item.time != found[-1].time):
+            if found and (
+                isinstance(item.event, _BEGINS)
+                or (item.causation, item.time) != (found[-1].id, found[-1].time)
+            ):
                 break
             found.append(item)
         return found
@@ -177,3 +302,8 @@ class Recording:
                 return last.retry_at_ms is None
             case _:
                 return False
+
+
+def _behind(said: Recorded) -> int:
+    """Return how far the clock was behind the time of a message that was recorded."""
+    return said.time - said.event.message.timestamp if isinstance(said.event, facts.MessageRecorded) else 0

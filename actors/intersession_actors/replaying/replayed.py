@@ -77,6 +77,8 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     time: int
     causation: str | None = None
     correlation: str | None = None
+    stood: bool | None = None
+    """Whether the log's time had not moved on since the event before, so that the clock may have been behind it; None was not written."""
 
 
 class Recordings:
@@ -93,7 +95,8 @@ class Recordings:
     def of(self, flow: Flow) -> tuple[Recording, RecordedSettings]:
         """Return the streams that a run touches, from its first event to its last; what came before has happened."""
         begins, events = self._touched(flow, {})
-        return Recording(self._log.log_id, events, begins=begins), RecordedSettings(self._configurations())
+        recording = Recording(self._log.log_id, events, begins=begins, stood=self._stood)
+        return recording, RecordedSettings(self._configurations())
 
     def of_late(self, flow: Flow) -> tuple[Recording, RecordedSettings] | None:
         """Return the same, of long sessions only what came behind a snapshot; None where there is none that would do."""
@@ -110,7 +113,7 @@ class Recordings:
         if not found:
             return None
         begins, events = self._touched(flow, found)
-        recording = Recording(self._log.log_id, events, begins=begins, begun=found)
+        recording = Recording(self._log.log_id, events, begins=begins, begun=found, stood=self._stood)
         return recording, RecordedSettings(self._configurations())
 
     def write(self, flow: Flow, file: Path) -> int:
@@ -120,9 +123,19 @@ class Recordings:
         with file.open("xb") as lines:
             kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
             lines.write(msgspec.json.encode(kept) + b"\n")
+            before = {
+                item.position + 1: item.time
+                for item in recorded_at(self._log, {max(recorded.position - 1, 1) for recorded in events})
+            }
             for recorded in events:
-                lines.write(msgspec.json.encode(_line(recorded)) + b"\n")
+                stood = before.get(recorded.position, -1) >= recorded.time
+                lines.write(msgspec.json.encode(_line(recorded, stood=stood)) + b"\n")
         return len(events)
+
+    def _stood(self, recorded: Recorded) -> bool:
+        """Whether the log's time had not moved on since the event before."""
+        before = self._log.all(after=max(recorded.position - 2, 0), to=recorded.position - 1)
+        return any(item.time >= recorded.time for item in before)
 
     @property
     def _forked_at(self) -> int:
@@ -207,6 +220,11 @@ def replay_all(log: Log, progress: Progress | None = None) -> Replayed:
     return _replayed(*Recordings(log).whole(), None, progress)
 
 
+def replay_events(log_id: str, events: Sequence[Recorded]) -> Replayed:
+    """Replay a whole log that is given as its events, in its order, and that is no fork."""
+    return _replayed(Recording(log_id, events), RecordedSettings(events), None, None)
+
+
 def replay_file(file: Path | str) -> Replayed:
     """Replay a recording that `intersession export-test` wrote.
 
@@ -216,11 +234,22 @@ def replay_file(file: Path | str) -> Replayed:
     lines = Path(file).read_bytes().splitlines()
     try:
         kept = msgspec.json.decode(lines[0], type=Kept)
-        events = [_recorded(msgspec.json.decode(line, type=_Line)) for line in lines[1:]]
+        read = [msgspec.json.decode(line, type=_Line) for line in lines[1:]]
+        events = [_recorded(line) for line in read]
     except (IndexError, msgspec.MsgspecError) as error:
         raise CorruptEvent(f"{file}: it is no recording of a run: {error}") from error
+    stood = {line.position for line in read if line.stood}
+    unknown = any(line.stood is None for line in read)
     return _replayed(
-        Recording(kept.log_id, events, begins=kept.begins), RecordedSettings(events), kept.run, None
+        Recording(
+            kept.log_id,
+            events,
+            begins=kept.begins,
+            stood=None if unknown else lambda recorded: recorded.position in stood,
+        ),
+        RecordedSettings(events),
+        kept.run,
+        None,
     )
 
 
@@ -247,7 +276,7 @@ def _replayed(
     )
 
 
-def _line(recorded: Recorded) -> _Line:
+def _line(recorded: Recorded, *, stood: bool) -> _Line:
     return _Line(
         position=recorded.position,
         stream=recorded.stream,
@@ -258,6 +287,7 @@ def _line(recorded: Recorded) -> _Line:
         time=recorded.time,
         causation=recorded.causation,
         correlation=recorded.correlation,
+        stood=stood,
     )
 
 

@@ -7,15 +7,22 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 
 from intersession_actors.agents import AgentExecutor, runner_of
-from intersession_actors.chains import ChainLedger, RunUse, UnderWay
+from intersession_actors.chains import UnderWay
 from intersession_actors.channels import ChannelCaller
 from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator, OpenExchange, fixed_by
-from intersession_actors.holding import HeldSessions, Holds, RuleCaller
+from intersession_actors.holding import Holds, RuleCaller
 from intersession_actors.replaying.difference import Difference, failed, missing, refused
 from intersession_actors.replaying.doors import Doors, Refusal
 from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for, goes_on
+from intersession_actors.replaying.looked_at import (
+    RecordedHolds,
+    RecordedLedger,
+    RecordedStopwatch,
+    RecordedWorld,
+    RunsOfChains,
+)
 from intersession_actors.replaying.outside import (
     NoReports,
     NoTimers,
@@ -25,16 +32,27 @@ from intersession_actors.replaying.outside import (
     RecordedContexts,
     RecordedRule,
     is_session,
+    stream_at_hand,
     turn_of,
 )
 from intersession_actors.replaying.recording import MANAGED, Recording
 from intersession_actors.replaying.sealed_log import SealedLog
 from intersession_actors.replaying.settings import RecordedSettings
+from intersession_actors.replaying.told import Told
 from intersession_actors.runtime import Failure, Handler, Ref, handled_here
-from intersession_actors.session import Archive, Enqueue, ReadAgain, RunReturned, SessionActor
+from intersession_actors.session import Archive, CheckSend, Enqueue, ReadAgain, RunReturned, SessionActor
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_actors.spawn import OpenSpawn, Spawner
-from intersession_actors.streams import Command, OfStream, RulesInForce, Step, StepTaken, World
+from intersession_actors.streams import (
+    ChildGone,
+    Command,
+    DeliveryEnded,
+    OfStream,
+    RulesInForce,
+    RunEnded,
+    Step,
+    StepTaken,
+)
 from intersession_actors.tools import tools_offered
 from intersession_events import facts
 from intersession_events.ids import session_stream
@@ -61,24 +79,29 @@ class Replayer:
         self._configs = configs
         self._runtime = SimulatedRuntime()
         self._difference: Difference | None = None
-        self._log = SealedLog(recording, command=_command_at_hand, differs=self._differs)
+        self._log = SealedLog(recording, command=self._led_to, differs=self._differs)
         self._sessions: dict[str, Ref] = {}
         self._held: list[tuple[str, Step]] = []
         """Steps of flows to sessions whose turn has not come there."""
+        self._led: dict[str, str | None] = {}
+        """What led to the step of a flow, in words."""
+        self._told = Told()
         self._fed: set[int] = set()
+        self._resumed: set[int] = set()
         self._given = 0
         self._position = 0
         log, clock = cast("Log", self._log), RecordedClock(recording)
-        self._agents = RecordedAgents(recording, runner_of)
+        self._agents = RecordedAgents(recording)
         self._channels = RecordedChannels(recording)
         self._contexts = RecordedContexts(log, recording)
-        self._runs = _RunsOfChains(recording)
+        self._runs = RunsOfChains(recording)
         self._log.on_committed(self._runs.take)
         rule = RecordedRule(recording) if recording.was_ruled else None
-        holds = Holds(HeldSessions(), cast("RuleCaller | None", rule))
+        holds = Holds(RecordedHolds(recording), cast("RuleCaller | None", rule))
         holds.sessions.take(recording.order_so_far())
         self._log.on_committed(holds.sessions.take)
-        self._world = World(
+        self._world = RecordedWorld(
+            recording=recording,
             log=log,
             clock=clock,
             timers=NoTimers(),
@@ -91,7 +114,7 @@ class Replayer:
             set_aside=self._set_aside,
             resume_flow=_nothing,
             read_back=_nothing,
-            chains=ChainLedger(log, self._runs.of),
+            chains=RecordedLedger(log, self._runs.of, recording),
             holds=holds,
             accepted_as=lambda accepted: fixed_by(self._config(), configs.edits, accepted),
             sealed=recording.withheld.__contains__,
@@ -106,6 +129,9 @@ class Replayer:
             idle_ms=0,
             store_retry_ms=0,
             delivery_max_age_ms=0,
+        )
+        self._world.stopwatch = RecordedStopwatch(
+            clock, recording, oldest_ms=lambda: self._world.delivery_max_age_ms
         )
         self._doors = Doors(recording, self._world.rules)
         self._managers = {
@@ -128,54 +154,77 @@ class Replayer:
                 break
             if progress is not None and number % 500 == 0:
                 progress(number, len(order))
-        self._runtime.run()
+        self._end()
         self._runtime.stop(0)
         if progress is not None and self._difference is None:
             progress(len(order), len(order))
         return Outcome(self._log.decided, self._given, tuple(self._log.later), self._difference)
 
+    def _end(self) -> None:
+        """Have decided what nobody has recorded: behind the end of a stream there may be nothing."""
+        self._runtime.run()
+        while self._difference is None and (self._told.hand_on_any() or self._release_any()):
+            self._runtime.run()
+
     # --- what happens next
 
     def _bring_about(self, recorded: Recorded) -> None:
-        """Do what leads to the first event that has not happened: nothing is under way any more."""
-        if self._release():
-            return
-        if recorded.position in self._fed:
-            if not self._release_any():
-                self._differs(missing(recorded))
-            return
-        self._fed.add(recorded.position)
-        config = self._config()
-        self._world.retry_interrupted = config.runs.retry_interrupted
-        self._world.delivery_max_age_ms = milliseconds(config.deliveries.max_age_seconds)
-        if not recorded.stream.startswith(MANAGED) or self._recording.is_imported(recorded):
-            self._give(recorded)
-            return
-        self._feed(recorded)
+        """Do what leads to the first event that has not happened: nothing is under way any more.
 
-    def _feed(self, recorded: Recorded) -> None:
+        First comes what somebody outside did, then what actors had told the stream's, then that of a start of the process.
+        """
+        if self._release(recorded):
+            return
+        if recorded.position not in self._fed:
+            self._fed.add(recorded.position)
+            config = self._config()
+            self._world.retry_interrupted = config.runs.retry_interrupted
+            self._world.delivery_max_age_ms = milliseconds(config.deliveries.max_age_seconds)
+            if not recorded.stream.startswith(MANAGED) or self._recording.is_imported(recorded):
+                self._give(recorded)
+                return
+            if self._feed(recorded):
+                return
+        stream = self._recording.decided_in(recorded)
+        if self._release_step_of(stream) or self._told.hand_on(_box(stream, recorded.event)):
+            return
+        if recorded.position not in self._resumed:
+            self._resumed.add(recorded.position)
+            if self._resume(recorded):
+                return
+        if not self._release_any():
+            self._differs(missing(recorded))
+
+    def _feed(self, recorded: Recorded) -> bool:
+        """Tell an actor what somebody outside did; False where nobody did anything, so that an actor decides it by itself."""
         match command_for(recorded, self._recording):
             case ToSession(key, command):
                 if isinstance(command, RunReturned):
                     self._agents.results.keep(command.run_id, command.attempt, command.result)
                 self._to_session(key, command)
             case ToFlow(stream, command, cut_off):
-                if cut_off and isinstance(recorded.event, facts.DeliveryUnknown | facts.DeliveryFailed):
+                if cut_off:
                     self._forget_attempt(stream)
-                self._tell_flow(stream, self._judged_today(recorded, command))
+                self._to_flow(stream, self._judged_today(recorded, command))
             case None if (
                 isinstance(recorded.event, facts.DeliveryDecided) and recorded.event.purpose in _AT_A_DOOR
             ):
                 self._give(recorded)
-                self._tell_flow(recorded.stream, StepTaken(stream=recorded.stream, recorded=(recorded,)))
-            case None:  # an actor decides it by itself, once it has been told to go on
-                match goes_on(recorded, self._recording):
-                    case ToSession(key, command):
-                        self._to_session(key, command)
-                    case ToFlow(stream, command):
-                        self._tell_flow(stream, command)
-                    case None:
-                        pass
+                self._to_flow(recorded.stream, StepTaken(stream=recorded.stream, recorded=(recorded,)))
+            case None:
+                return False
+        return True
+
+    def _resume(self, recorded: Recorded) -> bool:
+        """Tell whoever leads a stream to go on, as a start does: a process that ended in between had told nobody."""
+        match goes_on(recorded, self._recording):
+            case ToSession(key, command):
+                self._to_session(key, command)
+            case ToFlow(stream, command):
+                self._to_flow(stream, command)
+            case None:
+                return False
+        return True
 
     def _judged_today(self, recorded: Recorded, command: Command) -> Command:
         """Have what a door let in judged again by today's code and the configuration in force then, where that was recorded."""
@@ -223,8 +272,12 @@ class Replayer:
 
     def _tell_session(self, key: str, command: Command) -> None:
         if isinstance(command, Enqueue | Archive) and command.flow is not None:
-            self._log.compare(command.carried)
             self._held.append((key, command))
+            self._led[command.flow] = _command_at_hand()
+        elif isinstance(command, CheckSend):
+            delivery = stream_at_hand()
+            judged = self._doors.checked(delivery, command, key)
+            self._told.keep(delivery, lambda: self._to_session(key, judged))
         elif self._recording.has(session_stream(key)):
             self._to_session(key, command)
 
@@ -243,11 +296,21 @@ class Replayer:
         ref.tell(command, urgent=True)
 
     def _tell_flow(self, stream: str, command: Command) -> None:
+        if not self._recording.has(stream):
+            return
+        if isinstance(command, ChildGone):
+            self._told.keep(f"gone {stream}", lambda: self._to_flow(stream, command))
+        elif isinstance(command, RunEnded | DeliveryEnded):
+            self._told.keep(stream, lambda: self._to_flow(stream, command))
+        else:
+            self._to_flow(stream, command)
+
+    def _to_flow(self, stream: str, command: Command) -> None:
         if self._recording.has(stream):
             self._managers[stream.partition(":")[0]].tell(command, urgent=True)
 
-    def _release(self) -> bool:
-        """Let those go on whose turn has come in their sessions; say whether there are any."""
+    def _release(self, recorded: Recorded) -> bool:
+        """Let go on what comes next in its session; say whether there is anything."""
         due = [held for held in self._held if self._is_due(*held)]
         for held in due[:1]:
             self._held.remove(held)
@@ -256,9 +319,18 @@ class Replayer:
             return True
         for wanted in self._contexts.wanted:
             key, run_id, read = wanted
-            if self._contexts.starts(key, run_id):
+            if session_stream(key) == recorded.stream and self._contexts.starts(key, run_id):
                 self._contexts.wanted.remove(wanted)
                 read()
+                return True
+        return False
+
+    def _release_step_of(self, stream: str) -> bool:
+        """Have a session take a step of a flow, or refuse it, where no such step was recorded."""
+        for held in self._held:
+            if held[1].flow == stream:
+                self._held.remove(held)
+                self._to_session(*held)
                 return True
         return False
 
@@ -286,6 +358,10 @@ class Replayer:
 
     # --- what goes wrong
 
+    def _led_to(self, stream: str) -> str | None:
+        """Return what led to what is appended to a stream: a session only makes the append of a flow's step."""
+        return _command_at_hand() if is_session(stream) else self._led.pop(stream, None) or _command_at_hand()
+
     def _differs(self, difference: Difference) -> None:
         if self._difference is None:
             self._difference = difference
@@ -312,38 +388,10 @@ _AT_A_DOOR = {"send", "command_reply"}
 _BEFORE_A_MESSAGE = facts.SessionOpened | facts.RouteChanged | facts.RunAborted | facts.ThreadBound
 
 
-class _RunsOfChains:
-    """Which runs the causal chains have had, as far as the replay has come."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._runs: dict[str, dict[str, RunUse]] = {}
-        self.take(
-            [
-                recorded
-                for recorded in recording.order
-                if recorded.version <= recording.version(recorded.stream)
-            ]
-        )
-
-    def take(self, recorded: "list[Recorded] | tuple[Recorded, ...] | object") -> None:
-        """Take note of what happened."""
-        for item in cast("list[Recorded]", recorded):
-            runs = self._runs.setdefault(item.correlation or "", {})
-            match item.event:
-                case facts.RunQueued(run_id=run_id):
-                    runs[run_id] = RunUse(run_id, False, 0, 0)
-                case facts.RunCompleted() as event:
-                    usage = event.usage
-                    used = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
-                    runs[event.run_id] = RunUse(event.run_id, True, *used)
-                case facts.RunFailed() | facts.RunAborted() as event:
-                    runs[event.run_id] = RunUse(event.run_id, True, 0, 0)
-                case _:
-                    pass
-
-    def of(self, root: str) -> list[RunUse]:
-        """Return the runs of a chain."""
-        return list(self._runs.get(root, {}).values())
+def _box(stream: str, event: facts.Event) -> str:
+    """Return where the words to a stream are kept that an event can follow from: that a child is gone leads to one kind alone."""
+    is_gone = isinstance(event, facts.ChildArchived) and event.reason == "deleted"
+    return f"gone {stream}" if is_gone else stream
 
 
 def _command_at_hand() -> str | None:

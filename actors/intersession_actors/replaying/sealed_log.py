@@ -75,7 +75,7 @@ class SealedStates:
 
 
 class SealedLog:
-    """Compares each append with what was recorded next in its streams. `command` says what led to one, `differs` hears of the first difference."""
+    """Compares each append with what was recorded next in its streams. `command` says what led to one in a stream, `differs` hears of the first difference."""
 
     path = place = ":memory:"
     epoch = 0
@@ -84,7 +84,7 @@ class SealedLog:
         self,
         recording: Recording,
         *,
-        command: Callable[[], str | None],
+        command: Callable[[str], str | None],
         differs: Callable[[Difference], None],
     ) -> None:
         self._recording = recording
@@ -120,6 +120,8 @@ class SealedLog:
         """Take an append that is what was recorded; another one gets no answer, and the replay ends."""
         del patient, behind
         mine = [part for part in batch if self._recording.has(part.stream)]
+        # What a flow decided comes first: that its step differs follows from it.
+        mine.sort(key=lambda part: part.stream.startswith("session:"))
         taken: list[Recorded] = []
         for part in mine:
             for offset, draft in enumerate(part.drafts):
@@ -128,16 +130,10 @@ class SealedLog:
                     return Durable()
                 taken.append(recorded)
         self.decided += len(taken)
+        taken.sort(key=lambda item: item.position)
         self.commit(taken)
         on_outcome(Committed(recorded=tuple(taken)))
         return Durable()
-
-    def compare(self, batch: Sequence[StreamAppend]) -> None:
-        """Hold what is about to be appended by somebody else against what was recorded."""
-        for part in batch:
-            if self._recording.has(part.stream):
-                for offset, draft in enumerate(part.drafts):
-                    self._same(part, offset, draft)
 
     def commit(self, taken: Sequence[Recorded]) -> None:
         """Let events have happened."""
@@ -177,15 +173,22 @@ class SealedLog:
         recorded = self._recording.at(part.stream, part.expected + 1 + offset)
         if recorded is None:
             if self._recording.is_over(part.stream):
-                self._differs(extra(part.stream, part.expected + 1 + offset, draft, self._command()))
+                self._differs(
+                    extra(part.stream, part.expected + 1 + offset, draft, self._command(part.stream))
+                )
             return None
         if draft.causation in self._also:
             draft = msgspec.structs.replace(draft, causation=self._also[draft.causation])
         if draft.id == recorded.id and draft.causation == recorded.causation:
             return recorded
-        fields, later = fields_that_differ(recorded, draft, waited_ms=self._recording.waited_ms(recorded))
+        fields, later = fields_that_differ(
+            recorded,
+            draft,
+            waited_ms=self._recording.waited_ms(recorded),
+            behind_ms=lambda: self._recording.behind_ms(recorded),
+        )
         if fields:
-            self._differs(changed(recorded, draft, fields, self._command()))
+            self._differs(changed(recorded, draft, fields, self._command(part.stream)))
             return None
         self._also[draft.id] = recorded.id
         self.later.update(dict.fromkeys(later))

@@ -1,6 +1,6 @@
 """One checker of what a system did: for simulations, real kills and live logs."""
 
-from support.history.check import LAWS, Finding, broken, check_views, check_whole, tables_of
+from support.history.check import LAWS, Finding, broken, check_sealed, check_views, check_whole, tables_of
 from support.history.evidence import Asked, Evidence, Op, Shown
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Op",
     "Shown",
     "broken",
+    "check_sealed",
     "check_views",
     "check_whole",
     "tables_of",

@@ -1,9 +1,10 @@
 """The laws, and what breaks them. `broken` is pure; `check_whole` and `check_views` look into the log itself."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from intersession_events.log import verify_log
+from intersession_actors.replaying import replay_events
+from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog, views_proven
 from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
@@ -79,6 +80,12 @@ def check_whole(log: PortableLog) -> list[Finding]:
     if isinstance(log, SqliteLog) and log.query("PRAGMA integrity_check") != [("ok",)]:
         found.append(Finding("verified", "SQLite finds the file damaged"))
     return found + [Finding("set_aside", str(one)) for one in log.set_aside()]
+
+
+def check_sealed(log_id: str, events: Sequence[Recorded]) -> list[Finding]:
+    """Return what of a log its own rules decide otherwise when they are given what came from outside once more (SEAL-2)."""
+    differs = replay_events(log_id, events)["firstDifference"]
+    return [] if differs is None else [Finding("sealed", differs["text"])]
 
 
 def check_views(log: PortableLog, views: list[str]) -> list[Finding]:

@@ -1,0 +1,220 @@
+"""What managers of flows look at beside their own streams: the time of a chain, what it has used, who holds, who is here.
+
+None of it is in the stream that is decided upon, and some of it is nowhere in the log: which agents a host had, what others had
+reserved, what a clock said. Where the recorded decision shows it, it was so. What the log does have is taken as it stood at some
+moment between the last word that led to a decision and its record: nobody knows when it was looked at.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from intersession_actors.chains import ChainLedger, RunsOf, RunUse
+from intersession_actors.holding import HeldSessions, order_in
+from intersession_actors.policy import HoldOrder, Spent, Tripped, check_run
+from intersession_actors.replaying.outside import RecordedClock, stream_at_hand
+from intersession_actors.replaying.recording import Recording
+from intersession_actors.runtime import Stopwatch
+from intersession_actors.streams import World
+from intersession_events import facts
+from intersession_events.facts import Budget
+from intersession_events.log import Log, Recorded
+
+TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
+"""How the error of a delivery ends that was given up because of its age."""
+_WALL: Final = "session.agentToAgent.limits.wallSeconds"
+_RUNS: Final = "session.agentToAgent.limits.runs"
+
+
+class RecordedStopwatch(Stopwatch):
+    """Says how long ago something began. The log has the times of a clock that can be set, and what was decided by another one.
+
+    Where the recorded decision shows that something had lasted long enough, or had not, it had, or had not: at the very limit,
+    so that a rule with another limit is seen. `oldest_ms` says how old a delivery may be.
+    """
+
+    def __init__(self, clock: RecordedClock, recording: Recording, *, oldest_ms: Callable[[], int]) -> None:
+        super().__init__(clock)
+        self._recording = recording
+        self._oldest_ms = oldest_ms
+
+    def elapsed_ms(self, *key: str, since_ms: int) -> int:
+        """Return how long ago something began, as far as what was decided shows it."""
+        elapsed = super().elapsed_ms(*key, since_ms=since_ms)
+        coming = self._recording.ahead(stream_at_hand())
+        match key[0], coming.event if coming is not None else None:
+            case "held", facts.ExchangeReleased(held_ms=held_ms):
+                return held_ms
+            case "decided", facts.DeliveryFailed(error=error) if error.endswith(TOO_OLD):
+                return max(elapsed, self._oldest_ms())
+            case "decided", facts.DeliveryStarted():
+                return min(elapsed, self._oldest_ms() - 1)
+            case _:
+                return elapsed
+
+
+@dataclass(kw_only=True, eq=False)
+class RecordedWorld(World):
+    """The world as it was recorded."""
+
+    recording: Recording
+
+    def now_of(self, budget: Budget) -> int:
+        """Return the time as a causal chain counted it: what was decided shows whether it had run out (LOOP-5)."""
+        now = super().now_of(budget)
+        allowed = budget.limits.wall_seconds
+        if not allowed or not budget.started_ms:
+            return now
+        stream = stream_at_hand()
+        ahead = self.recording.append_ahead(stream)
+        began = budget.started_ms + self._held_ms(stream, budget, ahead)
+        used = _used(ahead, _WALL)
+        if used is not None:
+            return began + max(used, allowed) * 1000
+        if ahead and _says_nothing(ahead[-1].event):
+            # With a clock that was set back, the chain may be older than the log can tell, and a guard may be why.
+            return began + allowed * 1000 if self.recording.stands(ahead[-1]) else now
+        if not ahead:
+            return now
+        return min(now, began + allowed * 1000 - 1)
+
+    def _held_ms(self, stream: str, budget: Budget, ahead: Sequence[Recorded]) -> int:
+        """Return for how long a chain had been held once what comes next is decided: before and after a release it is one moment."""
+        past = self.recording.past(stream)
+        accepted = past[0].event if past else None
+        if not isinstance(accepted, facts.ExchangeAccepted) or accepted.budget is None:
+            return budget.held_ms
+        released = (item.event for item in (*past, *ahead))
+        return accepted.budget.held_ms + sum(
+            event.held_ms for event in released if isinstance(event, facts.ExchangeReleased)
+        )
+
+
+class RecordedLedger(ChainLedger):
+    """What a chain has used. Runs of other branches that were only reserved are not in the log before they are queued."""
+
+    def __init__(self, log: Log, runs_of: RunsOf, recording: Recording) -> None:
+        super().__init__(log, runs_of)
+        self._recording = recording
+
+    def spent(self, root: str, *, besides: str = "") -> Spent:
+        """Return what a chain has used, as far as what was decided on it shows it."""
+        known = super().spent(root, besides=besides)
+        stream = stream_at_hand()
+        ahead = self._recording.append_ahead(stream)
+        if not ahead or stream.startswith("session:"):
+            return known
+        late, open_ = self._recording.queued_in(root, since=self._recording.looked_since(stream))
+        accepted = ahead[0].event
+        used = accepted.chain_runs if isinstance(accepted, facts.ExchangeAccepted) else _used(ahead, _RUNS)
+        if used is None and _says_nothing(ahead[-1].event):
+            return known
+        if used is None:
+            return msgspec.structs.replace(known, runs=max(known.runs - late, 0))
+        return msgspec.structs.replace(
+            known, runs=min(max(used or known.runs, known.runs - late), known.runs + open_)
+        )
+
+    def reserve(self, budget: Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
+        """Reserve a run, unless a guard trips by what was used then."""
+        super().reserve(budget, run_id, now_ms, by=by)
+        if any(use.run_id == run_id for use in self._runs_of(budget.root)):
+            return None
+        return check_run(budget, self.spent(budget.root, besides=by), now_ms)
+
+
+class RunsOfChains:
+    """Which runs the causal chains have had, as far as the replay has come."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._runs: dict[str, dict[str, RunUse]] = {}
+        self.take(
+            [
+                recorded
+                for recorded in recording.order
+                if recorded.version <= recording.version(recorded.stream)
+            ]
+        )
+
+    def take(self, recorded: Sequence[Recorded]) -> None:
+        """Take note of what happened."""
+        for item in recorded:
+            runs = self._runs.setdefault(item.correlation or "", {})
+            match item.event:
+                case facts.RunQueued(run_id=run_id):
+                    runs[run_id] = RunUse(run_id, False, 0, 0)
+                case facts.RunCompleted() as event:
+                    usage = event.usage
+                    used = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
+                    runs[event.run_id] = RunUse(event.run_id, True, *used)
+                case facts.RunFailed() | facts.RunAborted() as event:
+                    runs[event.run_id] = RunUse(event.run_id, True, 0, 0)
+                case _:
+                    pass
+
+    def of(self, root: str) -> list[RunUse]:
+        """Return the runs of a chain."""
+        return list(self._runs.get(root, {}).values())
+
+
+class RecordedHolds(HeldSessions):
+    """Which sessions are held: as it stood at some moment since the last word that led to what is decided now."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__()
+        self._recording = recording
+        self._history: dict[str, list[tuple[int, HoldOrder | None]]] = {}
+
+    def take(self, batch: Sequence[Recorded]) -> None:
+        """Take in what was recorded."""
+        super().take(batch)
+        for recorded in batch:
+            if (found := order_in(recorded)) is not None:
+                key = recorded.stream.partition(":")[2]
+                self._history.setdefault(key, []).append((recorded.position, *found))
+
+    def orders(self, *keys: str | None) -> tuple[HoldOrder, ...]:
+        """Return what was wanted of the exchanges of some sessions."""
+        stream = stream_at_hand()
+        held = [item.event for item in self._recording.append_ahead(stream)]
+        named = {event.order for event in held if isinstance(event, facts.ExchangeHeld)}
+        since = self._recording.looked_since(stream)
+        found = (self._of(key, named, since) for key in keys if key is not None)
+        return tuple(order for order in found if order is not None)
+
+    def _of(self, key: str, named: set[str], since: int) -> HoldOrder | None:
+        history = self._history.get(key, [])
+        before = [order for position, order in history if position <= since][-1:] or [None]
+        stood = [*before, *(order for position, order in history if position > since)]
+        for order in stood:
+            if order is not None and order.order in named:
+                return order
+        return None if None in stood and not named & {one.order for one in stood if one} else stood[-1]
+
+
+def _says_nothing(event: object) -> bool:
+    """Whether an event does not tell why nothing would follow it: a guard tripped, perhaps."""
+    return isinstance(event, facts.ExchangeHeld) and event.next_turn is None
+
+
+def _used(ahead: Sequence[Recorded], setting: str) -> int | None:
+    """Return how much a chain had used when a guard tripped, as what was decided says; 0 where it only says that it tripped."""
+    tripped = False
+    for item in ahead:
+        match item.event:
+            case facts.LoopEnded(limit=limit, note=note) if limit == setting:
+                tripped, numbers = True, re.findall(r"\d+", note or "")[:1]
+            case facts.ExchangeClosed(limit=limit, note=note) | facts.SpawnClosed(limit=limit, note=note) if (
+                limit == setting
+            ):
+                tripped, numbers = True, re.findall(r"\d+", note or "")[-1:]
+            case facts.AnnounceDecided(limit=limit) | facts.ResultHanded(limit=limit) if limit == setting:
+                tripped, numbers = True, list[str]()
+            case _:
+                numbers = list[str]()
+        if numbers:
+            return int(numbers[0])
+    return 0 if tripped else None

@@ -1,0 +1,104 @@
+"""What a simulated system recorded, whatever went wrong round it, is decided again by the same rules, and not by others."""
+
+import logging
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from intersession_actors.delivery import rules as delivery_rules
+from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.policy import chain
+from intersession_actors.session import rules as session_rules
+from intersession_actors.spawn import rules as spawn_rules
+from simulation.bugs import BUGS
+from simulation.world import recorded_in
+from support.history import check_sealed
+from support.paths import ROOT
+from support.rewritten import rewritten
+
+# What a process had begun to await when it crashed, nobody awaits.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+
+EVERY_DAY = 25
+EVERY_NIGHT = 10_000
+
+OTHERWISE = {
+    "a turn more": (5, exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
+    "an absent agent is asked": (32, exchange_rules, "if not now.requester_has_agent:", "if False:"),
+    "another id": (
+        7,
+        exchange_rules,
+        'ids.derive(now.log_id, "run", accepted.exchange_id, "announce")',
+        'ids.derive(now.log_id, "run", accepted.exchange_id, "announced")',
+    ),
+    "a chain may last": (12, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
+    "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
+    "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
+    "what was cut off is never tried again": (7, delivery_rules, "if idempotent:", "if False:"),
+    "a child that broke is asked again": (
+        7,
+        spawn_rules,
+        'if outcome.status != "ok" or run_id in now.refused:',
+        "if run_id in now.refused:",
+    ),
+    "what is meant for another generation is let in": (
+        5,
+        session_rules,
+        "if command.session_id not in {None, session_id}:",
+        "if False:",
+    ),
+    "twice the time": (
+        0,
+        session_rules,
+        "now_ms + queued.timeout_ms if",
+        "now_ms + 2 * queued.timeout_ms if",
+    ),
+}
+"""Rules that say something else: a seed that shows it, where the rule is, what it says, and what it would say."""
+
+PLANTED = {"a6_turns_come_to_whoever_has_the_key": 5, "skips_by_substring": 1}
+"""The planted faults that decide something else, each with a seed that shows it."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Let nobody format what agents that fail make the system say."""
+    caplog.set_level(logging.CRITICAL)
+
+
+@pytest.mark.clause("SEAL-1", "SEAL-2", "C5")
+@pytest.mark.parametrize("seed", range(EVERY_DAY))
+def test_what_was_recorded_among_faults_is_decided_as_it_was(seed: int) -> None:
+    assert check_sealed(*recorded_in(seed)) == []
+
+
+@pytest.mark.clause("SEAL-2")
+@pytest.mark.parametrize(("seed", "module", "rule", "now"), OTHERWISE.values(), ids=OTHERWISE)
+def test_a_rule_that_is_another_is_seen_in_what_was_recorded_among_faults(
+    seed: int, module: ModuleType, rule: str, now: str
+) -> None:
+    kept = recorded_in(seed)
+
+    assert check_sealed(*kept) == []
+    with rewritten(module, rule, now):
+        assert check_sealed(*kept) != []
+
+
+@pytest.mark.clause("SEAL-2", "C2")
+@pytest.mark.parametrize(("bug", "seed"), PLANTED.items())
+def test_a_fault_that_is_planted_is_seen_in_what_was_recorded_without_it(bug: str, seed: int) -> None:
+    kept = recorded_in(seed)
+
+    assert check_sealed(*kept) == []
+    with BUGS[bug]():
+        assert check_sealed(*kept) != []
+
+
+@pytest.mark.nightly
+@pytest.mark.clause("SEAL-1", "SEAL-2", "C5")
+@pytest.mark.timeout(7_200)
+def test_what_thousands_of_simulated_systems_recorded_is_decided_as_it_was() -> None:
+    command_line = [sys.executable, "-m", "tests.simulation", "--jobs", "2", "--sealed"]
+    subprocess.run([*command_line, "--seeds", str(EVERY_NIGHT)], cwd=ROOT, check=True)
