@@ -1,6 +1,7 @@
 """Compares what is decided now with what was recorded, field by field, and says in words what differs."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypedDict
 
 import msgspec
@@ -11,6 +12,7 @@ from intersession_events.plain_json import JsonValue, is_list_like, is_object
 from intersession_projections.wording import words_in
 
 _SHORT: Final = 80
+_LAST: Final = 1 << 62
 _CLOSE_MS: Final = 1000
 """Times are inputs, and the clock is read more than once for an append: so far apart two times are the same."""
 
@@ -120,6 +122,44 @@ def fields_that_differ(
     if not fields and not later and recorded.event == draft.event and recorded.id != draft.id:
         fields.append(Field(path="id", recorded=recorded.id, now=draft.id))
     return fields, later
+
+
+class Times:
+    """Times that a clock which was set back may explain, and nothing else in the log shows that it was.
+
+    A clock is set now and then, a rule holds always: where most events of a kind differ so, that is a difference.
+    """
+
+    def __init__(self) -> None:
+        self._same: Counter[str] = Counter()
+        self._doubtful: dict[str, list[Difference]] = {}
+
+    def same(self, recorded: Recorded) -> None:
+        """Count an event whose times are as they were."""
+        self._same[recorded.topic] += 1
+
+    def doubt(self, difference: Difference) -> None:
+        """Put a difference aside."""
+        self._doubtful.setdefault(difference["recorded"] or "", []).append(difference)
+
+    def judged(self, first: Difference | None) -> tuple[Difference | None, tuple[str, ...]]:
+        """Return the first difference, and in words what was not judged."""
+        unjudged: list[str] = []
+        for topic, doubtful in self._doubtful.items():
+            if len(doubtful) < self._same[topic]:
+                unjudged.append(f"times of {topic} that a clock which was set back explains: {len(doubtful)}")
+            elif first is None or (first["position"] or _LAST) > (doubtful[0]["position"] or 0):
+                first = doubtful[0]
+        return first, tuple(unjudged)
+
+
+def is_of_times(fields: Sequence[Field]) -> bool:
+    """Whether all that differs are times, which were earlier than today's."""
+    return all(_is_earlier(field["path"], field["recorded"], field["now"]) for field in fields)
+
+
+def _is_earlier(path: str, was: JsonValue, now: JsonValue) -> bool:
+    return _is_time(path) and isinstance(was, int) and isinstance(now, int) and was < now
 
 
 def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str | None) -> Difference:
@@ -242,11 +282,14 @@ def _different(was: JsonValue, now: JsonValue, path: str) -> Iterator[tuple[str,
 
 
 def _is_same_time(path: str, was: object, now: object, waited_ms: int, behind_ms: Callable[[], int]) -> bool:
-    name = path.rpartition(".")[2].lower()
-    if not name.endswith(("ms", "timestamp")) or not isinstance(was, int) or not isinstance(now, int):
+    if not _is_time(path) or not isinstance(was, int) or not isinstance(now, int):
         return False
     later = now - was
     return later > -_CLOSE_MS and (later < max(waited_ms, 0) + _CLOSE_MS or later < behind_ms() + _CLOSE_MS)
+
+
+def _is_time(path: str) -> bool:
+    return path.rpartition(".")[2].lower().endswith(("ms", "timestamp"))
 
 
 def _since(recorded: Recorded, path: str, was: JsonValue, now: JsonValue) -> str | None:

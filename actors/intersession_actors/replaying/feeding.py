@@ -35,7 +35,7 @@ from intersession_actors.session import (
     ended_again,
 )
 from intersession_actors.spawn import ArchiveDue, FilesRemoved, OpenSpawn, Prepared
-from intersession_actors.streams import Command, Refused, Resume, RunEnded
+from intersession_actors.streams import ChildGone, Command, Refused, Resume, RunEnded
 from intersession_events import facts
 from intersession_events.facts import Budget, text_of
 from intersession_events.ids import delivery_stream, derive, session_stream, spawn_stream
@@ -88,6 +88,8 @@ def goes_on(recorded: Recorded, recording: Recording) -> ToSession | ToFlow | No
         return ToSession(stream.partition(":")[2], Wake())
     if not past:
         return None
+    if isinstance(recorded.event, facts.ChildArchived):
+        return ToFlow(stream, ChildGone(stream=stream))
     runs = (facts.run_named(item.event) for item in reversed(past))
     run_id = next((run_id for run_id in runs if run_id is not None), None)
     deliveries = (facts.delivery_named(item.event) for item in past)
@@ -174,6 +176,8 @@ def _to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
         case facts.SessionReset() as event:
             return ToSession(key, Reset(session_id=event.session_id, reason=event.reason))
         case facts.SessionArchived():
+            return _archived(key, together, recording)
+        case facts.ThreadUnbound(reason="archived"):
             return _archived(key, together, recording)
         case facts.ThreadUnbound() as event:
             return ToSession(key, Unbind(only_due=event.reason in {"idle", "max_age"}))

@@ -243,14 +243,21 @@ class RecordedContexts(ContextCache):
 
     def starts(self, key: str, run_id: str) -> bool:
         """Whether the next event of a session decides on the start of a run."""
+        return self._next(key) == run_id
+
+    def starts_any(self, key: str) -> bool:
+        """Whether the next event of a session decides on the start of any run."""
+        return self._next(key) is not None
+
+    def _next(self, key: str) -> str | None:
         coming = self._recording.ahead(session_stream(key))
         match coming.event if coming is not None else None:
             case facts.RunStarted() as started:
-                return started.run_id == run_id
+                return started.run_id
             case facts.RunFailed(code="limit") as failed:
-                return failed.run_id == run_id
+                return failed.run_id
             case _:
-                return False
+                return None
 
 
 def is_session(stream: str) -> bool:

@@ -154,16 +154,14 @@ class Recording:
 
         What was said shows the clock: each message has the time at which somebody said it.
         """
-        if not self.stands(recorded):
-            return 0
         if isinstance(recorded.event, facts.MessageRecorded):
-            return _ALL
+            return _ALL  # it was said, and recorded when it could be
         number = bisect_left(self._said, recorded.position, key=lambda item: item.position)
         around = self._said[max(number - 1, 0) : number + _AROUND]
         later = [item for item in around if item.position > recorded.position]
-        if not later or later[0].time != recorded.time:
+        if self.stands(recorded) and not (later and later[0].time == recorded.time):
             return _ALL  # by the next message it had caught up, perhaps
-        return max(_behind(item) for item in around if item.time == recorded.time)
+        return max((_behind(item) for item in around if item.time == recorded.time), default=0)
 
     def stands(self, recorded: Recorded) -> bool:
         """Whether the log's time had not moved on when an event was recorded, so that the clock may have been behind it."""
@@ -172,8 +170,8 @@ class Recording:
     def _first_of_append(self, recorded: Recorded) -> Recorded:
         """Return the first event of the append that an event was recorded with, in its stream: each causes the next."""
         while (before := self._by_id.get(recorded.causation or "")) is not None and (
-            (before.stream, before.version, before.time)
-            == (recorded.stream, recorded.version - 1, recorded.time)
+            (before.stream, before.position, before.time)
+            == (recorded.stream, recorded.position - 1, recorded.time)
         ):
             recorded = before
         return recorded
@@ -197,7 +195,8 @@ class Recording:
         """
         past = self.past(stream)
         if not past:
-            return self.order[-1].position
+            coming = self.ahead(stream)
+            return 0 if coming is None else self.caused_at(coming)
         since = past[-1].position
         named = (facts.run_named(item.event) for item in reversed(past))
         run_id = next((found for found in named if found is not None), "")

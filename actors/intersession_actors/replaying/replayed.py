@@ -44,7 +44,7 @@ class Replayed(TypedDict):
 
     `run` is None for a whole log. Of `events`, `decided` were decided anew and are the same, `given` were inputs that nothing
     decides (configurations, receipts, imports). `walked`: another system decided some of it, so that these were only walked
-    (SEAL-4). `laterRules` say in words what is recorded today and was not then.
+    (SEAL-4). `laterRules` say in words what is recorded today and was not then, `notJudged` which times nobody can judge.
     """
 
     run: str | None
@@ -54,6 +54,7 @@ class Replayed(TypedDict):
     same: bool
     walked: bool
     laterRules: list[str]
+    notJudged: list[str]
     firstDifference: Difference | None
 
 
@@ -272,6 +273,7 @@ def _replayed(
         same=outcome.difference is None,
         walked=any(map(recording.is_imported, events)),
         laterRules=[*outcome.later],
+        notJudged=[*outcome.unjudged],
         firstDifference=outcome.difference,
     )
 

@@ -40,7 +40,15 @@ from intersession_actors.replaying.sealed_log import SealedLog
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_actors.replaying.told import Told
 from intersession_actors.runtime import Failure, Handler, Ref, handled_here
-from intersession_actors.session import Archive, CheckSend, Enqueue, ReadAgain, RunReturned, SessionActor
+from intersession_actors.session import (
+    Archive,
+    CheckSend,
+    ContextDue,
+    Enqueue,
+    ReadAgain,
+    RunReturned,
+    SessionActor,
+)
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_actors.spawn import OpenSpawn, Spawner
 from intersession_actors.streams import (
@@ -63,11 +71,12 @@ MANAGERS: Mapping[str, type[Handler]] = {"delivery": Outbox, "exchange": Coordin
 
 
 class Outcome(NamedTuple):
-    """What came of a replay: events decided anew, events given as they were, later rules in words, the first difference."""
+    """What came of a replay: events decided anew, events given as they were, later rules in words, what could not be judged, the first difference."""
 
     decided: int
     given: int
     later: tuple[str, ...]
+    unjudged: tuple[str, ...]
     difference: Difference | None
 
 
@@ -158,7 +167,8 @@ class Replayer:
         self._runtime.stop(0)
         if progress is not None and self._difference is None:
             progress(len(order), len(order))
-        return Outcome(self._log.decided, self._given, tuple(self._log.later), self._difference)
+        difference, unjudged = self._log.times.judged(self._difference)
+        return Outcome(self._log.decided, self._given, tuple(self._log.later), unjudged, difference)
 
     def _end(self) -> None:
         """Have decided what nobody has recorded: behind the end of a stream there may be nothing."""
@@ -263,6 +273,8 @@ class Replayer:
         """Let an event have happened that no actor decided."""
         self._given += 1
         self._log.commit((recorded,))
+        if isinstance(recorded.event, facts.LogOpened):
+            self._told.forget()  # another process begins, and reads what was left open
         if is_session(recorded.stream):
             key = recorded.stream.partition(":")[2]
             if key in self._sessions:
@@ -319,9 +331,12 @@ class Replayer:
             return True
         for wanted in self._contexts.wanted:
             key, run_id, read = wanted
-            if session_stream(key) == recorded.stream and self._contexts.starts(key, run_id):
+            if session_stream(key) == recorded.stream and self._contexts.starts_any(key):
                 self._contexts.wanted.remove(wanted)
-                read()
+                if self._contexts.starts(key, run_id):
+                    read()
+                else:  # that run was aborted since
+                    self._to_session(key, ContextDue(run_id=run_id))
                 return True
         return False
 

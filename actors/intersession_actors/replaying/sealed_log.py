@@ -5,7 +5,14 @@ from typing import TypeVar
 
 import msgspec
 
-from intersession_actors.replaying.difference import Difference, changed, extra, fields_that_differ
+from intersession_actors.replaying.difference import (
+    Difference,
+    Times,
+    changed,
+    extra,
+    fields_that_differ,
+    is_of_times,
+)
 from intersession_actors.replaying.recording import Recording
 from intersession_events.log import (
     Committed,
@@ -94,6 +101,7 @@ class SealedLog:
         self.states = SealedStates(recording)
         self.decided = 0
         """How many events were decided anew, and were the same."""
+        self.times = Times()
         self._also: dict[str, str] = {}
         """What was recorded under another id than it has by later rules."""
         self.later: dict[str, None] = {}
@@ -180,6 +188,7 @@ class SealedLog:
         if draft.causation in self._also:
             draft = msgspec.structs.replace(draft, causation=self._also[draft.causation])
         if draft.id == recorded.id and draft.causation == recorded.causation:
+            self.times.same(recorded)
             return recorded
         fields, later = fields_that_differ(
             recorded,
@@ -187,7 +196,9 @@ class SealedLog:
             waited_ms=self._recording.waited_ms(recorded),
             behind_ms=lambda: self._recording.behind_ms(recorded),
         )
-        if fields:
+        if fields and is_of_times(fields) and self._recording.stands(recorded):
+            self.times.doubt(changed(recorded, draft, fields, self._command(part.stream)))
+        elif fields:
             self._differs(changed(recorded, draft, fields, self._command(part.stream)))
             return None
         self._also[draft.id] = recorded.id

@@ -24,6 +24,10 @@ class Told:
             del self._kept[stream]
         return True
 
+    def forget(self) -> None:
+        """Forget it all, as the end of a process does."""
+        self._kept.clear()
+
     def hand_on_any(self) -> bool:
         """Tell any flow what was told it; False if there is nothing."""
         return any(self.hand_on(stream) for stream in list(self._kept)[:1])

@@ -17,7 +17,7 @@ def test_the_demo_is_decided_as_it_was_as_a_whole_and_run_by_run(demo_log: DemoL
 
     assert whole.exit_code == 0
     assert set(whole.json) == {
-        "run", "events", "decided", "given", "same", "walked", "laterRules", "firstDifference",
+        "run", "events", "decided", "given", "same", "walked", "laterRules", "notJudged", "firstDifference",
     }  # fmt: skip
     assert (whole.json["same"], whole.json["run"], whole.json["firstDifference"]) == (True, None, None)
     assert whole.json["decided"] > 0.9 * whole.json["events"]
