@@ -27,7 +27,7 @@ from intersession_actors.policy import (
     why_no_loop,
 )
 from intersession_actors.replaying.recording import Recording
-from intersession_actors.session import CheckSend, Session, evolve
+from intersession_actors.session import CheckSend, Enqueue, Session, evolve
 from intersession_actors.streams import Refused, RulesInForce
 from intersession_events import facts
 from intersession_events.facts import Budget, ExchangeAccepted, SessionOpened, SpawnAccepted
@@ -82,12 +82,7 @@ class Doors:
         if not isinstance(verdict, Allowed):
             return Refusal(verdict.code, verdict.error)
         policy = [
-            self._rules.judge_send(
-                key=accepted.target,
-                channel=_channel(stood),
-                chat_type=stood.chat_type,
-                override=stood.send_override,
-            )
+            self._judged(accepted.target, _channel(stood), stood)
             for stood in self._stood(
                 accepted.target,
                 since=self._recording.caused_at(recorded),
@@ -158,6 +153,27 @@ class Doors:
 
         return msgspec.structs.replace(asked, answer=answered)
 
+    def stepped(self, flow: str, step: Enqueue, key: str) -> Enqueue | Refused:
+        """Return the step of a flow as a session took it up that would not have it: the send policy's word is of a moment before."""
+        if not step.check_policy:
+            return step
+        ahead = [item.event for item in self._recording.append_ahead(flow)]
+        ended = next((event for event in ahead if isinstance(event, facts.LoopEnded)), None)
+        denied = ended is not None and ended.reason == "policy_denied"
+        for stood in self._stood(key, since=self._recording.looked_since(flow)):
+            verdict = self._judged(key, stood.channel, stood)
+            if verdict.allowed and not denied:
+                return msgspec.structs.replace(step, check_policy=False)
+            words = f"sessionKey: {verdict.rule}"
+            if not verdict.allowed and ended is not None and denied and ended.note == words:
+                return Refused(code="policy_denied", error=words)
+        return step
+
+    def _judged(self, key: str, channel: str | None, stood: Session) -> Verdict:
+        return self._rules.judge_send(
+            key=key, channel=channel, chat_type=stood.chat_type, override=stood.send_override
+        )
+
     def _of_then(
         self, delivery: str, channel: str | None, key: str, verdict: Verdict | Refused
     ) -> Verdict | Refused:
@@ -170,15 +186,7 @@ class Doors:
             case _:
                 return verdict
         since = self._recording.past(delivery)[-1].position
-        said = [
-            self._rules.judge_send(
-                key=key,
-                channel=channel or stood.channel,
-                chat_type=stood.chat_type,
-                override=stood.send_override,
-            )
-            for stood in self._stood(key, since=since)
-        ]
+        said = [self._judged(key, channel or stood.channel, stood) for stood in self._stood(key, since=since)]
         return next((one for one in said if (one.allowed, one.rule) == was), verdict)
 
     # --- the sessions as they stood

@@ -14,7 +14,7 @@ from intersession_events.ids import event_id, session_stream
 from intersession_events.log import Recorded
 
 _ALL: Final = 1 << 62
-_AROUND: Final = 16
+_AROUND: Final = 200
 """So many messages beside an event show what the clock said."""
 _TRANSCRIPT: Final = re.compile(r"• transcript (\S*?([^/\s]+)\.jsonl)")
 

@@ -56,9 +56,11 @@ from intersession_actors.streams import (
     Command,
     DeliveryEnded,
     OfStream,
+    Refused,
     RulesInForce,
     RunEnded,
     Step,
+    StepRefused,
     StepTaken,
 )
 from intersession_actors.tools import tools_offered
@@ -343,10 +345,19 @@ class Replayer:
     def _release_step_of(self, stream: str) -> bool:
         """Have a session take a step of a flow, or refuse it, where no such step was recorded."""
         for held in self._held:
-            if held[1].flow == stream:
-                self._held.remove(held)
-                self._to_session(*held)
-                return True
+            key, step = held
+            if step.flow != stream:
+                continue
+            self._held.remove(held)
+            taken = self._doors.stepped(stream, step, key) if isinstance(step, Enqueue) else step
+            if isinstance(taken, Refused):
+                self._to_flow(
+                    stream,
+                    StepRefused(stream=stream, run_id=step.run_id, code=taken.code, error=taken.error),
+                )
+            else:
+                self._to_session(key, taken)
+            return True
         return False
 
     def _release_any(self) -> bool:
