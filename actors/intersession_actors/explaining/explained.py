@@ -36,8 +36,12 @@ class Explaining:
         return tuple(replace(one, text="", inputs=(), instead=(), as_decided=None) for one in found)
 
     def of_all(self, events: Iterable[Recorded]) -> Iterator[Explanation]:
-        """Yield why events are as they are that did not go as they are meant to."""
-        for recorded in events:
+        """Yield why events are as they are that did not go as they are meant to. Of attempts at one text the last says it all."""
+        steps = list(events)
+        last = {step.stream: step.position for step in steps if isinstance(step.event, facts.DeliveryFailed)}
+        for recorded in steps:
+            if isinstance(recorded.event, facts.DeliveryFailed) and recorded.position < last[recorded.stream]:
+                continue
             yield from (one for one in self.of(recorded) if one.code not in _WELL)
 
     def _of(self, recorded: Recorded) -> tuple[Explanation, ...]:

@@ -1,7 +1,7 @@
 """Searches what was said, for the tool `sessions_search` and the debugger's `search`: as far as who asks may read it (FIND-1)."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
 from intersession_actors.disclosure import redact_raw
@@ -88,7 +88,8 @@ def _hits(reader: Reader, found: Found, wanted: Wanted, redacts: Callable[[str],
             texts = _texts(recorded, redacted=key is not None and redacts(key))
             # It may have been erased meanwhile, and what is a secret is decided by the rules of today.
             if holds(terms(texts), wanted.terms):
-                yield Hit(recorded, key, _run_id(reader, recorded, key), snippet(texts, wanted.terms))
+                shown = _spoken(recorded, texts, wanted.terms)
+                yield Hit(recorded, key, _run_id(reader, recorded, key), snippet(shown, wanted.terms))
 
 
 def _texts(recorded: Recorded, *, redacted: bool) -> list[str]:
@@ -96,6 +97,13 @@ def _texts(recorded: Recorded, *, redacted: bool) -> list[str]:
     if raw is None:
         return texts_of_event(recorded)
     return texts_of_message(redact_raw(raw)[0] if redacted else raw)
+
+
+def _spoken(recorded: Recorded, texts: list[str], asked: Collection[Term]) -> list[str]:
+    """Return the texts that are shown together: all of a message, of any other event the one in which a word stands."""
+    if isinstance(recorded.event, MessageRecorded):
+        return texts
+    return next(([text] for text in texts if any(holds(terms([text]), (term,)) for term in asked)), texts)
 
 
 def _run_id(reader: Reader, recorded: Recorded, key: str | None) -> str | None:

@@ -15,6 +15,7 @@ from intersession_actors.explaining.refusals import REFUSALS
 from intersession_events import facts
 from support.golden_logs import GoldenLog
 from support.running import Booth, Gate, merged, recorded, wait_for
+from support.story import Story
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
 TABLES: list[tuple[Mapping[Any, Any], tuple[str, ...]]] = [
@@ -486,3 +487,26 @@ def test_who_may_not_see_everything_is_told_the_rule_alone(log_url: str) -> None
 
     assert (loop.code, loop.rule) == ("turn_limit", "LOOP-2")
     assert (loop.text, loop.inputs, loop.instead, loop.as_decided) == ("", (), (), None)
+
+
+@pytest.mark.clause("WHY-2")
+def test_of_many_attempts_at_one_text_the_last_is_explained() -> None:
+    story, route = Story(), facts.Route(channel="telegram", to="42")
+    for name in ("d1", "d2"):
+        story.put(
+            f"delivery:{name}",
+            facts.DeliveryDecided(
+                delivery_id=name, session_key=MAIN, route=route, text="done", key=name, purpose="announce"
+            ),
+            *(
+                facts.DeliveryFailed(delivery_id=name, attempt=attempt, error="down", retry_at_ms=9)
+                for attempt in (1, 2, 3)
+            ),
+        )
+    events = list(story.log.all())
+    explaining = Explaining(story.reader())
+
+    found = [given(one)["attempt"][0] for one in explaining.of_all(events)]
+    assert found == [3, 3]
+    assert [given(one)["attempt"][0] for one in explaining.of(events[1])] == [1]  # who asks for it is told
+    story.close()

@@ -180,7 +180,8 @@ def test_runs_lists_what_replay_takes_newest_first(demo_log: DemoLog) -> None:
     assert (exchange["state"], exchange["turns"], exchange["maxTurns"]) == ("closed", 5, 5)
     assert (exchange["loopEnd"], exchange["closeReason"]) == ("turn_limit", "announced")
     told = ran("runs", "--store", demo_log.path).out
-    assert "5 turns; the limit of turns was reached; announced" in told
+    assert "5 turns; the limit of turns was reached; announced to discord:lab\n" in told
+    assert "task done; announced to telegram:ada\n" in told
     for flow in found:
         assert ran("replay", flow["id"], "--store", demo_log.path).exit_code == 0
 

@@ -1,5 +1,6 @@
 """`why`, `origin`, `smells`, `runs --smell` and `replay` on the command line: on a host's log, and on an imported one."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,55 @@ def test_an_imported_state_is_explained_too(tmp_path: Path) -> None:
         row["smells"]
         for row in ran("runs", "--smell", "--limit", 200, "--store", store, "--json").json["runs"]
     )
+
+
+@pytest.mark.clause("PLACE-3", "FIND-1", "IMP-4")
+def test_of_an_import_people_read_what_was_said_and_no_more(tmp_path: Path) -> None:
+    """`state` printed whole answers of tools first, and `search` what the importer has noted as evidence."""
+    store = f"sqlite:///{GoldenLog('0.1.0', 'base').unpack(tmp_path)}"
+    row = next(
+        row
+        for row in ran("runs", "--kind", "exchange", "--limit", 200, "--store", store, "--json").json["runs"]
+        if row["turns"] > 1
+    )
+    stood = ran("state", f"{row['id']}@turn:1", "--store", store)
+    given = [
+        block["text"]
+        for session in ran("state", f"{row['id']}@turn:1", "--store", store, "--json").json["sessions"]
+        for message in session["transcript"]
+        if message["role"] == "toolResult"
+        for block in message["content"]
+    ]
+    assert max(map(len, given)) > 1000
+    assert "more characters (--json has all)" in stood.out
+    answers = re.findall(r"^  tool .*\n((?:      .*\n)*)", stood.out, re.MULTILINE)
+    assert len(answers) > 5
+    assert max(answer.count("\n") for answer in answers) <= 12  # some are of two texts
+    found = ran("search", "llm", "--kind", "exchange_accepted", "--store", store, "--json").json["hits"]
+    assert found
+    assert not any("agents/main/sessions" in hit["snippet"] for hit in found)
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_the_words_that_are_asked_for_are_shown_wherever_they_stand(logs: Logs, tmp_path: Path) -> None:
+    """Of the answer of a tool all its fields were shown, of a long text its beginning."""
+
+    def forwards(turn: Turn) -> str:
+        if turn.step != "message":
+            return "REPLY_SKIP"
+        asked = {"agentId": "research", "message": "Well?", "timeoutSeconds": 20}
+        return str(turn.tools.call("sessions_send", asked)["status"])
+
+    with Booth(logs.at(tmp_path)) as booth:
+        agents = {"main": forwards, "research": lambda _: f"{'So it is. ' * 40}The dam is open."}
+        system = booth.start(agents, {"telegram": MemoryChannel()}, LIMITED)
+        system.inbound(channel="telegram", chat_id="ada", sender="ada", text="Go.", agent_id="main", wait=20)
+        told = ran("origin", "the  dam IS", "--store", booth.url)
+    assert "#" in told.out
+    lines = [line for line in told.out.splitlines() if line.startswith("  #")]
+    assert all("The dam is open." in line for line in lines)
+    (given,) = (line for line in lines if "sessions_send → main gives: " in line)
+    assert "gives: …" in given
 
 
 @pytest.mark.clause("FIND-2", "IMP-4")

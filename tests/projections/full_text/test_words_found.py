@@ -67,22 +67,24 @@ def looked_at(log: PlainLog, text: str) -> list[int]:
     return found
 
 
-TOLD = [
-    "lake",
-    "Lake's",
-    "ferry",
-    "fer*",
-    "ferr",
-    "日本",
-    "日",
-    "İstanbul",
-    "x_y",
-    "\nlake",
-    "\x1blake",
-    "ﬁn",
-    "fin",
-]
-TOLD += ["content", "main", "w" * 70, "w" * 64 + "*", '"lake\\nferry"', "\\u0041", "\u0301lake"]
+TOLD = (
+    *(
+        "lake",
+        "Lake's",
+        "ferry",
+        "fer*",
+        "ferr",
+        "日本",
+        "日",
+        "İstanbul",
+        "x_y",
+        "\nlake",
+        "\x1blake",
+        "ﬁn",
+        "fin",
+    ),
+    *("content", "main", "w" * 70, "w" * 64 + "*", '"lake\\nferry"', "\\u0041", "\u0301lake"),
+)
 FEW_WORDS = st.lists(
     st.sampled_from(TOLD),
     min_size=1,

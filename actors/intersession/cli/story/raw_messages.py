@@ -4,17 +4,29 @@ import json
 
 from intersession.cli.shell import Screen, moment, one_line, safe
 from intersession_events.plain_json import JsonMapping, is_object
-from intersession_projections.wording import person
+from intersession_projections.wording import counted, person
 
 _INTERNAL = "the system"
+_LINES = 5
+_CHARACTERS = 400
 
 
-def show_message(screen: Screen, message: JsonMapping, *, indent: int = 0) -> None:
-    """Show one message: a line on who and when, then its words."""
+def show_message(screen: Screen, message: JsonMapping, *, indent: int = 0, briefly: bool = False) -> None:
+    """Show one message: a line on who and when, then its words. `briefly` shows how the answer of a tool begins."""
     said_at = safe(f"  {_when(message)}", "dim")
     screen.line(safe(" " * indent), safe(speaker(message), "bold cyan"), said_at)
     for text, style in parts(message):
-        screen.indented(safe(text, style), indent + 4)
+        cut = _beginning(text) if briefly and message.get("role") == "toolResult" else text
+        screen.indented(safe(cut, style), indent + 4)
+        if cut != text:
+            left = counted(len(text) - len(cut), "more character")
+            screen.indented(safe(f"… {left} (--json has all)", "dim"), indent + 4)
+
+
+def _beginning(text: str) -> str:
+    """Return the first lines of a text; all of it, where that is little more."""
+    cut = "\n".join(text.split("\n")[:_LINES])[:_CHARACTERS]
+    return text if len(text) - len(cut) <= _CHARACTERS // 4 else cut
 
 
 def speaker(message: JsonMapping) -> str:

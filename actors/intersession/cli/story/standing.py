@@ -35,6 +35,11 @@ class Standing(Stands):
         if self.smells:
             told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in self.smells))}")
         how = in_words(self.flow, at_work=self.at_work is not False or self.frozen)
+        if not isinstance(self.flow, RunOutcome) and self.flow.close_reason == "announced":
+            got_it = [_place(row, note) for row, note in self.deliveries if row.state == "done"]
+            how = " to ".join(
+                [how, *([" and ".join(got_it)] if got_it else [])]
+            )  # how it was closed stands last
         return "; ".join([how, *(["FROZEN in this fork"] if self.frozen else []), *told])
 
     def with_smells(self, reader: Reader, at: int | None = None) -> "Standing":
@@ -42,11 +47,15 @@ class Standing(Stands):
         return self._replace(smells=tuple(smells_of(View(reader), self.flow, at)))
 
 
+def _place(row: DeliverySummary, note: DeliveryNote | None) -> str:
+    return row.channel if note is None else route_text(note.route)
+
+
 def delivery_in_words(  # noqa: C901 - one case a state
     row: DeliverySummary, note: DeliveryNote | None, *, at_work: bool
 ) -> str:
     """Return what became of a text, in a few words."""
-    place = row.channel if note is None else route_text(note.route)
+    place = _place(row, note)
     why = f": {note.error}" if note is not None and note.error else ""
     match row.state:
         case "done":

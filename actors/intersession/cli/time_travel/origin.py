@@ -1,5 +1,6 @@
 """`intersession origin`: who said something first, and how it reached others."""
 
+import re
 from typing import Annotated, cast
 
 from cyclopts import Parameter
@@ -13,6 +14,7 @@ from intersession_events.plain_json import present
 from intersession_projections.wording import counted
 
 _TEXT = 160
+_BEFORE = 40
 _HOW = {
     "person": "says",
     "agent": "says",
@@ -62,11 +64,12 @@ def _show(screen: Screen, found: OriginAnswer, *, within: bool) -> None:
     if found["match"] is not None and _FOUND[found["match"]]:
         screen.one_line(safe(f"{_FOUND[found['match']]} ", "yellow"), found["words"] or "")
     screen.line(safe(f"first said, {day(first['timeMs'])} (times are UTC)", "bold"))
-    _line(screen, names, first)
+    words = found["words"] or ""
+    _line(screen, names, first, words)
     if found["hops"]:
         screen.line(safe("from there", "bold"))
     for hop in found["hops"]:
-        _line(screen, names, hop)
+        _line(screen, names, hop, words)
     screen.line(safe(f"{counted(len(found['hops']), 'hop')}.{_up_to(found, within=within)}", "dim"))
 
 
@@ -80,13 +83,24 @@ def _up_to(found: OriginAnswer, *, within: bool) -> str:
     return f" Only the log {part} was looked through."
 
 
-def _line(screen: Screen, names: Names, hop: HopAnswer) -> None:
+def _line(screen: Screen, names: Names, hop: HopAnswer, words: str) -> None:
     to = "" if hop["to"] is None else f" → {names.of(hop['to'])}"
     cause = "" if hop["cause"] is None else f"  ← #{hop['cause']}"
     screen.one_line(
         safe(f"  #{hop['position']}  {clock(hop['timeMs'])}  ", "dim"),
         safe(f"{names.of(hop['who'])}{to}", "bold"),
         f" {_HOW[hop['via']]}: ",
-        one_line(hop["text"], _TEXT),
+        one_line(_around(hop, words), _TEXT),
         safe(cause, "dim"),
     )
+
+
+def _around(hop: HopAnswer, words: str) -> str:
+    """Return the part of a hop's text that has the words: of what a tool gave, the line they are in."""
+    folded = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
+    text = hop["text"]
+    if hop["via"] == "tool":
+        text = next((line for line in text.split("\n") if folded.search(line)), text)
+    found = folded.search(text)
+    begins = 0 if found is None or found.end() <= _TEXT else max(0, found.start() - _BEFORE)
+    return f"…{text[begins:]}" if begins else text

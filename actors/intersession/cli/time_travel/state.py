@@ -67,7 +67,7 @@ def _show(screen: Screen, found: StateAnswer) -> None:
         if "earlier" in session:
             screen.line(safe("  … older messages are left out (--messages)", "dim"))
         for message in session["transcript"]:
-            show_message(screen, message, indent=2)
+            show_message(screen, message, indent=2, briefly=True)
     screen.line()
     for exchange in found["exchanges"]:
         between = f"{names.of(exchange['requester'])} → {names.of(exchange['target'])}"

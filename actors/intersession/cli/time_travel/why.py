@@ -10,10 +10,11 @@ from intersession.cli.shell import READING, Answer, Reading, Screen, clock, mome
 from intersession.cli.story import Names
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, JsonValue
 from intersession_projections.wording import counted
 
 _TEXT = 100
+_TIMES = frozenset({"retryAt"})
 _ROOTS = {
     "person": "a person said so",
     "operator": "somebody called a door of the system",
@@ -86,12 +87,20 @@ def _show_explanation(screen: Screen, explanation: JsonObject) -> None:
     screen.indented(explanation["text"], 2)
     for given in explanation["inputs"]:
         set_at = "" if given.get("position") is None else f", #{given['position']}"
-        value = "nothing" if given["value"] is None else one_line(str(given["value"]), _TEXT)
+        value = _value_of(given["name"], given["value"])
         screen.one_line(f"    {given['name']} = ", value, safe(f"  ({given['setBy']}{set_at})", "dim"))
     for other in explanation["instead"]:
         verdict = "" if "verdict" not in other else f" → {other['verdict']}"
         change = safe(f"{other['change']}{verdict}")
         screen.indented(safe("otherwise: ", "dim").append_text(change), 4)
+
+
+def _value_of(name: str, value: JsonValue) -> str:
+    if value is None:
+        return "nothing"
+    return (
+        f"{moment(value)} UTC" if name in _TIMES and isinstance(value, int) else one_line(str(value), _TEXT)
+    )
 
 
 def _show_effects(screen: Screen, found: EffectsAnswer, *, steps: bool) -> None:
