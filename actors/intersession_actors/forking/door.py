@@ -12,7 +12,7 @@ from intersession_actors.forking.making import MadeFork, Wanted
 from intersession_actors.forking.playing import CarriedSystem, Forker, Opened, Opens, Playing
 from intersession_actors.forking.told import Came
 from intersession_actors.runtime import Threads
-from intersession_events.errors import ForkFailed, LogError
+from intersession_events.errors import CorruptEvent, ForkFailed, LogError
 from intersession_events.log import Log
 from intersession_events.stores import remove_fork
 
@@ -47,7 +47,7 @@ class ForkDoor:
 
         Raises:
             ToolRefused: there is no such run or place, an edit is not possible there, an agent or a setting is none, the log is
-                in memory, or too many forks are under way (`busy`).
+                in memory, or too many forks are under way (`busy`). What goes along was changed since it was written (`unreadable`).
         """
         if carry_on:
             self._take_seat()
@@ -62,6 +62,9 @@ class ForkDoor:
                 self._leave()
             if isinstance(error, ConfigError | ForkFailed):
                 raise ToolRefused("invalid_request", "; ".join(str(error).splitlines())) from None
+            if isinstance(error, CorruptEvent):
+                said = f"run: {error}; `intersession verify` shows all that is wrong"
+                raise ToolRefused("unreadable", said) from None
             raise
         coming: Future[Came] = Future()
         self._threads.start(partial(self._carry, opened, coming), name="fork")

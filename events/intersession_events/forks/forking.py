@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from intersession_events import ids
 from intersession_events.errors import ForkFailed
 from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
+from intersession_events.forks.confirming import confirm
 from intersession_events.forks.files import fork_path
 from intersession_events.forks.prefix import STREAM, Prefix, Query, Seen, prefix_of, seeing
 from intersession_events.forks.proving import heads_proven
@@ -86,7 +87,8 @@ def fork_log(
 
     Raises:
         ForkFailed: the position is none of the log, or the file can't be written.
-        CorruptEvent: a row that is needed can't be read; `verify` says more.
+        CorruptEvent: a row that is needed can't be read, or was changed since it was written: what a fork begins with has to be
+            proven. It names the position; `verify` says more.
         StoreUnavailable: the log can't be read.
     """
     with log.stored() as query:
@@ -100,8 +102,9 @@ def fork_log(
                 f"{log.path} has format {log_format}, which this version does not know: take a newer one"
             )
         prefix = prefix_of(seen, wanted.streams, wanted.at)
-        proven = heads_proven(seen, prefix.heads)
         erased = list(_erased_later(seen, prefix, wanted.at))
+        confirm(prefix.rows, log.lineage, erased)
+        proven = heads_proven(seen, prefix.heads)
     forked = ForkedFrom(
         log_id=log.lineage.log_id_at(wanted.at),
         position=wanted.at,

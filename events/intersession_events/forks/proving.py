@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken, HeadProof, SourceCheckpoint, decode
 from intersession_events.forks.prefix import Seen
 from intersession_events.log import Row, hash_in, payload_in
@@ -45,11 +46,16 @@ def heads_proven(seen: Seen, heads: Sequence[Row], *, most: int = MOST_LEAVES) -
     proofs: list[HeadProof] = []
     for at in sorted(within, reverse=True):
         now, before = taken[at], taken[at - 1] if at else None
+        if now is None or (at and before is None):
+            continue
         size = now.count - (0 if before is None else before.count)
         if size > most:
             continue
         most -= size
-        stretch = _Stretch(seen, now, before)
+        try:
+            stretch = _Stretch(seen, now, before)
+        except CorruptEvent:
+            continue
         if not stretch.is_whole:
             continue  # the log was changed since; that is for its own verification to tell
         for number in within[at]:
@@ -65,21 +71,25 @@ class _Taken:
     def __init__(self, seen: Seen) -> None:
         self._seen = seen
         self._places = [position for (position,) in seen(_CHECKPOINTS, (TAKEN,))]
-        self._known: dict[int, CheckpointTaken] = {}
+        self._known: dict[int, CheckpointTaken | None] = {}
 
-    def __getitem__(self, at: int) -> CheckpointTaken:
+    def __getitem__(self, at: int) -> CheckpointTaken | None:
+        """Return a checkpoint; None for one that can't be read, which proves nothing."""
         if at not in self._known:
             ((state,),) = self._seen(_STATE, (self._places[at],))
-            event = decode(TAKEN, payload_in(state) or b"")
-            assert isinstance(event, CheckpointTaken)  # noqa: S101 - the topic says so
-            self._known[at] = event
+            try:
+                event: object = decode(TAKEN, payload_in(state) or b"")
+            except (CorruptEvent, UnknownTopic):
+                event = None
+            self._known[at] = event if isinstance(event, CheckpointTaken) else None
         return self._known[at]
 
     def first_over(self, position: int) -> int | None:
         """Return the number of the first checkpoint that is over a position: it was taken later, of what came before it."""
         at = bisect_right(self._places, position)
         while at < len(self._places):
-            if self[at].position >= position:
+            checkpoint = self[at]
+            if checkpoint is not None and checkpoint.position >= position:
                 return at
             at += 1
         return None

@@ -1,6 +1,6 @@
 """The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
 
-from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, seal, unseal
+from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, damaged, seal, unseal
 from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
@@ -34,6 +34,8 @@ from intersession_events.log.recorded import (
 )
 from intersession_events.log.row_state import (
     hash_in,
+    is_short,
+    links_in,
     name_of,
     named_in,
     of_id,
@@ -119,13 +121,16 @@ __all__ = [
     "VerifyReport",
     "checkpoints_of",
     "damage",
+    "damaged",
     "erased_state",
     "erased_stream",
     "erasures",
     "hash_in",
     "head",
+    "is_short",
     "left_of",
     "lineage_of",
+    "links_in",
     "marks_of",
     "name_of",
     "named_in",

@@ -180,6 +180,41 @@ def opened(state: bytes, *, where: str | tuple[str, int]) -> Envelope:
     return envelope
 
 
+def links_in(state: bytes, *, log_id: str, stream: str, version: int, topic: str) -> tuple[str, str] | None:
+    """Return the hash before it and the hash of a short state that hashes to what it says, for who proves very many.
+
+    None says only that it has to be looked at: it was changed, or has another form. What is hashed is what `Hashed` says, put
+    together without making an object of it.
+    """
+    if not is_short(state) or len(state) <= _PLACES.size:
+        return None
+    _, hashed, prev, salt, own, causation, correlation, epoch, time = _PLACES.unpack_from(state)
+    if not time.isdigit():
+        return None
+    said = (
+        f'{{"causation":{_quoted(causation)},"correlation":{_quoted(correlation)},"epoch":{epoch},'
+        f'"eventId":{_quoted(own) if own != _NONE else _NIL},"logId":{_text(log_id)},'
+        f'"payloadDigest":"{sha256(salt + state[_PLACES.size :]).hexdigest()}","prev":"{prev.hex()}",'
+        f'"stream":{_text(stream)},"timeMs":{int(time)},"topic":{_text(topic)},"version":{version}}}'
+    )
+    return (prev.hex(), hashed.hex()) if sha256(said.encode()).digest() == hashed else None
+
+
+def _quoted(value: bytes) -> str:
+    if value == _NONE:
+        return "null"
+    digits = value.hex()
+    return f'"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"'
+
+
+_NIL: Final = f'"{_ANY_UUID}"'
+
+
+@lru_cache(_REMEMBERED)
+def _text(text: str) -> str:
+    return _ENCODE(text).decode()
+
+
 def named_in(state: bytes) -> Named | None:
     """Return the names in the state of a row, with nothing proven, for who looks through many; None if it is no envelope."""
     if is_short(state) and len(state) > _PLACES.size:

@@ -57,6 +57,23 @@ def test_a_fork_is_made_beside_the_log_which_is_only_read(demo_log: DemoLog, tmp
     assert "forked: " in ran("fork", demo_log.exchange, "--no-run", "--store", path).out
 
 
+@pytest.mark.clause("FORK-2")
+def test_a_fork_of_what_was_changed_is_refused_with_the_position(demo_log: DemoLog, tmp_path: Path) -> None:
+    path = Path(shutil.copy(demo_log.path, tmp_path / "demo.db"))
+    with closing(sqlite3.connect(path)) as log, log:
+        ((at,),) = log.execute(
+            "SELECT rowid FROM stored_events WHERE topic='turn_replied.1' LIMIT 1"
+        ).fetchall()
+        log.execute("UPDATE stored_events SET topic='turn_requested.1' WHERE rowid=?", (at,))
+
+    refused = ran("fork", demo_log.exchange, "--at", at, "--no-run", "--store", path, "--json")
+    assert (refused.exit_code, refused.json["code"]) == (4, "corrupt")
+    assert f"position {at}, " in refused.json["error"]
+    assert "fork before that position; `intersession verify` shows all" in refused.json["error"]
+    assert not list(tmp_path.glob("demo.db.forks/*"))
+    assert ran("fork", demo_log.exchange, "--at", at - 1, "--no-run", "--store", path).exit_code == 0
+
+
 @pytest.mark.clause("FORK-9")
 @pytest.mark.parametrize(
     "command",

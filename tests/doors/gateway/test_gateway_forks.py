@@ -9,6 +9,7 @@ import pytest
 from intersession import SessionSystem, echo
 from intersession_events.facts import ExchangeClosed, ForkEdited
 from intersession_events.stores import open_log
+from support.any_log import changed_behind
 from support.doors.gateway_live import LiveGateway
 from support.forks_played import CONFIG, WAIT, Conversation, conversation
 from support.running import merged
@@ -188,3 +189,22 @@ def test_a_log_in_memory_has_no_forks() -> None:
         refused: Any = system.gateway.call("forks.make", {"run": run})
         assert (refused["code"], "keep it in a file" in refused["error"]) == ("invalid_request", True)
         assert system.gateway.perform("forks.list") == {"forks": [], "unread": []}
+
+
+@pytest.mark.clause("FORK-2")
+def test_of_what_was_changed_no_fork_is_made_and_the_operator_is_sent_to_verify(tmp_path: Path) -> None:
+    talk = conversation(tmp_path, config=merged(CONFIG, GATEWAY))
+    with talk.system as system, LiveGateway(system) as live:
+        (said, *_) = (one for one in system.log.all() if one.topic == "turn_replied.1")
+        changed_behind(
+            f"sqlite:///{system.log.place}",
+            "UPDATE stored_events SET topic='turn_requested.1' WHERE rowid=?",
+            said.position,
+        )
+        error = asked(live, ALL, "forks.make", run=talk.exchange, at="head", carryOn=False)["error"]
+        assert error["details"]["code"] == "unreadable"
+        assert f"position {said.position}, " in error["message"]
+        assert "`intersession verify`" in error["message"]
+        assert asked(live, ALL, "forks.list")["payload"]["forks"] == []
+        made = asked(live, ALL, "forks.make", run=talk.exchange, at=said.position - 1, carryOn=False)
+        assert made["payload"]["from"]["position"] < said.position

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.errors import ForkFailed
+from intersession_events.errors import CorruptEvent, ForkFailed
 from intersession_events.facts import ConfigLoaded, Erased, ForkEdit, unsaid
 from intersession_events.forks import directory_of, forks_beside, forks_called
 from intersession_events.ids import derive
@@ -84,6 +84,49 @@ def test_of_the_stream_log_a_fork_takes_what_was_in_force_for_its_events(fork: P
             of_log[-1].version,
             of_log[-2].version,
         ]
+
+
+_FIRST_OF_A = (
+    "UPDATE stored_events SET {} WHERE originator_id='session:agent:a:main' AND originator_version=1"
+)
+
+
+@pytest.mark.clause("FORK-2")
+@pytest.mark.parametrize("form", sorted(FORMATS))
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (_FIRST_OF_A.format("state=altered(state)"), "changed"),
+        (_FIRST_OF_A.format("topic='session_reset.1'"), "was changed"),
+        (_FIRST_OF_A.format("state=X'00'"), "no envelope"),
+        (_FIRST_OF_A.format("originator_id='elsewhere'"), "does not follow the event before it"),
+        ("UPDATE stored_events SET topic='log_opened.2' WHERE topic='config_loaded.1'", "was changed"),
+    ],
+    ids=["words", "topic", "damaged", "taken away", "what was in force"],
+)
+def test_no_fork_is_made_of_what_is_not_as_it_was_written(
+    tmp_path: Path, form: int, statement: str, said: str
+) -> None:
+    path = source_log(tmp_path / "log.db", form)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.create_function("altered", 1, lambda state: state.replace(b"one", b"own"))
+        connection.execute(statement)
+
+    with pytest.raises(
+        CorruptEvent, match=rf"position \d+, .*{said}.*no fork is made of what is not as it was"
+    ):
+        fork_of(path)
+    assert forks_beside(str(path)) == []
+
+
+@pytest.mark.clause("FORK-2")
+def test_what_was_changed_elsewhere_or_behind_the_cut_keeps_no_fork_from_being_made(tmp_path: Path) -> None:
+    path = source_log(tmp_path / "log.db")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(_FIRST_OF_A.format("state=X'00'"))
+        connection.execute("UPDATE stored_events SET state=X'00' WHERE rowid > ?", (CUT,))
+
+    assert verified(fork_of(path, [B])).ok
 
 
 @pytest.mark.clause("FORK-2")

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -20,11 +21,13 @@ from intersession_events.log.row_state import (
     Named,
     as_state,
     is_short,
+    links_in,
     named_in,
     of_id,
     opened,
     payload_in,
 )
+from intersession_events.proofs import Hashed
 from intersession_events.stores import SqliteLog
 
 _ID: Final = "0b7c0f2e-3b1a-5c57-9a55-0f0e3c1d2a4b"
@@ -149,3 +152,35 @@ def test_the_id_of_a_json_row_is_where_it_is_looked_for_first(salt: str) -> None
         state = as_state(envelope, short=False)
         asked = f"SELECT {condition} FROM (SELECT ? AS state)"  # noqa: S608 - the log's own words
         assert connection.execute(asked, (*parameters, state)).fetchone() == (1,)
+
+
+@pytest.mark.clause("FORK-2")
+@given(envelopes, st.sampled_from(["session:agent:a:main", 'session:agent:"ä\\b\n:main', "log"]))
+def test_a_short_state_is_proven_without_an_envelope_as_with_one(envelope: Envelope, stream: str) -> None:
+    def found(state: bytes, version: int = 3) -> tuple[str, str] | None:
+        return links_in(state, log_id=_LOG, stream=stream, version=version, topic="run_queued.1")
+
+    digest = sha256(bytes.fromhex(envelope.salt) + envelope.data).hexdigest()
+    envelope = msgspec.structs.replace(envelope, digest=digest)
+    hashed = Hashed(
+        envelope.causation,
+        envelope.correlation,
+        envelope.epoch,
+        envelope.id,
+        _LOG,
+        digest,
+        envelope.prev,
+        stream,
+        envelope.time,
+        "run_queued.1",
+        3,
+    ).hash
+    state = as_state(msgspec.structs.replace(envelope, hash=hashed), short=True)
+
+    if is_short(state):
+        assert found(state) == (envelope.prev, hashed)
+        assert found(state[:-1] + b"!") is None
+        assert found(state, version=4) is None
+        assert found(state[:146]) is None
+    else:
+        assert found(state) is None

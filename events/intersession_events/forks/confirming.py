@@ -1,0 +1,80 @@
+"""Confirms that what a fork begins with is as it was written: a prefix that can't be proven is none (FORK-2)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from intersession_events.errors import CorruptEvent
+from intersession_events.facts import Erased, decode
+from intersession_events.forks.prefix import STREAM
+from intersession_events.log import (
+    FIRST,
+    Lineage,
+    Row,
+    damaged,
+    erased_stream,
+    is_short,
+    links_in,
+    opened,
+    payload_in,
+)
+
+_ERASED = erased_stream("")
+
+
+def confirm(rows: Sequence[Row], lineage: Lineage, erased_later: Iterable[Erased]) -> None:
+    """Prove rows against their own hashes, and that each follows the one before it in its stream.
+
+    Rows of a stream come in its order, from its first one on; of stream `log` single ones were picked. `erased_later` authorises
+    what stands in the place of words that were erased behind the cut.
+
+    Raises:
+        CorruptEvent: a row was changed since it was written, or one before it was taken away. It says which, by its position.
+    """
+    authorised = {(event.stream, version): stands for event in erased_later for version, stands in event.rows}
+    for _, stream, _, topic, state in rows:
+        if stream.startswith(_ERASED):
+            event = decode(topic, payload_in(state) or b"")
+            if isinstance(event, Erased) and stream == erased_stream(event.stream):
+                authorised.update({(event.stream, version): stands for version, stands in event.rows})
+    before, of, log_id = (0, FIRST), "", lineage.log_id_at(0)
+    is_fork = lineage.forked is not None
+    for row in rows:
+        position, stream, version, topic, state = row
+        if stream != of:
+            before, of = (0, FIRST), stream
+        if is_fork:
+            log_id = lineage.log_id_at(position)
+        links = links_in(state, log_id=log_id, stream=stream, version=version, topic=topic)
+        prev, hashed = links or _proven(row, log_id, authorised)
+        if stream != STREAM and (version - 1, prev) != before:
+            raise _changed(row, "it does not follow the event before it in its stream")
+        before = (version, hashed)
+
+
+def _proven(row: Row, log_id: str, authorised: Mapping[tuple[str, int], str]) -> tuple[str, str]:
+    """Prove a row of any form, and return the hash before it and its own."""
+    _, stream, version, topic, state = row
+    try:
+        envelope = opened(state, where="the row")
+    except CorruptEvent as error:
+        raise _changed(row, str(error)) from None
+    damage = damaged(
+        envelope,
+        log_id=log_id,
+        stream=stream,
+        version=version,
+        topic=topic,
+        says_digest=not is_short(state),
+    )
+    if damage is None and envelope.is_erased and authorised.get((stream, version)) != envelope.stands:
+        damage = "the payload was erased, and no event authorises what stands there"
+    if damage is not None:
+        raise _changed(row, damage)
+    return envelope.prev, envelope.hash
+
+
+def _changed(row: Row, damage: str) -> CorruptEvent:
+    position, stream, version, _, _ = row
+    return CorruptEvent(
+        f"position {position}, {stream!r} version {version!r}: {damage}; no fork is made of what is not as it was written, fork "
+        "before that position"
+    )
