@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
     from intersession_actors.failures import Failure
+    from intersession_actors.forking import Carried
     from intersession_actors.holding import GoingOn, HoldRule
     from intersession_actors.methods import ReleaseFields
     from intersession_actors.replaying import Difference, Replayed, replay_file
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
         UnknownWord,
         WriterSuperseded,
     )
-    from intersession_events.facts import Message, Usage
+    from intersession_events.facts import ForkEdit, Message, Usage
     from intersession_events.keys import SessionKey
     from intersession_projections.places import UnknownPlace
     from intersession_projections.sessions import UnknownMessage
@@ -118,6 +119,7 @@ __all__ = [
     "BadCheckpoint",
     "BadKey",
     "CalledOnLoop",
+    "Carried",
     "Change",
     "ChangesAnswer",
     "Channel",
@@ -136,6 +138,7 @@ __all__ = [
     "ExportFailed",
     "Failure",
     "ForgedTopic",
+    "ForkEdit",
     "ForkFailed",
     "ForkedStoreError",
     "GoingOn",
@@ -237,6 +240,7 @@ _HOMES: Final = {
         """,
         "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
         "intersession_actors.failures": "Failure",
+        "intersession_actors.forking": "Carried",
         "intersession_actors.holding": "GoingOn HoldRule",
         "intersession_actors.methods": "ReleaseFields",
         "intersession_actors.replaying": "Difference Replayed replay_file",
@@ -253,7 +257,7 @@ _HOMES: Final = {
             MigrationFailed MissingExtra NoSuchStore NotALog NotStorable Sealed StoreBusy StoreFull StoreLocked StoreUnavailable
             UnknownTopic UnknownWord WriterSuperseded
         """,
-        "intersession_events.facts": "Message Usage",
+        "intersession_events.facts": "ForkEdit Message Usage",
         "intersession_events.keys": "SessionKey",
         "intersession_projections.places": "UnknownPlace",
         "intersession_projections.sessions": "UnknownMessage",
