@@ -76,7 +76,8 @@ class _Account:
 
     def ended(self, run_id: str, tokens: int, cost_micros: int) -> None:
         self.open.discard(run_id)
-        if not self.runs.get(run_id, False):
+        # Who stops all runs of a session stops those of other chains in the same append: they are none of this one's.
+        if self.runs.get(run_id, True) is False:
             self.runs[run_id] = True
             # What an agent says that it used can't make a chain younger.
             self.tokens += max(tokens, 0)

@@ -146,7 +146,7 @@ class Times:
         """Return the first difference, and in words what was not judged."""
         unjudged: list[str] = []
         for topic, doubtful in self._doubtful.items():
-            if len(doubtful) < self._same[topic]:
+            if len(doubtful) <= max(self._same[topic], 1):
                 unjudged.append(f"times of {topic} that a clock which was set back explains: {len(doubtful)}")
             elif first is None or (first["position"] or _LAST) > (doubtful[0]["position"] or 0):
                 first = doubtful[0]

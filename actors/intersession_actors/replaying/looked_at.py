@@ -111,12 +111,16 @@ class RecordedLedger(ChainLedger):
         accepted = ahead[0].event
         used = accepted.chain_runs if isinstance(accepted, facts.ExchangeAccepted) else _used(ahead, _RUNS)
         if used is None and _says_nothing(ahead[-1].event):
-            return known
+            return msgspec.structs.replace(known, runs=known.runs + open_)
         if used is None:
             return msgspec.structs.replace(known, runs=max(known.runs - late, 0))
         return msgspec.structs.replace(
             known, runs=min(max(used or known.runs, known.runs - late), known.runs + open_)
         )
+
+    def restart(self) -> None:
+        """Forget what was only reserved, as the end of a process does."""
+        self._accounts.clear()
 
     def reserve(self, budget: Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
         """Reserve a run, unless a guard trips by what was used then."""
@@ -146,11 +150,11 @@ class RunsOfChains:
             match item.event:
                 case facts.RunQueued(run_id=run_id):
                     runs[run_id] = RunUse(run_id, False, 0, 0)
-                case facts.RunCompleted() as event:
+                case facts.RunCompleted() as event if event.run_id in runs:
                     usage = event.usage
                     used = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
                     runs[event.run_id] = RunUse(event.run_id, True, *used)
-                case facts.RunFailed() | facts.RunAborted() as event:
+                case (facts.RunFailed() | facts.RunAborted()) as event if event.run_id in runs:
                     runs[event.run_id] = RunUse(event.run_id, True, 0, 0)
                 case _:
                     pass

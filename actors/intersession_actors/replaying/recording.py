@@ -56,6 +56,7 @@ class Recording:
         self._of_run: dict[str, list[Recorded]] = {}
         self._handed: dict[str, str] = {}
         self._queued: dict[str, list[Recorded]] = {}
+        self._flows: dict[str, list[str]] = {}
         self._opened: list[Recorded] = []
         self._begun: dict[str, list[Recorded]] = {}
         self.withheld: set[str] = set()
@@ -85,6 +86,8 @@ class Recording:
                 self.transcripts.update((found[2], found[1]) for found in _TRANSCRIPT.finditer(text))
             case facts.LineImported() | facts.SessionImported():
                 self._imported[recorded.stream] = recorded.version
+            case facts.ExchangeAccepted(inferred=False) | facts.SpawnAccepted(inferred=False):
+                self._flows.setdefault(recorded.correlation or "", []).append(recorded.stream)
             case facts.ExchangeAccepted(inferred=True) | facts.SpawnAccepted(inferred=True):
                 self._imported[recorded.stream] = _ALL
             case facts.DeliveryWithheld(channel=channel):
@@ -207,14 +210,24 @@ class Recording:
         return since
 
     def queued_in(self, root: str, *, since: int) -> tuple[int, int]:
-        """Return how many runs of a chain were queued since a position up to now, and how many are still to be."""
-        late = open_ = 0
+        """Return how many runs of a chain were queued since a position up to now, and how many more may have been reserved.
+
+        Those are runs that are still to be queued, and one for each flow that goes on: it may have asked for one that came to nothing.
+        """
+        late = 0
+        open_ = sum(self._goes_on(stream) for stream in self._flows.get(root, ()))
         for item in self._queued.get(root, ()):
             if item.version > self.version(item.stream):
                 open_ += 1
             elif item.position > since:
                 late += 1
         return late, open_
+
+    def _goes_on(self, flow: str) -> bool:
+        past = self.past(flow)
+        return bool(past) and not any(
+            isinstance(item.event, facts.ExchangeClosed | facts.SpawnClosed) for item in past
+        )
 
     def has_come(self, agent_id: str) -> bool:
         """Whether an agent has begun a run since the process began that is at work, as far as that is given."""

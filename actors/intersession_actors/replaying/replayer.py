@@ -107,6 +107,7 @@ class Replayer:
         self._contexts = RecordedContexts(log, recording)
         self._runs = RunsOfChains(recording)
         self._log.on_committed(self._runs.take)
+        self._chains = RecordedLedger(log, self._runs.of, recording)
         rule = RecordedRule(recording) if recording.was_ruled else None
         holds = Holds(RecordedHolds(recording), cast("RuleCaller | None", rule))
         holds.sessions.take(recording.order_so_far())
@@ -125,7 +126,7 @@ class Replayer:
             set_aside=self._set_aside,
             resume_flow=_nothing,
             read_back=_nothing,
-            chains=RecordedLedger(log, self._runs.of, recording),
+            chains=self._chains,
             holds=holds,
             accepted_as=lambda accepted: fixed_by(self._config(), configs.edits, accepted),
             sealed=recording.withheld.__contains__,
@@ -276,6 +277,7 @@ class Replayer:
         self._given += 1
         self._log.commit((recorded,))
         if isinstance(recorded.event, facts.LogOpened):
+            self._chains.restart()
             self._told.forget()  # another process begins, and reads what was left open
         if is_session(recorded.stream):
             key = recorded.stream.partition(":")[2]

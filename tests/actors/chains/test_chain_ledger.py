@@ -16,6 +16,7 @@ from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
     Limits,
+    RunAborted,
     RunCompleted,
     RunFailed,
     RunQueued,
@@ -120,6 +121,15 @@ def test_runs_that_have_ended_count_what_they_used_and_never_less_than_nothing(b
     bench.put(completed("root", input=-9, cost_micros=-9))
     assert bench.reserve("c", tokens=7) == "token_limit", "finding A20: usage below zero made room"
     assert bench.reserve("c", cost_micros=5) == "cost_limit"
+
+
+@pytest.mark.clause("LOOP-5", "L2")
+def test_runs_of_others_that_are_stopped_in_the_same_append_are_none_of_the_chain(bench: Bench) -> None:
+    bench.put(queued("root"))
+    for run_id in ("of another chain", "of a third one"):
+        bench.put(RunAborted(run_id=run_id, attempt=0, by="operator"))
+
+    assert bench.ledger.spent("root") == bench.another().spent("root") == Spent(runs=1)
 
 
 @pytest.mark.clause("LOOP-5", "L2")
