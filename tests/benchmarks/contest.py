@@ -86,7 +86,7 @@ def measure(
     """Let all do each task in turns; the best of the rounds counts, for whatever else the machine does makes a turn slower."""
     slow_sync = _compiled(directory)
     figures: list[Figure] = []
-    pythons = {one: _python(one) for one in CONTENDERS if most > 1 or not one.packages}
+    pythons = {one: python_of(one) for one in CONTENDERS if most > 1 or not one.packages}
     for task in tasks(exchanges, most):
         if task.slower_ms and slow_sync is None:
             continue
@@ -95,13 +95,14 @@ def measure(
             with tempfile.TemporaryDirectory(dir=directory) as folder:
                 for one, python in pythons.items():
                     if python is not None and not (task.turns == 1 and one.name == ROWS):
-                        took = _run(one, python, task, Path(folder), slow_sync)
-                        best[one.name] = _better(best.get(one.name), took)
+                        took = run_one(one, python, task, Path(folder), slow_sync)
+                        best[one.name] = better(best.get(one.name), took)
         figures += _figures(task, best)
     return figures
 
 
-def _better(one: Mapping[str, float] | None, other: Mapping[str, float]) -> Mapping[str, float]:
+def better(one: Mapping[str, float] | None, other: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the better of each of two contenders' figures."""
     if one is None:
         return other
     return {
@@ -128,9 +129,10 @@ def _figures(task: Task, best: Mapping[str, Mapping[str, float]]) -> Iterator[Fi
         )
 
 
-def _run(
-    one: Contender, python: Path, task: Task, folder: Path, slow_sync: Path | None
+def run_one(
+    one: Contender, python: Path, task: Task, folder: Path, slow_sync: Path | None = None, **more: str
 ) -> Mapping[str, float]:
+    """Have a contender do a task in a folder, told `more` than its sizes, and return what it took."""
     directory = folder / one.module
     directory.mkdir()
     sizes = {
@@ -138,6 +140,7 @@ def _run(
         "exchanges": task.exchanges,
         "turns": task.turns,
         "source": str(folder / "ours_pairs"),
+        **more,
     }
     environment = dict(os.environ)
     environment["PYTHONPATH"] = (
@@ -155,7 +158,7 @@ def _run(
     return took
 
 
-def _python(one: Contender) -> Path | None:
+def python_of(one: Contender) -> Path | None:
     """Return the interpreter of a contender's environment, made if need be; None where it can't be made."""
     if not one.packages:
         return Path(sys.executable)

@@ -29,6 +29,7 @@ from benchmarks import (
     oracle,
     pingpong,
     postgres,
+    postgres_pairs,
     postgres_reading,
     reading,
     recovery,
@@ -59,6 +60,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "forks": forks.measure,
     "browser": browser.measure,
     postgres.NAME: postgres.measure,
+    postgres_pairs.NAME: postgres_pairs.measure,
     postgres_reading.NAME: postgres_reading.measure,
     beside_openclaw.NAME: beside_openclaw.measure,
 }
@@ -80,6 +82,7 @@ LARGE: Mapping[str, tuple[str, Mapping[str, int]]] = {
 TINY: Mapping[str, Mapping[str, int]] = {
     "appends": {"appends": 600},
     "postgres": {"seconds": 1, "rounds": 1},
+    "postgres-pairs": {"exchanges": 1, "rounds": 1, "most": 1},
     "postgres-reading": {"sessions": 20, "messages": 60, "calls": 2},
     "send": {"sends": 10},
     "pingpong": {"exchanges": 2},

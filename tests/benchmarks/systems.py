@@ -19,10 +19,11 @@ def system(
     session: Mapping[str, Any] | None = None,
     *,
     idle_seconds: float = 60,
+    store: str | None = None,
 ) -> SessionSystem:
-    """Return a system on a file of its own, in which all see all."""
+    """Return a system in which all see all, on a file of its own or on the `store` that is given."""
     return SessionSystem(
-        f"sqlite:///{directory / 'log.db'}",
+        store or f"sqlite:///{directory / 'log.db'}",
         agents=agents,
         config={
             **SEES_ALL,

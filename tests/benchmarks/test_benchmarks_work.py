@@ -11,7 +11,7 @@ from intersession_events.log import verify_log
 from intersession_events.stores import SqliteLog
 from support.openclaw.client import npm
 
-SLOW = {"contest", "browser", "postgres", "postgres-reading", *ON_DEMAND}
+SLOW = {"contest", "browser", "postgres", "postgres-pairs", "postgres-reading", *ON_DEMAND}
 
 
 @pytest.mark.parametrize(

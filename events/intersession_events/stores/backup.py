@@ -128,17 +128,18 @@ _ROWS: Final = 1000
 def _dumped(log: "PostgresLog", part: Path, verifying: Progress | None) -> VerifyReport:
     """Dump a log, and verify the rows that the dump has: in a file of their own, which is deleted then."""
     # Loaded only where a log is on PostgreSQL.
-    from intersession_events.stores.postgres import dump, rows_in  # noqa: PLC0415
+    from intersession_events.stores.postgres import dump, programs_for, rows_in  # noqa: PLC0415
 
     address = log.application.datastore.address
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    dump(address, part)
+    programs = programs_for(address)
+    dump(address, programs, part)
     with tempfile.TemporaryDirectory(prefix=f".{part.name}.", dir=part.parent) as room:
         filling = FileFilling(os.fspath(Path(room) / "log.db"))
         with closing(filling):
-            moved = _known_of(list(rows_in(address, part, _BESIDE)))
+            moved = _known_of(list(rows_in(address, programs, part, _BESIDE)))
             filling.begin(moved)
-            events = (_event(row) for _, row in rows_in(address, part, ("stored_events",)))
+            events = (_event(row) for _, row in rows_in(address, programs, part, ("stored_events",)))
             while rows := list(islice(events, _ROWS)):
                 filling.put(rows, after=None)
             filling.complete(moved)

@@ -1,4 +1,4 @@
-"""DBOS on SQLite: an exchange is a workflow, a turn one of its steps."""
+"""DBOS on SQLite or PostgreSQL: an exchange is a workflow, a turn one of its steps."""
 
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,8 @@ def main(directory: Path, sizes: dict[str, Any]) -> None:
     DBOS(
         config={
             "name": "pairs",
-            "system_database_url": f"sqlite:///{directory / 'dbos.db'}",
+            "system_database_url": sizes.get("url") or f"sqlite:///{directory / 'dbos.db'}",
+            "dbos_system_schema": directory.parent.name,
             "run_admin_server": False,
             "log_level": "ERROR",
         }

@@ -15,7 +15,8 @@ from intersession_events.log import Recorded
 def main(directory: Path, sizes: dict[str, Any]) -> None:
     batches: list[int] = []
     agents = {"main": answers_at_once, "desk": answers_at_once}
-    with system(directory, agents, NO_LOOP if sizes["turns"] == 1 else FULL_LOOP) as running:
+    store = f"{sizes['url']}&schema={directory.parent.name}&files={directory}" if "url" in sizes else None
+    with system(directory, agents, NO_LOOP if sizes["turns"] == 1 else FULL_LOOP, store=store) as running:
         pairs = [
             (session_key(number, "main"), session_key(number, "desk")) for number in range(sizes["pairs"])
         ]

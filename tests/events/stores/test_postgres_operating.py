@@ -21,7 +21,7 @@ from intersession_events.errors import (
 from intersession_events.facts import Erased
 from intersession_events.log import Draft, erased_stream, left_of
 from intersession_events.stores import Tail, ViewFile, back_up, kept, migrate
-from intersession_events.stores.postgres import PostgresLog
+from intersession_events.stores.postgres import PostgresLog, dumping
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.tailing import inside
 from intersession_projections.usage import UsageView
@@ -96,9 +96,48 @@ def test_without_the_programs_no_backup_is_made(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(dumping, "_packaged", lambda: ())
     with PostgresLog(postgres_url) as log, pytest.raises(BackupFailed, match="pg_dump is not on the PATH"):
         back_up(log, tmp_path / "log.dump")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_programs_that_are_older_than_the_server_are_passed_over(
+    postgres: Server, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pg_dump refuses a server that is newer than itself: what a distribution has first on the PATH often is older."""
+    old = tmp_path / "old"
+    old.mkdir()
+    for name in ("pg_dump", "pg_restore"):
+        (old / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) 13.2 (Debian 13.2-1)'\n")
+        (old / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(old))
+    monkeypatch.setattr(dumping, "_packaged", lambda: ())
+    with PostgresLog(postgres_url) as log:
+        log.append_now([to("s", 0, said("a"))])
+        with pytest.raises(
+            BackupFailed, match=r"pg_dump is of version 13: that is older .* install .* version 18"
+        ):
+            back_up(log, tmp_path / "log.dump")
+        monkeypatch.setattr(dumping, "_packaged", lambda: (postgres.binaries,))
+        assert back_up(log, tmp_path / "packaged.dump").events == 1
+        monkeypatch.setattr(dumping, "_packaged", lambda: ())
+        monkeypatch.setenv("PATH", str(postgres.binaries), prepend=":")
+        monkeypatch.setenv("PATH", str(old), prepend=":")
+        assert back_up(log, tmp_path / "path.dump").events == 1
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_log_that_a_service_names_is_backed_up_as_any_other(
+    postgres: Server, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What pg_dump is told lies in a service file itself, and libpq takes no service that names another one."""
+    services = tmp_path / "services.conf"
+    services.write_text(f"[bots]\nhost={postgres.directory}\nuser=postgres\ndbname=postgres\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
+    with PostgresLog(f"postgresql:///?service=bots&schema={schema_of(postgres_url)}&files={tmp_path}") as log:
+        log.append_now([to("s", 0, said("a"))])
+        assert back_up(log, tmp_path / "log.dump").events == 1
 
 
 @pytest.fixture
