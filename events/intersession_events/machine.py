@@ -1,4 +1,4 @@
-"""What is asked of the machine: the time, random bytes, ids, which version is installed.
+"""What is asked of the machine: the time, random bytes, ids, which version is installed, and to keep what was written.
 
 Everything else in this package is handed these, so that a test can hand in others.
 """
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from intersession_events.errors import Sealed
@@ -82,6 +83,19 @@ def random_id() -> str:
     """Return a new random UUID: the identity of a log, a session, a run, a message and so on."""
     _refuse("a new id")
     return str(uuid.uuid4())
+
+
+def sync(path: Path) -> None:
+    """Have what a file holds, or which names a folder has, outlive a power cut.
+
+    Raises:
+        OSError: the file system refuses.
+    """
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 @cache

@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
 from intersession_actors.config import Config, has_secrets, load_config, plain_config
-from intersession_actors.gate import invalid
+from intersession_actors.gate import invalid, json_or_text
 from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
@@ -35,7 +33,7 @@ def overlaid(config: Config, edits: Iterable[ForkEdit]) -> Config:
     plain = plain_config(config)
     for edit in edits:
         if edit.kind == "set":
-            _put(plain, edit.key.split("."), _value(edit.value))
+            _put(plain, edit.key.split("."), json_or_text(edit.value))
     return load_config(plain, literal=True).config
 
 
@@ -58,7 +56,7 @@ def check_settings(config: Config, edits: Iterable[ForkEdit], *, afar: bool) -> 
                 f"--set {edit.key[:64]}", f"it can't be set from elsewhere, only {', '.join(_FROM_AFAR)} can"
             )
         alone: JsonObject = {}
-        _put(alone, path, _value(edit.value))
+        _put(alone, path, json_or_text(edit.value))
         if has_secrets(alone):
             raise invalid(
                 f"--set {edit.key[:64]}",
@@ -70,14 +68,6 @@ def check_settings(config: Config, edits: Iterable[ForkEdit], *, afar: bool) -> 
 
 def _workspaces(config: Config) -> set[str | None]:
     return {None, config.agents.defaults.workspace, *(agent.workspace for agent in config.agents.list)}
-
-
-def _value(text: str) -> JsonValue:
-    try:
-        value: JsonValue = msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return text
-    return value
 
 
 def _put(plain: JsonObject, path: list[str], value: JsonValue) -> None:

@@ -3,8 +3,17 @@
 import math
 from typing import Final, Literal, NamedTuple
 
+import msgspec
+
 from intersession_actors.gate.limits import ARGUMENTS, DEPTH, VALUES
-from intersession_events.plain_json import JsonList, JsonMapping, is_list_like, is_object, is_too_deep
+from intersession_events.plain_json import (
+    JsonList,
+    JsonMapping,
+    JsonValue,
+    is_list_like,
+    is_object,
+    is_too_deep,
+)
 
 _MOST_BITS: Final = 1023
 """What has more is beyond the range of JSON's numbers, which are doubles."""
@@ -103,3 +112,12 @@ def _field(key: object) -> str:
     """Return the name of a field, itself made harmless."""
     text = key if isinstance(key, str) else type(key).__name__
     return text[:128].encode("ascii", "backslashreplace").decode()
+
+
+def json_or_text(source: str) -> JsonValue:
+    """Return the value that a text is as JSON; the text itself where it is none."""
+    try:
+        value: JsonValue = msgspec.json.decode(source)
+    except (ValueError, RecursionError):
+        return source
+    return value

@@ -7,14 +7,12 @@ in which it was made, and its result where that was recorded as well.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.gate import fit_block
+from intersession_actors.gate import fit_block, json_or_text
 from intersession_actors.service import CallingRun, Result
 from intersession_events import ids
 from intersession_events.facts import Message, ToolCallBlock, text_of
-from intersession_events.plain_json import JsonValue, is_object
+from intersession_events.plain_json import is_object
 
 
 class MadeCall(NamedTuple):
@@ -46,7 +44,7 @@ def made_before(
         call = ToolCallBlock(id=call_id, name=name, arguments=arguments)
         if any(_is_same(block, call) for message in done for block in _calls_in(message)):
             given = next((text_of(message) for message in done if message.tool_call_id == call_id), None)
-            answer = None if given is None else _value(given)
+            answer = None if given is None else json_or_text(given)
             return MadeCall(log_id, call_id, given is not None, answer if is_object(answer) else None)
     return None
 
@@ -61,12 +59,6 @@ def _is_same(recorded: ToolCallBlock, made: ToolCallBlock) -> bool:
         return False
     (block,) = blocks_without_contents((made,))
     fitted = fit_block(block)
-    return isinstance(fitted, ToolCallBlock) and _value(recorded.arguments) == _value(fitted.arguments)
-
-
-def _value(source: str) -> JsonValue:
-    try:
-        value: JsonValue = msgspec.json.decode(source)
-    except (ValueError, RecursionError):
-        return source
-    return value
+    return isinstance(fitted, ToolCallBlock) and json_or_text(recorded.arguments) == json_or_text(
+        fitted.arguments
+    )

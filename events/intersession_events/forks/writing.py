@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from intersession_events.log import APPLICATION_ID, FORMATS, Row
+from intersession_events.machine import sync
 
 _PAGE_BYTES = 2_048
 _CACHE_KIB = 65_536
@@ -40,16 +41,8 @@ def write_log(
                 "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted({row[3] for row in rows})]
             )
             made.execute("COMMIT")
-        _sync(part)
+        sync(part)
         part.rename(path)
-        _sync(path.parent)
+        sync(path.parent)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

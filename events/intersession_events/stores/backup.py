@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import BackupFailed, LogError
 from intersession_events.log import VerifyReport, verify_log
-from intersession_events.machine import random_id
+from intersession_events.machine import random_id, sync
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved, PortableLog
 from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
@@ -63,7 +63,7 @@ def back_up(
         crash_point("B2")
         _refuse(whole)
         part.rename(whole)
-        _sync(whole.parent)
+        sync(whole.parent)
     except OSError as error:
         raise BackupFailed(f"{whole} can't be written: {error.strerror or error}") from error
     finally:
@@ -168,12 +168,3 @@ def _event(row: Mapping[str, str]) -> Row:
         row["topic"],
         state,
     )
-
-
-def _sync(directory: Path) -> None:
-    """Have the new name outlive a power cut."""
-    opened = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

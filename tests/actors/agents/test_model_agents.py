@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from queue import Queue
 from typing import Any
 
 import pytest
@@ -27,7 +26,6 @@ from pydantic_ai.usage import RequestUsage
 
 from intersession_actors.agents import (
     AgentExecutor,
-    AgentResult,
     Answered,
     Broke,
     Recorder,
@@ -46,6 +44,7 @@ from intersession_events.facts import (
     ToolCallBlock,
     Usage,
 )
+from support.agent_calls import answer_of
 
 WAIT = 20.0
 PERSON = Provenance(kind="external_user")
@@ -107,13 +106,6 @@ def executor() -> Iterator[AgentExecutor]:
     made = AgentExecutor(pool_size=2)
     yield made
     made.stop(WAIT)
-
-
-def answer_of(executor: AgentExecutor, agent: Any, turn: Turn) -> AgentResult:
-    results: Queue[AgentResult] = Queue()
-    executor.register("agent", agent)
-    executor.start(turn, results.put)
-    return results.get(timeout=WAIT)
 
 
 # --- pydantic-ai

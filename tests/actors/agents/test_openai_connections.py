@@ -7,15 +7,15 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from queue import Queue
 from typing import Any
 
 import pytest
 from openai import NOT_GIVEN, DefaultAsyncHttpxClient
 
-from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Reply, Turn, openai_agent
+from intersession_actors.agents import AgentExecutor, Answered, Broke, Reply, Turn, openai_agent
 from intersession_actors.tools import schemas
 from intersession_events.facts import Message
+from support.agent_calls import answer_of
 
 WAIT = 20.0
 
@@ -116,13 +116,6 @@ def an_executor() -> Generator[AgentExecutor]:
 def a_turn(run_id: str = "run") -> Turn:
     asked = Message(id="1", role="user", content="Is it done?", timestamp=1)
     return Turn(agent_id="agent", session_key="agent:main:main", step="message", asked=asked, run_id=run_id)
-
-
-def answer_of(executor: AgentExecutor, agent: Any, turn: Turn) -> AgentResult:
-    results: Queue[AgentResult] = Queue()
-    executor.register("agent", agent)
-    executor.start(turn, results.put)
-    return results.get(timeout=WAIT)
 
 
 def an_agent(endpoint: Endpoint, *, client_options: dict[str, Any] | None = None, **options: Any) -> Any:

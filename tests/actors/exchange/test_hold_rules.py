@@ -28,6 +28,7 @@ from intersession_events.facts import (
     Route,
     TurnRequested,
 )
+from support.exchange_states import state_after
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "exchange:x1"
@@ -53,14 +54,6 @@ def accepted(**fields: Any) -> ExchangeAccepted:
 
 def held_by(setting: Any, **settings: Any) -> ExchangeAccepted:
     return accepted(settings=ExchangeSettings(hold=setting, **settings))
-
-
-def after(*events: ExchangeEvent) -> Exchange:
-    state: Exchange | None = None
-    for event in events:
-        state = evolve(state, event)
-    assert state is not None
-    return state
 
 
 def now(**fields: Any) -> Circumstances:
@@ -98,7 +91,7 @@ def let_go(state: Exchange, command: ReleaseExchange, **circumstances: Any) -> E
     ],
 )
 def test_a_setting_stops_before_what_it_names(setting: Any, stops: list[str]) -> None:
-    state, seen = after(held_by(setting, max_turns=2)), list[str]()
+    state, seen = state_after(held_by(setting, max_turns=2)), list[str]()
     while state.phase not in {"delivery", "closed"}:
         if state.phase == "held":
             assert state.held is not None
@@ -110,7 +103,7 @@ def test_a_setting_stops_before_what_it_names(setting: Any, stops: list[str]) ->
 
 
 def test_what_is_held_says_whose_words_for_whom_and_on_whose_word() -> None:
-    state = after(held_by("reply"))
+    state = state_after(held_by("reply"))
     held = decide(state, ended(state, "fine"), now(wall_ms=77))[1]
     assert held == ExchangeHeld(
         hold_id=held.hold_id if isinstance(held, ExchangeHeld) else "",
@@ -128,7 +121,7 @@ def test_what_is_held_says_whose_words_for_whom_and_on_whose_word() -> None:
 
 
 def test_an_order_stops_an_exchange_once_and_another_one_again() -> None:
-    state = answered(after(accepted()), "fine", orders=(ONCE,))
+    state = answered(state_after(accepted()), "fine", orders=(ONCE,))
     assert state.phase == "held"
     state = let_go(state, released(), orders=(ONCE,))
     assert state.phase == "turn"
@@ -139,15 +132,15 @@ def test_an_order_stops_an_exchange_once_and_another_one_again() -> None:
 
 def test_what_goes_nowhere_is_not_held() -> None:
     by_operator = accepted(requester=None, settings=ExchangeSettings(hold="reply"))
-    assert answered(after(by_operator), "fine").phase == "announce"
-    assert answered(after(held_by("every-turn")), None).phase == "closed"
-    last = answered(after(held_by("reply", max_turns=0)), "fine")
+    assert answered(state_after(by_operator), "fine").phase == "announce"
+    assert answered(state_after(held_by("every-turn")), None).phase == "closed"
+    last = answered(state_after(held_by("reply", max_turns=0)), "fine")
     assert last.held is not None, "the first reply goes to who waits for it, loop or not"
     assert last.held.next_turn is None
 
 
 def test_another_text_goes_on_in_the_place_of_the_one_that_was_held() -> None:
-    state = let_go(answered(after(held_by("reply")), "secret"), released("edit", "nothing"))
+    state = let_go(answered(state_after(held_by("reply")), "secret"), released("edit", "nothing"))
     assert (state.phase, state.latest, state.round_one, state.edited_by) == (
         "turn",
         "nothing",
@@ -178,7 +171,7 @@ def test_another_text_goes_on_in_the_place_of_the_one_that_was_held() -> None:
 def test_what_is_dropped_was_not_said_and_what_is_ended_is_over(
     action: Any, turn: int, said: list[Any]
 ) -> None:
-    state = answered(after(held_by("every-turn")), "one")
+    state = answered(state_after(held_by("every-turn")), "one")
     for _ in range(turn):
         state = answered(let_go(state, released()), "two")
     _, *follows = decide(state, released(action), now())
@@ -203,7 +196,7 @@ def test_what_is_dropped_was_not_said_and_what_is_ended_is_over(
 def test_a_held_announce_goes_out_as_it_was_released(
     command: ReleaseExchange, text: str | None, by: str | None, closed: str | None
 ) -> None:
-    state = answered(answered(after(held_by("announce", max_turns=0)), "fine"), "all is well")
+    state = answered(answered(state_after(held_by("announce", max_turns=0)), "fine"), "all is well")
     assert state.held is not None
     assert state.held.step == "announce"
     _, decided, *rest = decide(state, command, now())
@@ -215,7 +208,7 @@ def test_a_held_announce_goes_out_as_it_was_released(
 
 
 def test_saying_it_again_is_saying_it_once_and_saying_otherwise_is_refused() -> None:
-    state = answered(after(held_by("every-turn")), "fine")
+    state = answered(state_after(held_by("every-turn")), "fine")
     first = state.held.hold_id if state.held else ""
     gone = let_go(state, released("edit", "other", hold_id=first))
     for hold_id in (first, None):
@@ -230,14 +223,14 @@ def test_saying_it_again_is_saying_it_once_and_saying_otherwise_is_refused() -> 
 
 @pytest.mark.parametrize("text", ["", " \n", "NO_REPLY", "REPLY_SKIP", " REPLY_SKIP\n"])
 def test_an_edit_that_says_nothing_is_refused(text: str) -> None:
-    state = answered(after(held_by("reply")), "fine")
+    state = answered(state_after(held_by("reply")), "fine")
     refused = decide_release(state, released("edit", text), 0)
     assert isinstance(refused, Refused)
     assert refused.error.startswith("text: ")
 
 
 def test_a_hold_is_asked_for_once_kept_until_it_stops_and_can_be_withdrawn() -> None:
-    state = after(accepted())
+    state = state_after(accepted())
     wanted = HoldExchange(stream=STREAM, before="next", by="bob")
     assert decide_hold(state, wanted) == [HoldRequested(before="next", by="bob")]
     waits = evolve(state, HoldRequested(before="next", by="bob"))
@@ -257,9 +250,9 @@ def test_a_hold_is_asked_for_once_kept_until_it_stops_and_can_be_withdrawn() -> 
 
 
 def test_nothing_is_held_or_released_of_what_is_over_or_was_never_held() -> None:
-    state = after(accepted())
+    state = state_after(accepted())
     over = evolve(state, ExchangeClosed(reason="silent"))
-    announcing = answered(after(held_by("off", max_turns=0)), "fine")
+    announcing = answered(state_after(held_by("off", max_turns=0)), "fine")
     for there in (over, announcing):
         assert isinstance(decide_hold(there, HoldExchange(stream=STREAM, before="reply", by="bob")), Refused)
     assert isinstance(decide_hold(announcing, HoldExchange(stream=STREAM, before="announce", by="bob")), list)
@@ -269,7 +262,7 @@ def test_nothing_is_held_or_released_of_what_is_over_or_was_never_held() -> None
 
 
 def test_a_release_for_good_is_not_held_again_until_somebody_asks() -> None:
-    state = let_go(answered(after(held_by("every-turn")), "fine"), released(for_good=True))
+    state = let_go(answered(state_after(held_by("every-turn")), "fine"), released(for_good=True))
     state = answered(state, "on", orders=(ONCE,))
     assert state.phase == "turn"
     state = evolve(state, HoldRequested(before="next", by="bob"))
@@ -278,7 +271,7 @@ def test_a_release_for_good_is_not_held_again_until_somebody_asks() -> None:
 
 def test_time_that_it_was_held_is_no_time_of_its_chain() -> None:
     limits = ExchangeSettings(hold="reply", limits=Limits(wall_seconds=60))
-    state = answered(after(accepted(settings=limits, chain_started_ms=1_000)), "fine", now_ms=2_000)
+    state = answered(state_after(accepted(settings=limits, chain_started_ms=1_000)), "fine", now_ms=2_000)
     late = {"now_ms": 3_600_000}
     assert isinstance(decide(state, released(), now(**late))[1], LoopEnded)
     events = decide(state, released(), now(**late, held_ms=3_590_000))
@@ -290,12 +283,12 @@ def test_time_that_it_was_held_is_no_time_of_its_chain() -> None:
 
 
 def test_a_release_waits_for_an_agent_that_is_not_here() -> None:
-    state = answered(after(held_by("reply")), "fine")
+    state = answered(state_after(held_by("reply")), "fine")
     waiting = let_go(state, released(), requester_has_agent=False)
     assert waiting.phase == "released"
     assert go_on(waiting, now(requester_has_agent=False)) == []
     assert isinstance(go_on(waiting, now())[0], TurnRequested)
-    nobody = answered(after(held_by("reply")), "fine", requester_has_agent=False)
+    nobody = answered(state_after(held_by("reply")), "fine", requester_has_agent=False)
     assert let_go(nobody, released(), requester_has_agent=False).phase == "announce", "nobody had one before"
 
 
@@ -335,4 +328,4 @@ def test_a_plain_release_changes_nothing_of_what_an_exchange_comes_to(
         return [event for event in events if not isinstance(event, ExchangeHeld | ExchangeReleased)]
 
     free, held = held_by("off", max_turns=turns), held_by(setting, max_turns=turns)
-    assert run(after(held), holds=True) == run(after(free), holds=False)
+    assert run(state_after(held), holds=True) == run(state_after(free), holds=False)

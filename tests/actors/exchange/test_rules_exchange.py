@@ -33,6 +33,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import announce_delivery
 from support import hostile
+from support.exchange_states import state_after
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "exchange:x1"
@@ -59,14 +60,6 @@ def accepted(**fields: Any) -> ExchangeAccepted:
         "route": ROUTE,
     }
     return ExchangeAccepted(**{**given_fields, **fields})
-
-
-def state_after(*events: ExchangeEvent) -> Exchange:
-    state: Exchange | None = None
-    for event in events:
-        state = evolve(state, event)
-    assert state is not None
-    return state
 
 
 def ended(run_id: str, text: str | None = None, **fields: Any) -> RunEnded:

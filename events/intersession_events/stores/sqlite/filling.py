@@ -9,6 +9,7 @@ from typing import Final
 
 from intersession_events.errors import LogError, MigrationFailed
 from intersession_events.log import APPLICATION_ID, FORMATS
+from intersession_events.machine import sync
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved
 from intersession_events.stores.sqlite.connections import PAGE_BYTES
@@ -129,9 +130,9 @@ class FileFilling:
             self.close()
             if there := [path for path in self._names(self._whole) if os.path.lexists(path)]:
                 raise MigrationFailed(f"{there[0]} is there now, and nothing is overwritten")
-            _sync(self._part)
+            sync(self._part)
             self._part.rename(self._whole)
-            _sync(self._whole.parent)
+            sync(self._whole.parent)
 
     def close(self) -> None:
         """Close the file; what is in it stays."""
@@ -166,11 +167,3 @@ class FileFilling:
             yield
         except (OSError, sqlite3.Error) as error:
             raise MigrationFailed(f"{self._part} can't be written: {error}") from error
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
