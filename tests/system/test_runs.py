@@ -17,6 +17,7 @@ from intersession_events.facts import (
     Role,
     RunAborted,
     RunFailed,
+    RunQueued,
     RunStarted,
     TextBlock,
 )
@@ -216,6 +217,38 @@ def test_a_queued_run_is_aborted_without_ever_starting(booth: Booth) -> None:
     assert wait(system, second)["status"] == "aborted"
     assert wait(system, third)["reply"] == "third"
     assert [event.run_id for event in recorded(system, RunStarted)] == [first, third]
+
+
+@pytest.mark.clause("WHY-1", "GATE-5")
+def test_what_becomes_of_a_run_is_led_to_by_that_run_and_by_no_other_that_is_under_way(booth: Booth) -> None:
+    """A late answer, and the abort of a run that waited, named the run that was under way as their cause, or none."""
+    gates = {"first": Gate(), "second": Gate()}
+
+    def slow(turn: Turn) -> str:
+        gates[str(turn.message)].stop(turn)
+        return "done"
+
+    system = booth.start({"main": fine, "ops": slow})
+    first, second, third = (ask(system, text) for text in ("first", "second", "third"))
+    gates["first"].reached()
+    system.abort(third)
+    system.abort(first)
+    gates["second"].reached()
+    gates["first"].open()
+    late = wait_for(system, LateReplyDropped)
+    gates["second"].open()
+    wait(system, second)
+
+    assert late.run_id == first
+    led_to = {item.id: item for item in system.log.all()}
+    for item in led_to.values():
+        if isinstance(item.event, RunAborted | LateReplyDropped):
+            cause = led_to[item.causation or ""].event
+            assert isinstance(cause, RunStarted | RunQueued)
+            assert (cause.run_id, item.correlation) == (item.event.run_id, item.event.run_id)
+    why = system.debug.why(next(at.position for at in led_to.values() if at.event == late))
+    assert why["root"] is not None
+    assert why["root"]["text"] == "first"
 
 
 @pytest.mark.clause("GATE-5")

@@ -95,6 +95,21 @@ RULES_SINCE: Final = (
 how an event that is older is told."""
 
 
+def _led_since(recorded: Recorded) -> str | None:
+    """Return the later rule of what an event says that led to it, in words; None where there is none."""
+    match recorded.event:
+        case facts.RunAborted(attempt=0):
+            return "what led to an abort of a run that waits is what had queued that run"
+        case facts.SessionArchived(reason="cleanup") | facts.ThreadUnbound(reason="archived"):
+            return (
+                "what led to the archiving of a sub-agent is recorded with it"
+                if recorded.causation is None
+                else None
+            )
+        case _:
+            return None
+
+
 def fields_that_differ(
     recorded: Recorded, draft: Draft, *, waited_ms: int, behind_ms: Callable[[], int]
 ) -> tuple[list[Field], list[str]]:
@@ -115,10 +130,16 @@ def fields_that_differ(
             later.append(since)
         elif not _is_same_time(path, before, after, waited_ms, behind_ms):
             fields.append(Field(path=path, recorded=before, now=after))
+    led: list[Field] = []
     if recorded.causation != draft.causation:
-        fields.append(Field(path="causation", recorded=recorded.causation, now=draft.causation))
+        led.append(Field(path="causation", recorded=recorded.causation, now=draft.causation))
     if recorded.correlation != draft.correlation:
-        fields.append(Field(path="correlation", recorded=recorded.correlation, now=draft.correlation))
+        led.append(Field(path="correlation", recorded=recorded.correlation, now=draft.correlation))
+    told = _led_since(recorded) if led else None
+    if told is None:
+        fields += led
+    else:
+        later.append(told)
     if not fields and not later and recorded.event == draft.event and recorded.id != draft.id:
         fields.append(Field(path="id", recorded=recorded.id, now=draft.id))
     return fields, later

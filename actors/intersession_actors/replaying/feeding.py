@@ -164,8 +164,14 @@ def _to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow 
         case facts.RunAborted() as event:
             return _archived(key, together, recording) or _aborted(key, event, together)
         case facts.LateReplyDropped() as event:
-            late = Answered(text=event.reply)
-            return ToSession(key, RunReturned(run_id=event.run_id, attempt=event.attempt, result=late))
+            late = RunReturned(
+                run_id=event.run_id,
+                attempt=event.attempt,
+                result=Answered(text=event.reply),
+                causation=recorded.causation,
+                correlation=recorded.correlation,
+            )
+            return ToSession(key, late)
         case facts.SessionOpened() as event:
             patched = next(
                 (item.event for item in together if isinstance(item.event, facts.SessionPatched)), None

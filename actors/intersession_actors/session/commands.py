@@ -131,11 +131,16 @@ class ContextBuilt(OfOneLife, frozen=True, kw_only=True):
 
 
 class RunReturned(Command, frozen=True, kw_only=True):
-    """The agent came back, or broke. `result` is an `AgentResult`."""
+    """The agent came back, or broke. `result` is an `AgentResult`.
+
+    `causation` is the start of that attempt, `correlation` its chain: the session may be at another run by now.
+    """
 
     run_id: str
     attempt: int
     result: AgentResult
+    causation: str | None = None
+    correlation: str | None = None
 
 
 class DeadlinePassed(Command, frozen=True, kw_only=True):

@@ -59,7 +59,7 @@ class Decider:
             case commands.Reset():
                 return _plan(rules.decide_reset(self._state(), command))
             case commands.Archive():
-                return _plan(rules.decide_archive(self._state(), command), carried=command.carried)
+                return self._archived(command)
             case commands.Abort():
                 return self._of_the_run(rules.decide_abort(self._state(), command))
             case commands.DeadlinePassed():
@@ -86,8 +86,10 @@ class Decider:
     def _of_the_run(
         self, decided: Sequence[facts.Event] | Refused, carried: tuple[StreamAppend, ...] = ()
     ) -> Plan | Refused:
-        """Plan what the run under way, or the next one, leads to: it is caused by the run's own start."""
-        cause, correlation = causes(self._state())
+        """Plan what the run under way, or one that waits, leads to: it is caused by the run's own start, or by what queued it."""
+        first = None if isinstance(decided, Refused) or not decided else decided[0]
+        run_id = first.run_id if isinstance(first, facts.RunEvent) else None
+        cause, correlation = causes(self._state(), run_id)
         return _plan(decided, carried=carried, cause=cause, correlation=correlation)
 
     def _enqueue(self, command: commands.Enqueue, version: int) -> Plan | Refused:
@@ -110,6 +112,13 @@ class Decider:
             cause=command.causation,
             correlation=command.budget.root,
         )
+
+    def _archived(self, command: commands.Archive) -> Plan | Refused:
+        """Plan the archiving. That of a sub-agent whose work is done is caused by the end of its spawn; time is its own cause."""
+        decided = rules.decide_archive(self._state(), command)
+        ends = [append.drafts[0] for append in command.carried if command.reason == "cleanup"]
+        cause, correlation = (ends[0].causation, ends[0].correlation) if ends else (None, None)
+        return _plan(decided, carried=command.carried, cause=cause, correlation=correlation)
 
     def _denied(self) -> Refused | None:
         verdict = self._policy(None)
@@ -153,6 +162,8 @@ class Decider:
             now_ms=self.world.clock.now_ms(),
             retry_interrupted=self.world.retry_interrupted,
         )
+        if isinstance(events[0] if events else None, facts.LateReplyDropped):
+            return _plan(events, cause=command.causation, correlation=command.correlation)
         plan = self._of_the_run(events, carried or self._notice(events))
         # A rule of the host's is asked about what is recorded, not about what may yet fail to be.
         if (

@@ -155,7 +155,16 @@ class RunStarter:
 
         def returned(result: AgentResult) -> None:
             world.under_way.end(cause)
-            world.tell_session(key, RunReturned(run_id=queued.run_id, attempt=attempt, result=result))
+            world.tell_session(
+                key,
+                RunReturned(
+                    run_id=queued.run_id,
+                    attempt=attempt,
+                    result=result,
+                    causation=running.cause,
+                    correlation=running.waiting.correlation,
+                ),
+            )
 
         # A late answer comes back the same way: it is put on record, and nobody uses it.
         cause = Cause(session_key=key, budget=running.waiting.budget, event=running.cause, clock=world.clock)

@@ -291,10 +291,12 @@ def is_current(state: Session, run_id: str, attempt: int) -> bool:
     return running is not None and running.waiting.queued.run_id == run_id and running.attempt == attempt
 
 
-def causes(state: Session) -> tuple[str | None, str | None]:
-    """Return cause and correlation of what the run under way, or the next one, leads to."""
-    if state.running is not None:
-        return state.running.cause, state.running.waiting.correlation
-    if state.queue:
-        return state.queue[0].cause, state.queue[0].correlation
+def causes(state: Session, run_id: str | None = None) -> tuple[str | None, str | None]:
+    """Return cause and correlation of what a run leads to that is under way or waits; without a name, of the first of them."""
+    running = state.running
+    if running is not None and run_id in {None, running.waiting.queued.run_id}:
+        return running.cause, running.waiting.correlation
+    for waiting in state.queue:
+        if run_id in {None, waiting.queued.run_id}:
+            return waiting.cause, waiting.correlation
     return None, None

@@ -8,7 +8,7 @@ import pytest
 
 from intersession import MemoryChannel, Seen, SessionSystem, Smell, ToolRefused, Turn
 from intersession_actors.debugger import Debugger, View
-from intersession_events.facts import DeliveryDone, ExchangeClosed, LoopEnded
+from intersession_events.facts import DeliveryDone, ExchangeClosed, LoopEnded, SessionArchived
 from support.running import SEES_ALL, exchange_of, merged, wait_for
 
 MAIN, RESEARCH, OPS = "agent:main:main", "agent:research:main", "agent:ops:main"
@@ -247,3 +247,24 @@ def test_a_secret_that_is_hidden_can_not_be_found_by_its_words(told: tuple[Sessi
     assert system.debug.origin("sk-abcdefabcdef1234567890")["first"] is not None
     assert stranger.origin("sk-abcdefabcdef1234567890")["first"] is None
     assert stranger.origin("sk-abcdefabcdef1234567890") == stranger.origin("sk-0000000000000000000000")
+
+
+@pytest.mark.clause("WHY-1", "SPAWN-11")
+def test_the_archiving_of_a_sub_agent_goes_back_to_who_wanted_its_work(tmp_path: Path) -> None:
+    """It ended with itself: nothing that was recorded led to it."""
+
+    def main(turn: Turn) -> str:
+        if turn.step == "message" and ":subagent:" not in turn.session_key:
+            turn.tools.call("sessions_spawn", {"task": "count", "cleanup": "delete"})
+        return "done"
+
+    channels = {"t": MemoryChannel()}
+    with SessionSystem(tmp_path / "log.db", agents={"main": main}, channels=channels) as system:
+        system.inbound(channel="t", chat_id="1", sender="ada", text="count them", agent_id="main", wait=20)
+        wait_for(system, SessionArchived)
+        (archived,) = [at.position for at in system.log.all() if isinstance(at.event, SessionArchived)]
+        why = system.debug.why(archived)
+
+    assert why["root"] is not None
+    assert (why["root"]["kind"], why["root"]["text"]) == ("person", "count them")
+    assert "spawn_closed.1" in [cause["topic"] for cause in why["causes"]]
