@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from intersession import MemoryChannel, SessionSystem, echo
 from intersession_actors.disclosure import redact_raw
-from intersession_events.facts import Event, Message, MessageRecorded, ToolCallBlock
-from intersession_events.stores import place_of
+from intersession_events.facts import Event, Message, MessageRecorded, SessionOpened, ToolCallBlock
+from intersession_events.ids import session_stream
+from intersession_events.stores import kept_to, open_log, place_of
 from intersession_projections.full_text import (
     Found,
     FullText,
+    FullTextView,
     Scan,
     Wanted,
     events_of,
@@ -27,6 +29,8 @@ from intersession_projections.full_text import (
     texts_of_event,
     texts_of_message,
 )
+from support.log_drafts import anywhere, draft
+from support.log_drafts import said as said_in_log
 from support.plain_log import PlainLog
 from support.rows import edited
 from support.running import WAIT
@@ -189,3 +193,28 @@ def test_what_was_erased_is_gone_from_the_index_and_from_its_files(tmp_path: Pat
     with edited(view) as sql:
         rebuilt = sql.execute("SELECT position, words FROM said_at ORDER BY position").fetchall()
     assert rebuilt[: len(grown)] == grown
+
+
+@pytest.mark.clause("FIND-1")
+def test_who_reads_everything_waits_for_no_index_and_finds_the_same(log_url: str) -> None:
+    key = "agent:main:main"
+    with open_log(log_url) as log:
+        opened = SessionOpened(key=key, session_id="s", agent_id="main", opened_by="operator")
+        log.append_now([anywhere(session_stream(key), draft(opened, "opened"))], timeout=WAIT)
+        texts = {f"m{number}": f"n{number} the ferry" if number % 7 else "no" for number in range(2_500)}
+        drafts = [said_in_log(name, text) for name, text in texts.items()]
+        for at in range(0, len(drafts), 500):
+            log.append_now([anywhere(session_stream(key), *drafts[at : at + 500])], timeout=WAIT)
+
+        def asked(text: str, *, for_all: bool) -> tuple[bool, list[int]]:
+            with FullText(log, redact_raw).up_to_date(for_all=for_all) as found:
+                return found.indexed, list(found.positions(Wanted(terms_asked(text), everywhere(found))))
+
+        words = ("ferry", "n7*", "ferr", "user")
+        through = [asked(text, for_all=True) for text in words]
+        assert kept_to(FullTextView(redact_raw), log) == 0  # nothing was begun
+        by_index = [asked(text, for_all=False) for text in words]
+        assert [positions for _, positions in through] == [positions for _, positions in by_index]
+        assert {indexed for indexed, _ in through} == {False}
+        assert {indexed for indexed, _ in by_index} == {True}
+        assert asked("ferry", for_all=True) == by_index[0]
