@@ -21,7 +21,9 @@ from support.rewritten import rewritten
 # What a process had begun to await when it crashed, nobody awaits.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 
-EVERY_DAY = 25
+EVERY_DAY = 20
+KEPT = (53, 3084, 3088, 3352, 4063, 4271, 10355)
+"""Seeds whose logs were called different once, though no rule was another. They stay."""
 EVERY_NIGHT = 10_000
 
 OTHERWISE = {
@@ -69,7 +71,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.clause("SEAL-1", "SEAL-2", "C5")
-@pytest.mark.parametrize("seed", range(EVERY_DAY))
+@pytest.mark.parametrize("seed", [*range(EVERY_DAY), *KEPT])
 def test_what_was_recorded_among_faults_is_decided_as_it_was(seed: int) -> None:
     assert check_sealed(*recorded_in(seed)) == []
 

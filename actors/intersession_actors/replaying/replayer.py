@@ -355,7 +355,9 @@ class Replayer:
             if isinstance(taken, Refused):
                 self._to_flow(
                     stream,
-                    StepRefused(stream=stream, run_id=step.run_id, code=taken.code, error=taken.error),
+                    StepRefused(
+                        stream=stream, run_id=step.run_id, code=taken.code, error=taken.error, ask=step.ask
+                    ),
                 )
             else:
                 self._to_session(key, taken)
