@@ -22,6 +22,8 @@ from support.running import WAIT
 
 _RECORDED = Playing({"*": "recorded"})
 _LIVE = Playing({"*": echo()})
+_PATIENCE = 10 * WAIT
+"""A fork that stands still says so at once; one that is waited for so long goes on, on a machine that is busy for hours."""
 
 
 class Cut(NamedTuple):
@@ -95,7 +97,7 @@ class Everywhere:
             with _closing_at_once(opened.system) as fork:
                 before = [one for one in self._events if one.position <= made.position]
                 assert list(cut_short(list(fork.log.all(to=made.position)), before)) == [], cut
-                carried = carry_on(fork.service, made.run, stopping=opened.stopping, timeout=WAIT)
+                carried = carry_on(fork.service, made.run, stopping=opened.stopping, timeout=_PATIENCE)
                 has_no_task = cut.is_imported and under_way(self._log, cut.flow, cut.at) is None
                 state = "imported" if has_no_task and carried.outcome.end is None else "ended"
                 assert (carried.state, carried.divergence) == (state, None), (cut, carried)
