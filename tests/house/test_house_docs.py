@@ -9,6 +9,7 @@ import io
 import re
 import sqlite3
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -162,6 +163,13 @@ def test_the_changelog_has_the_version_that_is_being_made() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
     assert version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_no_line_of_the_changelog_stands_twice() -> None:
+    """A merge that keeps the lines of both sides doubles what one of them has moved."""
+    lines = Counter((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines())
+
+    assert [line for line, times in lines.items() if line.startswith("- ") and times > 1] == []
 
 
 # --- the reference of the Python API
