@@ -191,7 +191,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case "failed":
                 self._retry_later(stream, state)
             case "final":
-                self._tell_owner(state, None)
+                self._tell_owner(state, self._flow(stream).cause)
             case "started":
                 return self._resume_attempt(stream, state)
         return []
