@@ -91,6 +91,8 @@ class ChainLedger:
         self._lock = threading.Lock()
         self._runs_of = runs_of
         self._accounts: dict[str, _Account] = {}
+        self._chain_of: dict[str, str] = {}
+        """The root of the chain that a run which has not ended is of: its end may be recorded with that of another chain's."""
         self._on_over: Callable[[str], None] | None = None
         self._stop = log.on_committed(self._committed)
 
@@ -159,9 +161,9 @@ class ChainLedger:
             account = _Account()
             # Read under the lock: what is committed meanwhile is heard of afterwards, and counted once.
             for use in () if begins else self._runs_of(root):
-                account.queued(use.run_id)
+                self._queued(root, account, use.run_id)
                 if use.ended:
-                    account.ended(use.run_id, use.tokens, use.cost_micros)
+                    self._ended(account, use.run_id, use.tokens, use.cost_micros)
             self._accounts[root] = account
         return account
 
@@ -190,16 +192,18 @@ class ChainLedger:
         event, root = recorded.event, recorded.correlation
         if type(event) not in _COUNTED:
             return
+        if isinstance(event, facts.RunEnd):
+            root = self._chain_of.get(event.run_id, root)
         account = self._accounts.get(root) if root is not None else None
         if root is None or account is None:
             return
         match event:
             case facts.RunQueued():
-                account.queued(event.run_id)
+                self._queued(root, account, event.run_id)
             case facts.RunCompleted():
-                account.ended(event.run_id, *_used(event.usage))
+                self._ended(account, event.run_id, *_used(event.usage))
             case facts.RunFailed() | facts.RunAborted():
-                account.ended(event.run_id, 0, 0)
+                self._ended(account, event.run_id, 0, 0)
             case facts.ExchangeAccepted() | facts.SpawnAccepted():
                 account.open.add(recorded.stream)
             case facts.ExchangeClosed() | facts.SpawnClosed():
@@ -208,6 +212,15 @@ class ChainLedger:
             case _:
                 return
         self._forget(root, account)
+
+    def _queued(self, root: str, account: _Account, run_id: str) -> None:
+        account.queued(run_id)
+        if run_id in account.open:
+            self._chain_of[run_id] = root
+
+    def _ended(self, account: _Account, run_id: str, tokens: int, cost_micros: int) -> None:
+        account.ended(run_id, tokens, cost_micros)
+        self._chain_of.pop(run_id, None)
 
 
 def _used(usage: facts.Usage | None) -> tuple[int, int]:

@@ -133,6 +133,23 @@ def test_runs_of_others_that_are_stopped_in_the_same_append_are_none_of_the_chai
 
 
 @pytest.mark.clause("LOOP-5", "L2")
+@pytest.mark.parametrize("correlation", ["another", None])
+def test_a_run_that_is_stopped_in_an_append_of_another_chain_has_ended_in_its_own(
+    bench: Bench, correlation: str | None
+) -> None:
+    """Who stops all runs of a session, or archives it, says so once, in the chain of the run under way or of none."""
+    bench.put(queued("root"))
+    stopped = bench.story.put(
+        STREAM, RunAborted(run_id="root", attempt=0, by="operator"), correlation=correlation
+    )
+    bench.ledger.take([stopped])
+
+    assert len(bench.ledger._accounts) == 0
+    assert len(bench.ledger._chain_of) == 0
+    assert bench.ledger.spent("root") == bench.another().spent("root") == Spent(runs=1)
+
+
+@pytest.mark.clause("LOOP-5", "L2")
 def test_after_a_restart_the_log_says_what_was_used(bench: Bench) -> None:
     for event in (queued("root"), queued("a"), completed("a", input=3), queued("b")):
         bench.put(event)
