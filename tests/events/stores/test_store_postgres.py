@@ -4,6 +4,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -88,6 +89,20 @@ def test_a_writer_of_this_machine_that_has_died_is_taken_over_at_once(postgres_u
         )
         with PostgresLog(postgres_url) as log:
             assert log.epoch == 2
+
+
+def test_a_writer_in_another_container_of_this_machine_is_not_taken_to_have_died(postgres_url: str) -> None:
+    """Its process id says nothing here: it was taken over at once, and wrote nothing any more."""
+    with PostgresLog(postgres_url) as first:
+        with psycopg.connect(address_of(postgres_url).conninfo, autocommit=True) as connection:
+            connection.execute(f"SET search_path TO {address_of(postgres_url).schema}".encode())
+            ((holder,),) = connection.execute("SELECT holder FROM log_writer").fetchall()
+            assert holder.endswith(f"/{Path('/proc/self/ns/pid').readlink()}")
+            its_own = f"{2**22 + 1} {holder.partition(' ')[2].partition('/')[0]}/pid:[1]"
+            connection.execute("UPDATE log_writer SET holder = %s", (its_own,))
+        with pytest.raises(StoreLocked):
+            PostgresLog(postgres_url)
+        assert first.append_now([to("s", 0, said("a"))]).position == 1
 
 
 @pytest.mark.postgres

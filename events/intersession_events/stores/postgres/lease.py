@@ -37,7 +37,9 @@ class _Process(NamedTuple):
     def here(cls) -> "_Process":
         boot = ""
         with suppress(OSError):
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+            # Containers may share a machine and its name, and have process ids of their own.
+            ids = Path("/proc/self/ns/pid").readlink()
+            boot = f"{Path('/proc/sys/kernel/random/boot_id').read_text(encoding='ascii').strip()}/{ids}"
         return cls(os.getpid(), socket.gethostname(), boot)
 
     @classmethod
