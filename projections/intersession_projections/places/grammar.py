@@ -73,7 +73,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 _MOST_DIGITS: Final = 18
 _MOST_SHOWN: Final = 64
-_DIGITS: Final = re.compile(r"[0-9]+")
+_POSITION: Final = re.compile(r"#?([0-9]+)")
+"""Lists show positions with the sign; what is shown can be typed."""
 _STEPPED: Final = re.compile(r"(?P<base>.*?)(?P<steps>[+-][0-9]{1,18})", re.DOTALL)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _BEGUN: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}-[0-9a-f]{4,12}", re.IGNORECASE)
@@ -135,12 +136,12 @@ def shown(value: str) -> str:
 
 
 def _base(text: str, field: str) -> Base | None:
-    if _DIGITS.fullmatch(text) and text.isascii():
-        if len(text) > _MOST_DIGITS:
+    if (position := _POSITION.fullmatch(text)) is not None:
+        if len(position[1]) > _MOST_DIGITS:
             raise UnknownPlace(
                 f"{field}: {shown(text)} is beyond the end of any log, give a smaller position"
             )
-        return AtPosition(int(text))
+        return AtPosition(int(position[1]))
     if text == "head":
         return AtHead()
     if text.startswith(_EVENT):

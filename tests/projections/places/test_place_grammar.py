@@ -16,6 +16,8 @@ ID = "2ffbb130-9e64-5cf0-8e1a-830de165c600"
     ("typed", "place"),
     [
         ("412", Place(base=AtPosition(412))),
+        ("#412", Place(base=AtPosition(412))),
+        ("#412-1", Place(base=AtPosition(412), steps=-1)),
         (412, Place(base=AtPosition(412))),
         (412.9, Place(base=AtPosition(412))),
         ("412-1", Place(base=AtPosition(412), steps=-1)),
@@ -45,7 +47,7 @@ def test_each_form_is_read_as_what_it_says(typed: float | str, place: Place) -> 
 @pytest.mark.clause("PLACE-2")
 @pytest.mark.parametrize(
     "typed",
-    ["", " ", "noon", "+5", "head--5", "412 ", "@end", "x@", "x@turn", "x@turn:", "x@turn:-1", "x@middle", "event:",
+    ["", " ", "noon", "#", "##4", "# 4", "#head", "٤", "+5", "head--5", "412 ", "@end", "x@", "x@turn", "x@turn:", "x@turn:-1", "x@middle", "event:",
      "event: x", "2026-13-01", "2026-11-21T12:00:00Z\n", "\uff12\uff10", ID, True],
 )  # fmt: skip
 def test_what_names_no_place_is_refused_with_the_forms_there_are(typed: str | bool) -> None:
