@@ -18,6 +18,7 @@ from intersession_actors.service import (
     ask_flow,
     ask_session,
     read_arguments,
+    unknown_run,
 )
 from intersession_actors.session import Patch
 from intersession_events.facts import ExchangeReleased, HoldBefore, HoldWithdrawn, Release
@@ -113,13 +114,19 @@ class GatewayHolds:
             ToolRefused: there is none within reach (`unknown_run`), or the run is of none (`invalid_request`).
         """
         flows = self._service.flows
-        whole = flows.exchange(named)
-        run = self._targets.run(call, named if whole is None else whole.run_id)
-        found = whole or flows.exchange(flows.exchange_of_run(run.run_id) or "")
+        found = flows.exchange(named)
+        if found is None:
+            run = self._targets.run(call, named)
+            found = flows.exchange(flows.exchange_of_run(run.run_id) or "")
         if found is None:
             raise invalid(
                 "runId", f"{named[:128]} is of no exchange, only what sessions_send begins can be held"
             )
+        if not self._reaches(call, found):
+            # A run of its requester may be within reach; what others say to that is not.
+            call.left_out()
+            call.was_denied(named, "unknown_run")
+            raise unknown_run(named)
         return found
 
     def _released(self, exchange: ExchangeSummary, command: ReleaseExchange) -> Result:
@@ -158,19 +165,19 @@ class GatewayHolds:
             "sessionKey": str(key),
             "before": given.before,
             "again": not recorded,
-            "exchanges": [exchange.run_id for exchange in self._open(str(key))],
+            "exchanges": [exchange.run_id for exchange in self._open(call, str(key))],
         }
 
     def _release_session(self, call: Call, typed: str, command: ReleaseExchange) -> Result:
         key = str(self._targets.seen(call, typed, "status").key)
-        held = [one for one in self._open(key) if one.held is not None]
+        held = [one for one in self._open(call, key) if one.held is not None]
         if command.hold_id is not None or (command.text is not None and len(held) != 1):
             raise invalid(
                 "sessionKey", f"{len(held)} exchanges of it are held, name the one that is meant by its runId"
             )
         recorded = self._patched(key, Patch(values={}, cleared=(HELD,), by=call.caller.name))
         # What was held before, and what was held while its hold was taken away.
-        held = [one for one in self._open(key) if one.held is not None]
+        held = [one for one in self._open(call, key) if one.held is not None]
         released = [self._released(one, command)["runId"] for one in held]
         return {
             "status": "released",
@@ -186,8 +193,9 @@ class GatewayHolds:
         self._service.world.holds.sessions.take(recorded)
         return bool(recorded)
 
-    def _open(self, key: str) -> Iterator[ExchangeSummary]:
+    def _open(self, call: Call, key: str) -> Iterator[ExchangeSummary]:
+        """Return the open exchanges of a session that the caller reaches: one that it began may be another's to release."""
         last = self._service.log.head()
         while page := self._service.flows.exchanges_at(Position(0, last, key, is_open=True), _PAGE):
-            yield from page
+            yield from (exchange for exchange in page if self._reaches(call, exchange))
             last = page[-1].accepted - 1

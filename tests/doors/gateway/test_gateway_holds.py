@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, ToolRefused, Turn
-from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased
+from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, TurnRequested
 from support.doors.gateway_live import LiveGateway
-from support.running import Booth, merged, recorded, wait_for
+from support.running import SEES_ALL, Booth, exchange_of, merged, recorded, wait_for, wait_for_number
 
 pytestmark = pytest.mark.clause("LIVE-1")
 
@@ -69,6 +69,40 @@ def test_who_may_approve_sees_what_waits_and_releases_it_in_their_own_name(syste
     assert [answer["again"] for answer in answers] == [False, True]
     wait_for(system, ExchangeClosed)
     assert [released.by for released in recorded(system, ExchangeReleased)] == ["credential:ann"]
+
+
+def test_who_reaches_the_asker_alone_releases_nothing_that_another_session_said(
+    system: SessionSystem,
+) -> None:
+    turns = {"session": {"agentToAgent": {"hold": "every-turn", "maxPingPongTurns": 1}}}
+    system.reload(merged(SEES_ALL, CONFIG, turns))
+    given = {"sessionKey": OPS, "message": "status?", "timeoutSeconds": 0}
+    run_id = str(dict(system.tools(MAIN).call("sessions_send", given))["runId"])
+    held = wait_for(system, ExchangeHeld)
+    exchange_id = exchange_of(system, run_id).removeprefix("exchange:")
+
+    with LiveGateway(system) as live, live.client(BOB) as bob:
+        by_session = [
+            bob.request("exchanges.release", {"sessionKey": MAIN, "action": action})["payload"]
+            for action in ("go_on", "end")
+        ]
+        edited = bob.request("exchanges.release", {"sessionKey": MAIN, "text": "anything"})
+        by_id = bob.request("exchanges.release", {"runId": exchange_id})
+        listed = bob.request("exchanges.hold", {"sessionKey": MAIN})["payload"]
+        assert bob.request("exchanges.release", {"sessionKey": MAIN})["payload"]["released"] == []
+        system.release(run_id, hold_id=held.hold_id)
+        asked = wait_for(system, TurnRequested)
+        wait_for_number(system, ExchangeHeld, 2)
+        by_own_run = bob.request("exchanges.release", {"runId": asked.run_id, "action": "end"})
+
+    assert [answer["released"] for answer in by_session] == [[], []]
+    assert "0 exchanges of it are held" in edited["error"]["message"]
+    assert listed["exchanges"] == []
+    assert exchange_id in by_id["error"]["message"]
+    assert run_id not in by_id["error"]["message"]
+    codes = [answer["error"]["details"]["code"] for answer in (by_id, by_own_run)]
+    assert codes == ["unknown_run", "unknown_run"]
+    assert [released.by for released in recorded(system, ExchangeReleased)] == ["operator"]
 
 
 def test_words_that_are_held_keep_their_session_from_being_erased(system: SessionSystem) -> None:
