@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from intersession_actors.delivery import rules as delivery_rules
+from intersession_actors.exchange import holds as hold_rules
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.policy import chain
 from intersession_actors.session import rules as session_rules
@@ -24,7 +25,7 @@ from support.rewritten import rewritten
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 
 EVERY_DAY = 20
-KEPT = (53, 3084, 3088, 3352, 4063, 4271, 10355)
+KEPT = (53, 3084, 3088, 3352, 4063, 4271, 10355, 11597, 20636)
 """Seeds whose logs were called different once, though no rule was another. They stay."""
 EVERY_NIGHT = 10_000
 UNEXPLAINED = 0.005
@@ -54,6 +55,12 @@ OTHERWISE = {
         session_rules,
         "if command.session_id not in {None, session_id}:",
         "if False:",
+    ),
+    "what is held before the announce is held before replies": (
+        11597,
+        hold_rules,
+        'order.before in {"next", step}',
+        'order.before in {"next", "announce", step}',
     ),
     "twice the time": (
         0,

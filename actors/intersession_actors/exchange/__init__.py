@@ -4,6 +4,7 @@ from intersession_actors.exchange.commands import HoldExchange, OpenExchange, Re
 from intersession_actors.exchange.coordinator import Coordinator
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.fixed import fixed_by
+from intersession_actors.exchange.holds import stops
 from intersession_actors.exchange.rules import Circumstances, Outcome, decide, exchange_in, speaker_of
 from intersession_actors.exchange.steps import announce_run, primary_run, turn_run
 
@@ -21,5 +22,6 @@ __all__ = [
     "fixed_by",
     "primary_run",
     "speaker_of",
+    "stops",
     "turn_run",
 ]

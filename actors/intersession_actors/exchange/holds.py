@@ -1,6 +1,6 @@
 """Which texts of an exchange are held before they go on, and what can be said about that: holds and releases (LIVE-1). Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -23,13 +23,14 @@ def order_before(state: Exchange, step: facts.HeldText, orders: Iterable[HoldOrd
     """
     if state.unheld:
         return None
-    for order in (*_own(state), *orders):
-        stops_always = order.before == "every-turn"
-        if (stops_always or order.before in {"next", step}) and (
-            stops_always or order.order not in state.served
-        ):
-            return order
-    return None
+    return next((order for order in (*_own(state), *orders) if stops(order, step, state.served)), None)
+
+
+def stops(order: HoldOrder, step: facts.HeldText, served: Collection[str]) -> bool:
+    """Whether an order stops an exchange before a step; `served` are those that stopped it already."""
+    if order.before == "every-turn":
+        return True
+    return order.before in {"next", step} and order.order not in served
 
 
 def _own(state: Exchange) -> Iterable[HoldOrder]:

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.chains import ChainLedger, RunsOf, RunUse
+from intersession_actors.exchange import stops
 from intersession_actors.holding import HeldSessions, order_in
 from intersession_actors.policy import HoldOrder, Spent, Tripped, check_run
 from intersession_actors.replaying.outside import RecordedClock, stream_at_hand
@@ -183,20 +184,33 @@ class RecordedHolds(HeldSessions):
     def orders(self, *keys: str | None) -> tuple[HoldOrder, ...]:
         """Return what was wanted of the exchanges of some sessions."""
         stream = stream_at_hand()
-        held = [item.event for item in self._recording.append_ahead(stream)]
-        named = {event.order for event in held if isinstance(event, facts.ExchangeHeld)}
+        decided = [item.event for item in self._recording.append_ahead(stream)]
+        named = {event.order for event in decided if isinstance(event, facts.ExchangeHeld)}
+        past = [item.event for item in self._recording.past(stream)]
+        served = {event.order for event in past if isinstance(event, facts.ExchangeHeld)}
+        step = _step_decided(decided)
         since = self._recording.looked_since(stream)
-        found = (self._of(key, named, since) for key in keys if key is not None)
+        found: list[HoldOrder | None] = []
+        for stood in (self._stood(key, since) for key in keys if key is not None):
+            stopped = next((order for order in stood if order is not None and order.order in named), None)
+            let_go = [order for order in stood if order is None or not stops(order, step, served)]
+            if stopped is not None or None in let_go:
+                found.append(stopped)
+            else:  # one that let the step go on is given to the rule, which has to say so again
+                found.append((let_go or stood)[-1])
         return tuple(order for order in found if order is not None)
 
-    def _of(self, key: str, named: set[str], since: int) -> HoldOrder | None:
+    def _stood(self, key: str, since: int) -> list[HoldOrder | None]:
+        """Return what a session wanted at a position and since then, the present last."""
         history = self._history.get(key, [])
         before = [order for position, order in history if position <= since][-1:] or [None]
-        stood = [*before, *(order for position, order in history if position > since)]
-        for order in stood:
-            if order is not None and order.order in named:
-                return order
-        return None if None in stood and not named & {one.order for one in stood if one} else stood[-1]
+        return [*before, *(order for position, order in history if position > since)]
+
+
+def _step_decided(decided: Sequence[facts.Event]) -> facts.HeldText:
+    """Return before which step an exchange could have been held by a decision: a reply is recorded with the decision on it."""
+    first = decided[0] if decided else None
+    return "announce" if isinstance(first, facts.AnnounceDecided | facts.ExchangeHeld) else "reply"
 
 
 def _says_nothing(event: object) -> bool:
