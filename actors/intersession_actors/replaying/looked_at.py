@@ -27,6 +27,8 @@ from intersession_events.log import Log, Recorded
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
 """How the error of a delivery ends that was given up because of its age."""
 _WALL: Final = "session.agentToAgent.limits.wallSeconds"
+_REFUSED: Final = {"requester_gone", "target_gone", "policy_denied", "turn_failed"}
+"""Why a loop ends whose next step a session does not take."""
 _RUNS: Final = "session.agentToAgent.limits.runs"
 
 
@@ -172,6 +174,8 @@ class RecordedHolds(HeldSessions):
         super().__init__()
         self._recording = recording
         self._history: dict[str, list[tuple[int, HoldOrder | None]]] = {}
+        self._let_go: set[tuple[str, int]] = set()
+        """Streams, and how far they had come, where a step was let go that came to nothing."""
 
     def take(self, batch: Sequence[Recorded]) -> None:
         """Take in what was recorded."""
@@ -190,15 +194,38 @@ class RecordedHolds(HeldSessions):
         served = {event.order for event in past if isinstance(event, facts.ExchangeHeld)}
         step = _step_decided(decided)
         since = self._recording.looked_since(stream)
+        is_later = self._is_later(stream, decided)
         found: list[HoldOrder | None] = []
         for stood in (self._stood(key, since) for key in keys if key is not None):
             stopped = next((order for order in stood if order is not None and order.order in named), None)
             let_go = [order for order in stood if order is None or not stops(order, step, served)]
+            if is_later and let_go:
+                stopped = None
             if stopped is not None or None in let_go:
                 found.append(stopped)
             else:  # one that let the step go on is given to the rule, which has to say so again
                 found.append((let_go or stood)[-1])
         return tuple(order for order in found if order is not None)
+
+    def _is_later(self, stream: str, decided: Sequence[facts.Event]) -> bool:
+        """Whether what holds a reply came only after its step had been asked for, and refused: it is asked for now.
+
+        Without a refusal before, the step would be named in the hold. It is refused again once the reply is released.
+        """
+        if not decided or not _says_nothing(decided[-1]):
+            return False
+        first, then = (self._recording.ahead(stream, len(decided) + further) for further in range(2))
+        refused = (
+            first is not None
+            and isinstance(first.event, facts.ExchangeReleased)
+            and then is not None
+            and isinstance(then.event, facts.LoopEnded)
+            and then.event.reason in _REFUSED
+        )
+        at = stream, self._recording.version(stream)
+        is_later = refused and at not in self._let_go
+        self._let_go.add(at)
+        return is_later
 
     def _stood(self, key: str, since: int) -> list[HoldOrder | None]:
         """Return what a session wanted at a position and since then, the present last."""
