@@ -30,6 +30,7 @@ class HopAnswer(TypedDict):
     """Words where they were said or came to. `cause` is the position that they came from; None where they were said anew.
 
     `via` is `person`, `agent`, `sessions_send`, `sessions_spawn`, `tool`, `delivery` or `system`; `to` is where they went.
+    `editedBy` wrote them in the place of what `who` had said, which was held.
     """
 
     position: int
@@ -42,6 +43,7 @@ class HopAnswer(TypedDict):
     text: str
     cause: int | None
     runId: NotRequired[str]
+    editedBy: NotRequired[str]
 
 
 class OriginAnswer(TypedDict):
@@ -106,4 +108,6 @@ def _answer(hop: Hop) -> HopAnswer:
     }
     if hop.run_id is not None:
         answer["runId"] = hop.run_id
+    if hop.edited_by is not None:
+        answer["editedBy"] = hop.edited_by
     return answer

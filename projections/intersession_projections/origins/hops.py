@@ -25,7 +25,8 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     `session_key` is the session they are in, of a delivery the one that sent it; `who` said it and `to` got it: session keys,
     people, tools, routes. `cause` is the position of the hop that they came from; None where they are nobody's that is known:
     there they were said for the first time, or anew. `text` is all that was said. `source` is the session that they are said
-    to come from.
+    to come from. `edited_by` wrote them in the place of a text that was held: they are no words of `who`'s, and come from
+    nowhere (LIVE-1).
     """
 
     position: int
@@ -39,6 +40,7 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     run_id: str | None = None
     source: str | None = None
     cause: int | None = None
+    edited_by: str | None = None
 
 
 def said_in(row: Row) -> str:
@@ -84,7 +86,7 @@ def linked(hops: Iterable[Hop]) -> Iterator[Hop]:
     last: dict[str, int] = {}
     for hop in hops:
         cause = None
-        if hop.via != "person":
+        if hop.via != "person" and hop.edited_by is None:
             cause = last.get(hop.source or hop.session_key, last.get(hop.session_key))
         yield replace(hop, cause=cause)
         if hop.via != "delivery":
@@ -118,7 +120,8 @@ def _of_message(recorded: Recorded, message: facts.Message) -> Hop:
             origin = message.provenance
             source = None if origin is None else origin.source_session_key
             who, via = speaker(message), _via(message)
-            return _hop(recorded, key, who=who, to=key, via=via, text=text, run_id=run_id, source=source)
+            hop = _hop(recorded, key, who=who, to=key, via=via, text=text, run_id=run_id, source=source)
+            return hop if origin is None else replace(hop, edited_by=origin.edited_by)
 
 
 def _text_of(message: facts.Message) -> str:

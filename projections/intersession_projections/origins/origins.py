@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from intersession_events import facts
 from intersession_events.log import Log, Recorded, Row
 from intersession_projections.origins.hops import Hop, hop_of, leading_to, linked, said_in
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
@@ -142,9 +143,21 @@ class Origins:
             hop = hop_of(recorded)
             if hop is None:
                 continue
+            if isinstance(recorded.event, facts.DeliveryDecided):
+                hop = replace(hop, edited_by=self._editor_of(recorded.event))
             text = hop.text if self._shows is None else self._shows(hop)
             if text is not None:
                 yield replace(hop, text=text)
+
+    def _editor_of(self, delivery: facts.DeliveryDecided) -> str | None:
+        """Return who wrote an announce anew while it was held: its exchange says so, the text in the outbox does not."""
+        for recorded in (
+            self._log.stream(delivery.owner, backwards=True) if delivery.owner is not None else ()
+        ):
+            event = recorded.event
+            if isinstance(event, facts.AnnounceDecided) and event.delivery_id == delivery.delivery_id:
+                return event.edited_by
+        return None
 
     def _rows(self, part: Span) -> Iterator[Row]:
         after, to = part.after, part.to or 0

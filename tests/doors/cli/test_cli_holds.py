@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from intersession import SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import ExchangeClosed, ExchangeHeld
 from intersession_events.stores import PortableLog
 from support.doors.command_line import shown
@@ -62,6 +62,25 @@ def test_what_is_held_shows_wherever_somebody_looks(booth: Booth) -> None:
     assert [(one["code"], one["rule"]) for one in explained] == [("waits_for_release", "LIVE-1")]
     assert "still_held" in shown(booth, "runs", "--held", "--smell").out
     assert shown(booth, "runs", "--json").json["runs"][0]["held"]
+
+
+@pytest.mark.clause("ORIGIN-1")
+@pytest.mark.parametrize("setting", ["reply", "announce"])
+def test_words_of_who_edited_what_was_held_are_told_as_theirs(booth: Booth, setting: str) -> None:
+    config = merged(TURNS, {"session": {"agentToAgent": {"hold": setting}}})
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
+    system.inbound(channel="chat", chat_id="7", sender="ann", text="hi", agent_id="ops", deliver=False)
+    run_id = sent(system)
+    wait_for(system, ExchangeHeld)
+    system.release(run_id, text="the disk is new")
+    wait_for(system, ExchangeClosed)
+    system.close()
+
+    first = shown(booth, "origin", "the disk is new", "--json").json["first"]
+    assert (first["who"], first["editedBy"], first["cause"]) == (OPS, "operator", None)
+    assert ", in the words of operator: the disk is new" in shown(booth, "origin", "the disk is new").out
+    unedited = shown(booth, "origin", "status?", "--json").json["first"]
+    assert "editedBy" not in unedited
 
 
 def test_a_release_into_the_log_goes_on_with_the_next_start(booth: Booth) -> None:

@@ -89,10 +89,14 @@ def _line(screen: Screen, names: Names, hop: HopAnswer, words: str) -> None:
     screen.one_line(
         safe(f"  #{hop['position']}  {clock(hop['timeMs'])}  ", "dim"),
         safe(f"{names.of(hop['who'])}{to}", "bold"),
-        f" {_HOW[hop['via']]}: ",
+        safe(f" {_HOW[hop['via']]}{_in_words_of(hop)}: "),
         one_line(_around(hop, words), _TEXT),
         safe(cause, "dim"),
     )
+
+
+def _in_words_of(hop: HopAnswer) -> str:
+    return f", in the words of {hop['editedBy']}" if "editedBy" in hop else ""
 
 
 def _around(hop: HopAnswer, words: str) -> str:
