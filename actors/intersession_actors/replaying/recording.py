@@ -50,6 +50,7 @@ class Recording:
         self.times: dict[str, int] = {}
         """When the last event of each stream happened that was come to."""
         self._imported: dict[str, int] = {}
+        self._inferred: set[str] = set()
         self._by_id = {recorded.id: recorded for recorded in self.order}
         self.transcripts: dict[str, str] = {}
         """Where the transcripts of children were mirrored, by session id, as far as an announce says so."""
@@ -69,8 +70,7 @@ class Recording:
             self._streams.setdefault(recorded.stream, []).append(recorded)
             self._look_at(recorded)
         for stream, version in self._imported.items():
-            if version != _ALL:
-                self._imported[stream] = self._import_of(stream, version)
+            self._imported[stream] = self._import_of(stream, version)
         for recorded in self.order:
             if recorded.position <= begins:
                 self.came_to(recorded)
@@ -89,7 +89,8 @@ class Recording:
             case facts.ExchangeAccepted(inferred=False) | facts.SpawnAccepted(inferred=False):
                 self._flows.setdefault(recorded.correlation or "", []).append(recorded.stream)
             case facts.ExchangeAccepted(inferred=True) | facts.SpawnAccepted(inferred=True):
-                self._imported[recorded.stream] = _ALL
+                self._imported[recorded.stream] = recorded.version
+                self._inferred.add(recorded.stream)
             case facts.DeliveryWithheld(channel=channel):
                 self.withheld.add(channel)
             case facts.ExchangeHeld(source="rule"):
@@ -247,6 +248,10 @@ class Recording:
     def is_imported(self, recorded: Recorded) -> bool:
         """Whether another system decided an event: it stands before the last one that was imported into its stream."""
         return recorded.version <= self._imported.get(recorded.stream, 0)
+
+    def is_walked(self, recorded: Recorded) -> bool:
+        """Whether another system decided an event, or the beginning of the flow that it is of, which a fork carries on (SEAL-4)."""
+        return self.is_imported(recorded) or recorded.stream in self._inferred
 
     def version(self, stream: str) -> int:
         """Return how far a stream has come."""

@@ -14,8 +14,8 @@ from intersession_events.errors import CorruptEvent
 from intersession_events.facts import (
     ConfigLoaded,
     DeliveryDecided,
-    ForkedFrom,
     ForkEdited,
+    LogOpened,
     decode,
     encode,
     ready,
@@ -140,16 +140,18 @@ class Recordings:
 
     @property
     def _forked_at(self) -> int:
-        """How far a fork was made: that was decided in the log that it is of, or by who wanted something otherwise."""
+        """How far a fork was made, before anybody opened it: that was decided in the log that it is of, or by who made it.
+
+        The latter are what edits say, and of an import the run that is added (FORK-10).
+        """
         forked = self._log.forked
         if forked is None:
             return 0
-        made, edits = forked.position, set[str]()
-        for recorded in self._log.all(after=forked.position):
-            if not isinstance(recorded.event, ForkedFrom | ForkEdited) and recorded.causation not in edits:
+        made = forked.position
+        for recorded in self._log.all(after=made):
+            if isinstance(recorded.event, LogOpened):
                 break
             made = recorded.position
-            edits.add(recorded.id)
         return made
 
     def _touched(self, flow: Flow, begun: Begins) -> tuple[int, list[Recorded]]:
@@ -271,7 +273,7 @@ def _replayed(
         decided=outcome.decided,
         given=outcome.given,
         same=outcome.difference is None,
-        walked=any(map(recording.is_imported, events)),
+        walked=any(map(recording.is_walked, events)),
         laterRules=[*outcome.later],
         notJudged=[*outcome.unjudged],
         firstDifference=outcome.difference,
