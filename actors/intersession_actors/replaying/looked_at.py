@@ -117,9 +117,16 @@ class RecordedLedger(ChainLedger):
             return msgspec.structs.replace(known, runs=known.runs + open_)
         if used is None:
             return msgspec.structs.replace(known, runs=max(known.runs - late, 0))
-        return msgspec.structs.replace(
-            known, runs=min(max(used or known.runs, known.runs - late), known.runs + open_)
-        )
+        used = used or self._allowed(stream, ahead) or known.runs
+        return msgspec.structs.replace(known, runs=min(max(used, known.runs - late), known.runs + open_))
+
+    def _allowed(self, stream: str, ahead: Sequence[Recorded]) -> int:
+        """Return how many runs the chain of a flow may have, where it is known that it had as many; else 0."""
+        past = self._recording.past(stream)
+        accepted = past[0].event if past else None
+        if not isinstance(accepted, facts.ExchangeAccepted | facts.SpawnAccepted) or accepted.budget is None:
+            return 0
+        return accepted.budget.limits.runs if _used(ahead, _RUNS) is not None else 0
 
     def restart(self) -> None:
         """Forget what was only reserved, as the end of a process does."""
