@@ -59,11 +59,36 @@ class RecordedStopwatch(Stopwatch):
                 return elapsed
 
 
+class Refusals:
+    """Which flows have been refused a step since their last event: they decide again."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._came: set[tuple[str, int]] = set()
+
+    def take(self, stream: str) -> None:
+        """Note that a session refused the step of a flow."""
+        self._came.add((stream, self._recording.version(stream)))
+
+    def came(self, stream: str) -> bool:
+        """Whether a flow was refused the step that it decided on last."""
+        return (stream, self._recording.version(stream)) in self._came
+
+    def comes(self, stream: str, ahead: Sequence[Recorded]) -> bool:
+        """Whether the session of a child is still to refuse the announce, as what is decided then shows."""
+        match [item.event for item in ahead[:2]]:
+            case [facts.ChildEnded(status="ok"), facts.AnnounceDecided(why="child_failed")]:
+                return not self.came(stream)
+            case _:
+                return False
+
+
 @dataclass(kw_only=True, eq=False)
 class RecordedWorld(World):
     """The world as it was recorded."""
 
     recording: Recording
+    refusals: Refusals
 
     def now_of(self, budget: Budget) -> int:
         """Return the time as a causal chain counted it: what was decided shows whether it had run out (LOOP-5)."""
@@ -75,6 +100,8 @@ class RecordedWorld(World):
         ahead = self.recording.append_ahead(stream)
         began = budget.started_ms + self._held_ms(stream, budget, ahead)
         used = _used(ahead, _WALL)
+        if self.refusals.comes(stream, ahead):
+            return min(now, began + allowed * 1000 - 1)  # else nobody would have been asked
         if used is not None:
             return began + max(used, allowed) * 1000
         if ahead and _says_nothing(ahead[-1].event):
@@ -99,9 +126,10 @@ class RecordedWorld(World):
 class RecordedLedger(ChainLedger):
     """What a chain has used. Runs of other branches that were only reserved are not in the log before they are queued."""
 
-    def __init__(self, log: Log, runs_of: RunsOf, recording: Recording) -> None:
+    def __init__(self, log: Log, runs_of: RunsOf, recording: Recording, refusals: Refusals) -> None:
         super().__init__(log, runs_of)
         self._recording = recording
+        self._refusals = refusals
 
     def spent(self, root: str, *, besides: str = "") -> Spent:
         """Return what a chain has used, as far as what was decided on it shows it."""
@@ -115,7 +143,7 @@ class RecordedLedger(ChainLedger):
         used = accepted.chain_runs if isinstance(accepted, facts.ExchangeAccepted) else _used(ahead, _RUNS)
         if used is None and _says_nothing(ahead[-1].event):
             return msgspec.structs.replace(known, runs=known.runs + open_)
-        if used is None:
+        if used is None or self._refusals.comes(stream, ahead):
             return msgspec.structs.replace(known, runs=max(known.runs - late, 0))
         used = used or self._allowed(stream, ahead) or known.runs
         return msgspec.structs.replace(known, runs=min(max(used, known.runs - late), known.runs + open_))
@@ -177,12 +205,11 @@ class RunsOfChains:
 class RecordedHolds(HeldSessions):
     """Which sessions are held: as it stood at some moment since the last word that led to what is decided now."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, refusals: Refusals) -> None:
         super().__init__()
         self._recording = recording
         self._history: dict[str, list[tuple[int, HoldOrder | None]]] = {}
-        self._let_go: set[tuple[str, int]] = set()
-        """Streams, and how far they had come, where a step was let go that came to nothing."""
+        self._refusals = refusals
 
     def take(self, batch: Sequence[Recorded]) -> None:
         """Take in what was recorded."""
@@ -229,10 +256,7 @@ class RecordedHolds(HeldSessions):
             and isinstance(then.event, facts.LoopEnded)
             and then.event.reason in _REFUSED
         )
-        at = stream, self._recording.version(stream)
-        is_later = refused and at not in self._let_go
-        self._let_go.add(at)
-        return is_later
+        return refused and not self._refusals.came(stream)
 
     def _stood(self, key: str, since: int) -> list[HoldOrder | None]:
         """Return what a session wanted at a position and since then, the present last."""

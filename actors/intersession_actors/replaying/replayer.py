@@ -21,6 +21,7 @@ from intersession_actors.replaying.looked_at import (
     RecordedLedger,
     RecordedStopwatch,
     RecordedWorld,
+    Refusals,
     RunsOfChains,
 )
 from intersession_actors.replaying.outside import (
@@ -107,13 +108,15 @@ class Replayer:
         self._contexts = RecordedContexts(log, recording)
         self._runs = RunsOfChains(recording)
         self._log.on_committed(self._runs.take)
-        self._chains = RecordedLedger(log, self._runs.of, recording)
+        self._refusals = Refusals(recording)
+        self._chains = RecordedLedger(log, self._runs.of, recording, self._refusals)
         rule = RecordedRule(recording) if recording.was_ruled else None
-        holds = Holds(RecordedHolds(recording), cast("RuleCaller | None", rule))
+        holds = Holds(RecordedHolds(recording, self._refusals), cast("RuleCaller | None", rule))
         holds.sessions.take(recording.order_so_far())
         self._log.on_committed(holds.sessions.take)
         self._world = RecordedWorld(
             recording=recording,
+            refusals=self._refusals,
             log=log,
             clock=clock,
             timers=NoTimers(),
@@ -322,6 +325,8 @@ class Replayer:
             self._to_flow(stream, command)
 
     def _to_flow(self, stream: str, command: Command) -> None:
+        if isinstance(command, StepRefused) and command.code != "unavailable":
+            self._refusals.take(stream)
         if self._recording.has(stream):
             self._managers[stream.partition(":")[0]].tell(command, urgent=True)
 
