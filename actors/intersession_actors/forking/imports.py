@@ -15,7 +15,8 @@ from intersession_actors.exchange import announce_run, exchange_in, primary_run,
 from intersession_actors.forking.edits import Replaced
 from intersession_actors.policy import budget_of
 from intersession_actors.prompt import visible_text
-from intersession_actors.spawn import task_run
+from intersession_actors.spawn import announce_run as spawn_announce_run
+from intersession_actors.spawn import spawn_in, task_run
 from intersession_events import facts
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded
@@ -225,6 +226,10 @@ def _run_of(events: Sequence[Recorded], asked: _Asks) -> tuple[facts.RunQueued, 
     if isinstance(asked, facts.SpawnAccepted):
         queued, key = task_run(asked), asked.child
         budget = budget_of(asked, correlation, started_ms)
+    elif isinstance(asked, facts.AnnounceRequested) and (spawn := spawn_in(events)) is not None:
+        # No import shows this one: a fork asked for it that is forked again.
+        queued, key = spawn_announce_run(spawn, asked), asked.speaker
+        budget = budget_of(spawn.accepted, correlation, started_ms)
     else:
         state = exchange_in(events)
         assert state is not None  # noqa: S101 - its first event is its beginning

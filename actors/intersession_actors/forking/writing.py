@@ -48,17 +48,30 @@ class Writing(NamedTuple):
         With what was imported as its answer where that `is_answered`; where another is to be written (`replaced`), it is under way.
         """
         stream, queued = step.message.stream, step.queued
-        last = self._follow(stream, (queued,), cause=step.asked.id, correlation=step.asked.correlation)
+        # A fork that is forked again may have queued it, and begun it, above the cut.
+        there = [
+            one
+            for one in self.log.stream(stream, after=step.message.version)
+            if isinstance(one.event, facts.RunQueued | facts.RunStarted) and one.event.run_id == queued.run_id
+        ]
+        last = (
+            there[-1].id
+            if there
+            else self._follow(stream, (queued,), cause=step.asked.id, correlation=step.asked.correlation)
+        )
         if not is_answered and replaced is None:
             return  # its agent is asked
         fold = TranscriptFold()
         for recorded in self.log.stream(stream):
             fold.apply(recorded)
-        started = facts.RunStarted(
-            run_id=queued.run_id, attempt=1, context_hash=fold.context(queued.run_id).hash
-        )
-        answer = answer_of(step) if replaced is None else []
-        self._follow(stream, (started, *answer), cause=last, correlation=step.asked.correlation)
+        begun: list[facts.Event] = [
+            facts.RunStarted(run_id=queued.run_id, attempt=1, context_hash=fold.context(queued.run_id).hash)
+        ]
+        if any(isinstance(one.event, facts.RunStarted) for one in there):
+            begun = []
+        follows = [*begun, *(answer_of(step) if replaced is None else ())]
+        if follows:
+            self._follow(stream, follows, cause=last, correlation=step.asked.correlation)
 
     def _follow(
         self, stream: str, events: Sequence[facts.Event], *, cause: str, correlation: str | None

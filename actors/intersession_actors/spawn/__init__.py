@@ -3,7 +3,7 @@
 from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide, spawn_in
 from intersession_actors.spawn.spawner import Spawner
-from intersession_actors.spawn.steps import task_run
+from intersession_actors.spawn.steps import announce_run, task_run
 
 __all__ = [
     "ArchiveDue",
@@ -14,6 +14,7 @@ __all__ = [
     "Prepared",
     "Spawn",
     "Spawner",
+    "announce_run",
     "decide",
     "spawn_in",
     "task_run",

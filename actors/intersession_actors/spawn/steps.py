@@ -94,12 +94,10 @@ def _files(accepted: facts.SpawnAccepted) -> prompt.FilesTold | None:
     )
 
 
-def announce_step(
-    state: Spawn, asked: facts.AnnounceRequested, causes: Causes, appends: Appends
-) -> tuple[str, Enqueue]:
-    """Return the child's announce turn (SPAWN-9)."""
+def announce_run(state: Spawn, asked: facts.AnnounceRequested) -> facts.RunQueued:
+    """Return the child's run on its announce turn (SPAWN-9)."""
     accepted = state.accepted
-    queued = facts.RunQueued(
+    return facts.RunQueued(
         run_id=asked.run_id,
         session_id=accepted.child_session_id,
         step="announce",
@@ -115,6 +113,13 @@ def announce_step(
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
+
+
+def announce_step(
+    state: Spawn, asked: facts.AnnounceRequested, causes: Causes, appends: Appends
+) -> tuple[str, Enqueue]:
+    """Return the child's announce turn (SPAWN-9)."""
+    accepted, queued = state.accepted, announce_run(state, asked)
     provenance = facts.Provenance(
         kind="internal_system",
         source_session_key=accepted.requester,

@@ -8,7 +8,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_actors.replaying import Recordings, Replayed, replay_file
-from intersession_events.facts import ForkEdit, LogOpened
+from intersession_events.facts import ForkEdit, LogOpened, RunQueued
 from intersession_events.ids import derive
 from intersession_projections.flows import Position
 from intersession_projections.places import Flow
@@ -112,6 +112,26 @@ def test_a_fork_of_such_a_fork_is_decided_again_as_well(
             found = replays(second, tmp_path)
 
     assert [(one["firstDifference"], one["walked"]) for one in found] == [(None, True)] * 3
+
+
+@pytest.mark.parametrize("at", ["start", "reply", "end-3", "end"])
+def test_a_fork_of_a_fork_of_a_spawn_goes_on_from_its_announce_as_well(
+    imported: SessionSystem, tmp_path: Path, at: str
+) -> None:
+    """Imports show no announce of a child; the first fork asked for one, and the second is cut around it."""
+    with imported.fork(named(imported, "spawn"), at="start", agents={"*": says}) as fork:
+        assert fork.carried_on(WAIT).state == "ended"
+        with fork.fork(named(fork, "spawn"), at=at, agents={"*": says}) as second:
+            found = replays(second, tmp_path)
+            assert second.log.forked is not None
+            asked = [
+                one.event.run_id
+                for one in second.log.all()
+                if isinstance(one.event, RunQueued) and one.event.step == "announce"
+            ]
+
+    assert [one["firstDifference"] for one in found] == [None] * 3
+    assert len(asked) == 1  # once, also where it was asked for above the cut
 
 
 def test_what_differs_behind_the_cut_is_found(imported: SessionSystem, tmp_path: Path) -> None:
