@@ -223,7 +223,7 @@ def forked_before_it(steps: Steps, story: Story, *, keys: bool) -> None:
         steps.press("f")
     else:
         steps.click(page.get_by_role("button", name="Fork here"))
-    text = dialog.get_by_label("What is said to the session" if story.is_imported else "What is said instead")
+    text = dialog.get_by_label("What is said instead")
     expect(text).to_have_value(story.answer)
     if not keys:
         steps.click(text)
@@ -235,10 +235,7 @@ def forked_before_it(steps: Steps, story: Story, *, keys: bool) -> None:
         steps.click(dialog.get_by_role("button", name="Make the fork"))
     expect(page.get_by_role("heading", name="Compare")).to_be_visible()
     expect(page.locator("svg.dg")).to_contain_text("B was cut after")
-    if story.is_imported:  # nobody decided it here: another answer stands in the fork as a message
-        expect(page.locator(".head .sum")).to_contain_text("Only up to 2.8 tonnes")
-    else:
-        expect(page.get_by_label("What differs").locator("ins").filter(has_text="2.8")).to_be_visible()
+    expect(page.get_by_label("What differs").locator("ins").filter(has_text="2.8")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("slider", name="Place in the run")).to_be_visible()
 
