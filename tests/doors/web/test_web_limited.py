@@ -20,6 +20,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "forks": [{}],
     "integrity": [{}, {"verify": "true"}],
     "lens": [{"run": "RUN"}],
+    "messages": [{}, {"limit": 1}, {"interSession": "true"}],
     "notes": [{"run": "RUN"}],
     "origin": [{"words": "3.5 tonnes"}],
     "place": [{"at": "head"}, {"at": 5}, {"at": -3}, {"at": 10**9}, {"at": "turn:2", "run": "RUN"}],
