@@ -288,12 +288,13 @@ class Recording:
         return 0 if begun is None else begun.first - 1
 
     def append_ahead(self, stream: str) -> list[Recorded]:
-        """Return the events of a stream that follow, as far as one append may have made them: each causes the next."""
+        """Return the events of a stream that follow, as far as one append may have made them: each causes the next, and stands before it."""
         found: list[Recorded] = []
         while (item := self.ahead(stream, len(found))) is not None:
             if found and (
                 isinstance(item.event, _BEGINS)
                 or (item.causation, item.time) != (found[-1].id, found[-1].time)
+                or item.position != found[-1].position + 1
             ):
                 break
             found.append(item)
