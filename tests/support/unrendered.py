@@ -121,7 +121,7 @@ def parse_anthropic(rendered: Sequence[Mapping[str, Any]]) -> list[Seen]:
     Raises:
         NotFenced: a fence is broken.
     """
-    return [_from_anthropic(item) for item in rendered]
+    return [said for item in rendered for said in _from_anthropic(item)]
 
 
 def _said(
@@ -157,11 +157,16 @@ def _from_data_url(url: str) -> Picture:
     return picture_of(ImageBlock(data=data, mime_type=head.removeprefix("data:").removesuffix(";base64")))
 
 
-def _from_anthropic(item: Mapping[str, Any]) -> Seen:
+def _from_anthropic(item: Mapping[str, Any]) -> list[Seen]:
     content = item["content"]
     if isinstance(content, str):
-        return _said(item["role"], content)
-    parts = content[0]["content"] if content[0]["type"] == "tool_result" else content
+        return [_said(item["role"], content)]
+    if content[0]["type"] == "tool_result":
+        return [_of_parts(item["role"], result["content"]) for result in content]
+    return [_of_parts(item["role"], content)]
+
+
+def _of_parts(role: Any, parts: Sequence[Mapping[str, Any]]) -> Seen:
     words = next((part["text"] for part in parts if part["type"] == "text"), None)
     pictures = tuple(
         picture_of(ImageBlock(data=part["source"]["data"], mime_type=part["source"]["media_type"]))
@@ -169,8 +174,13 @@ def _from_anthropic(item: Mapping[str, Any]) -> Seen:
         if part["type"] == "image"
     )
     calls = tuple(
-        Call(part["id"], part["name"], msgspec.json.encode(part["input"]).decode())
+        Call(_first_id(part["id"]), part["name"], msgspec.json.encode(part["input"]).decode())
         for part in parts
         if part["type"] == "tool_use"
     )
-    return _said(item["role"], words, calls, pictures)
+    return _said(role, words, calls, pictures)
+
+
+def _first_id(shown: str) -> str:
+    """Return the id of a call that is shown with a suffix, as an id that had come before."""
+    return re.sub(r"_again[0-9]+$", "", shown)

@@ -5,10 +5,16 @@ said a plain `assistant` message with its tool calls, and a tool's result answer
 so is a plain text that begins like a fence, or that is blank, which some servers refuse. A call without its
 results (a run was cut off), or with an id no server takes, is told in a fence, for they refuse such a list whole.
 
+An id does no more than tie a result to its call. One that is longer than OpenAI takes is shown there by its hash. One that
+came before, as models number their calls from the start in each turn, gets a suffix for Anthropic, where no id may be there twice.
+
 Two transcripts with different `Seen`s never become the same list: the tests read both forms back.
 """
 
+import binascii
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -21,6 +27,9 @@ from intersession_events.plain_json import JsonObject, is_object
 
 _TAKEN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _CALL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LONGEST_ID: Final = 40
+_OF_A_LONG_ID: Final = re.compile(r"id_[0-9a-f]{32}")
+_AGAIN: Final = re.compile(r".*_again[0-9]+")
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -42,28 +51,62 @@ class _Said(msgspec.Struct, frozen=True):
                 return None
             if text.strip() and not text.startswith(OPENING):
                 return text
+        return self.fenced
+
+    @property
+    def fenced(self) -> str:
+        """The message in its fence, whose header says all the rest."""
         return rendering.fenced(self.told, rendering.message_fence(self.run_id, self.message))
 
 
 def openai_messages(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> list[JsonObject]:
     """Return the messages as a list for servers that speak OpenAI's chat completions; with `senders` it says who spoke."""
-    return [_to_openai(said) for said in _said(messages, run_id, tool_images=False, senders=senders)]
+    shown = _shown(messages, senders=senders)
+    return [_to_openai(said) for said in _said(messages, shown, _paired(shown), run_id, tool_images=False)]
 
 
 def anthropic_messages(
     messages: Sequence[Message], *, run_id: str, senders: bool = False
 ) -> list[JsonObject]:
-    """Return the messages as a list for servers that speak Anthropic's messages; with `senders` it says who spoke."""
-    return [_to_anthropic(said) for said in _said(messages, run_id, tool_images=True, senders=senders)]
+    """Return the messages as a list for servers that speak Anthropic's messages; with `senders` it says who spoke.
 
-
-def _said(messages: Sequence[Message], run_id: str, *, tool_images: bool, senders: bool) -> Iterator[_Said]:
-    shown = [rendering.seen(message, with_sender=senders) for message in messages]
+    It begins with the user, whoever spoke first: the servers of some clouds insist. All results of a message's calls are one message.
+    """
+    shown = _shown(messages, senders=senders)
     paired = _paired(shown)
+    if 0 in paired:
+        paired -= set(range(1 + len(shown[0].calls)))
+    items: list[JsonObject] = []
+    ids = _SetApart()
+    for index, said in enumerate(_said(messages, shown, paired, run_id, tool_images=True)):
+        if index == 0 and said.told.role == "assistant":
+            items.append({"role": "user", "content": said.fenced})
+            continue
+        item = _to_anthropic(said, ids)
+        if said.answers is not None and shown[index - 1].role == "toolResult":
+            items[-1]["content"] += item["content"]
+        else:
+            items.append(item)
+    return items
+
+
+def _shown(messages: Sequence[Message], *, senders: bool) -> list[rendering.Seen]:
+    return [rendering.seen(message, with_sender=senders) for message in messages]
+
+
+def _said(
+    messages: Sequence[Message],
+    shown: Sequence[rendering.Seen],
+    paired: set[int],
+    run_id: str,
+    *,
+    tool_images: bool,
+) -> Iterator[_Said]:
     for index, (message, told) in enumerate(zip(messages, shown, strict=True)):
         answers = told.tool_call_id if told.role == "toolResult" and index in paired else None
-        takes_images = told.role != "assistant" and (tool_images or answers is None)
-        images = _images(message) if takes_images else ()
+        # Of a call that failed Anthropic takes words only.
+        takes_images = answers is None or (tool_images and not told.is_error)
+        images = _images(message) if takes_images and told.role != "assistant" else ()
         calls = told.calls if told.role == "assistant" and index in paired else ()
         rest = told
         if images or calls:
@@ -78,7 +121,15 @@ def _images(message: Message) -> tuple[ImageBlock, ...]:
     if isinstance(message.content, str):
         return ()
     images = tuple(block for block in message.content if isinstance(block, ImageBlock))
-    return images if all(image.mime_type in _TAKEN and image.data for image in images) else ()
+    return images if all(map(_is_picture, images)) else ()
+
+
+def _is_picture(image: ImageBlock) -> bool:
+    """Whether servers take a picture: its kind, and its data, which have to be strict base64."""
+    try:
+        return image.mime_type in _TAKEN and binascii.a2b_base64(image.data, strict_mode=True) != b""
+    except ValueError:
+        return False
 
 
 def _paired(messages: Sequence[rendering.Seen]) -> set[int]:
@@ -120,14 +171,14 @@ def _agent(text: str) -> rendering.Seen:
 
 def _to_openai(said: _Said) -> JsonObject:
     if said.answers is not None:
-        return {"role": "tool", "tool_call_id": said.answers, "content": said.words}
+        return {"role": "tool", "tool_call_id": _short(said.answers), "content": said.words}
     if said.calls:
         return {
             "role": "assistant",
             "content": said.words,
             "tool_calls": [
                 {
-                    "id": call.id,
+                    "id": _short(call.id),
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
@@ -143,6 +194,13 @@ def _to_openai(said: _Said) -> JsonObject:
     return {"role": _role(said), "content": said.words}
 
 
+def _short(identity: str) -> str:
+    """Return an id that is not too long. What looks like the hash of one is hashed, too: no id passes for another."""
+    if len(identity) <= _LONGEST_ID and not _OF_A_LONG_ID.fullmatch(identity):
+        return identity
+    return f"id_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+
+
 def _data_url(mime: str | None, data: str) -> str:
     return f"data:{mime};base64,{data}"
 
@@ -150,20 +208,43 @@ def _data_url(mime: str | None, data: str) -> str:
 # --- Anthropic
 
 
-def _to_anthropic(said: _Said) -> JsonObject:
+class _SetApart:
+    """Sets ids apart that come more than once. What looks like such a one gets a suffix, too, so that each can be read back."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+
+    def call(self, identity: str) -> str:
+        """Return the id of a further call."""
+        self._counts[identity] += 1
+        return self.result(identity)
+
+    def result(self, identity: str) -> str:
+        """Return the id of the last call of this id, which this is a result of."""
+        times = self._counts[identity]
+        is_plain = times == 1 and not _AGAIN.fullmatch(identity)
+        return identity if is_plain else f"{identity}_again{times}"
+
+
+def _to_anthropic(said: _Said, ids: _SetApart) -> JsonObject:
     parts: list[JsonObject] = [] if said.words is None else [{"type": "text", "text": said.words}]
     parts += [
         {"type": "image", "source": {"type": "base64", "media_type": image.mime_type, "data": image.data}}
         for image in said.images
     ]
     parts += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": msgspec.json.decode(call.arguments)}
+        {
+            "type": "tool_use",
+            "id": ids.call(call.id),
+            "name": call.name,
+            "input": msgspec.json.decode(call.arguments),
+        }
         for call in said.calls
     ]
     if said.answers is not None:
         result = {
             "type": "tool_result",
-            "tool_use_id": said.answers,
+            "tool_use_id": ids.result(said.answers),
             "content": parts,
             "is_error": bool(said.told.is_error),
         }

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionMessageParam
+from pydantic import TypeAdapter
 
 from intersession_actors.prompt import anthropic_messages, fence, fence_id, openai_messages, render
 from intersession_actors.prompt.rendering import Seen, seen
@@ -25,6 +27,7 @@ from intersession_events.facts import (
 )
 from intersession_events.facts.message import Content
 from support import hostile
+from support.server_rules import anthropic_refuses, openai_refuses
 from support.unrendered import NotFenced, parse, parse_anthropic, parse_openai, unfence
 
 RUN = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
@@ -67,6 +70,10 @@ def result(identity: str, text: str = "found") -> Message:
     return message(
         text, role="toolResult", tool_call_id=identity, tool_name="read", message_id=f"r-{identity}"
     )
+
+
+def exchange_of(*names: str) -> list[Message]:
+    return [message(tuple(call(name) for name in names), role="assistant"), *map(result, names)]
 
 
 # --- the law
@@ -125,8 +132,8 @@ messages = st.builds(
     is_error=st.sampled_from([None, True, False]),
 )
 # Calls with their results, so that pairing is met more often than by chance.
-exchanges = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map(
-    lambda names: [message(tuple(call(name) for name in names), role="assistant"), *map(result, names)]
+exchanges = st.lists(st.sampled_from(["a", "b", "c", "a_again1"]), min_size=1, max_size=3).map(
+    lambda names: exchange_of(*names)
 )
 transcripts = st.lists(messages.map(lambda one: [one]) | exchanges, max_size=5).map(
     lambda parts: [one for part in parts for one in part]
@@ -235,8 +242,12 @@ def test_only_a_persons_message_goes_as_typed(form: Any, kind: ProvenanceKind | 
 @pytest.mark.clause("PROV-3")
 @pytest.mark.parametrize("form", [openai_messages, anthropic_messages])
 def test_the_agents_own_words_stand_under_its_own_role(form: Any) -> None:
-    assert form([message("done", role="assistant")], run_id=RUN) == [{"role": "assistant", "content": "done"}]
-    (told,) = form([message("done", role="assistant", kind="inter_session")], run_id=RUN)
+    asked = message("do it", kind="external_user")
+    assert form([asked, message("done", role="assistant")], run_id=RUN)[1] == {
+        "role": "assistant",
+        "content": "done",
+    }
+    (_, told) = form([asked, message("done", role="assistant", kind="inter_session")], run_id=RUN)
     assert told["content"].startswith("[[message ")
 
 
@@ -266,13 +277,14 @@ def test_calls_and_their_results_go_as_such_to_openai() -> None:
 
 @pytest.mark.clause("PROV-3")
 def test_calls_and_their_results_go_as_such_to_anthropic() -> None:
-    items = anthropic_messages([message((call("c1"),), role="assistant"), result("c1")], run_id=RUN)
+    asked = message("look", kind="external_user")
+    items = anthropic_messages([asked, message((call("c1"),), role="assistant"), result("c1")], run_id=RUN)
 
-    assert items[0] == {
+    assert items[1] == {
         "role": "assistant",
         "content": [{"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "a"}}],
     }
-    (answer,) = items[1]["content"]
+    (answer,) = items[2]["content"]
     assert (answer["type"], answer["tool_use_id"], answer["is_error"]) == ("tool_result", "c1", False)
     assert unfence(answer["content"][0]["text"]).text == "found"
 
@@ -326,6 +338,101 @@ def test_no_server_gets_a_blank_text(form: Any, text: str) -> None:
             [message(text, role=role, kind="external_user" if role == "user" else None)], run_id=RUN
         )
         assert item["content"].strip()
+
+
+# --- what servers refuse
+
+LAST = message("and now?", kind="external_user", message_id="last")
+LONG = "call_9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d_1_2"
+
+
+@given(transcripts)
+@pytest.mark.clause("PROV-3", "LENS-1")
+def test_servers_take_the_lists(transcript: list[Message]) -> None:
+    for_openai = openai_messages([*transcript, LAST], run_id=RUN)
+
+    TypeAdapter(list[ChatCompletionMessageParam]).validate_python(for_openai)
+    assert openai_refuses(for_openai) == set()
+    assert anthropic_refuses(anthropic_messages([*transcript, LAST], run_id=RUN)) == set()
+
+
+@pytest.mark.clause("PROV-3", "LENS-1")
+def test_long_ids_are_shown_to_openai_by_their_hash() -> None:
+    """Ours have 41 characters, and it takes 40."""
+    brief = openai_messages([message((call(LONG),), role="assistant")], run_id=RUN)
+    assert "tool_calls" not in brief[0]
+    names = [LONG, LONG + "3", "c1"]
+    asked, *answers = openai_messages(
+        [message(tuple(map(call, names)), role="assistant"), *map(result, names)], run_id=RUN
+    )
+    shown = [each["id"] for each in asked["tool_calls"]]
+    assert [answer["tool_call_id"] for answer in answers] == shown
+    assert openai_refuses([asked, *answers]) == set()
+    assert len(set(shown)) == 3
+    assert shown[2] == "c1"
+
+    # Nobody makes an id that stands for another.
+    posing = message((call(shown[0]),), role="assistant")
+    (asked, _) = openai_messages([posing, result(shown[0])], run_id=RUN)
+    assert asked["tool_calls"][0]["id"] not in {*shown, *names}
+
+
+@pytest.mark.clause("PROV-3", "LENS-1")
+def test_ids_that_come_again_are_set_apart_for_anthropic() -> None:
+    """Some models number their calls from the start in each turn."""
+    names = ["call_0", "call_0", "call_0_again2", "call_0"]
+    transcript = [LAST]
+    for name in names:
+        transcript += [message((call(name),), role="assistant"), result(name)]
+    items = anthropic_messages(transcript, run_id=RUN)
+
+    assert anthropic_refuses(items) == set()
+    assert parse_anthropic(items) == [seen(one) for one in transcript]
+    assert [item["content"][0]["id"] for item in items[1::2]] == [
+        "call_0",
+        "call_0_again2",
+        "call_0_again2_again1",
+        "call_0_again3",
+    ]
+
+
+@pytest.mark.clause("PROV-3", "LENS-1")
+def test_results_of_calls_made_at_once_are_one_message_for_anthropic() -> None:
+    asked = message((call("c1"), call("c2")), role="assistant")
+    transcript = [LAST, asked, result("c1"), result("c2"), LAST]
+
+    items = anthropic_messages(transcript, run_id=RUN)
+
+    assert [item["role"] for item in items] == ["user", "assistant", "user", "user"]
+    assert [block["tool_use_id"] for block in items[2]["content"]] == ["c1", "c2"]
+    assert parse_anthropic(items) == [seen(one) for one in transcript]
+
+
+@pytest.mark.clause("PROV-3", "LENS-1")
+@pytest.mark.parametrize("first", [[message("done", role="assistant")], exchange_of("c1", "c2")])
+def test_a_list_for_anthropic_begins_with_the_user(first: list[Message]) -> None:
+    items = anthropic_messages([*first, LAST], run_id=RUN)
+
+    assert anthropic_refuses(items) == set()
+    assert parse_anthropic(items) == [seen(one) for one in [*first, LAST]]
+
+
+@pytest.mark.clause("PROV-3", "LENS-1")
+def test_pictures_that_servers_refuse_are_told_in_words() -> None:
+    """What is not base64; and for Anthropic, what a call gave that failed."""
+    broken = message((ImageBlock(data="a*b", mime_type="image/png"),), kind="external_user")
+    for form in (openai_messages, anthropic_messages):
+        (item,) = form([broken], run_id=RUN)
+        assert isinstance(item["content"], str)
+    failed = message(
+        (ImageBlock(data="aGk=", mime_type="image/png"),),
+        role="toolResult",
+        tool_call_id="c1",
+        is_error=True,
+    )
+    items = anthropic_messages([LAST, message((call("c1"),), role="assistant"), failed], run_id=RUN)
+    assert anthropic_refuses(items) == set()
+    assert parse_anthropic(items)[-1] == seen(failed)
 
 
 @given(transcripts)
