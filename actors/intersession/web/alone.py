@@ -177,7 +177,7 @@ class Alone:
             await self._do(receive, send, headers)
         elif method not in {"GET", "HEAD"}:
             await _answer(send, 405, {"error": "this log is only read"})
-        elif (file := file_at(path, known=_one(headers, b"if-none-match"))) is not None:
+        elif (file := file_at(path, encodings=_one(headers, b"accept-encoding"))) is not None:
             await _send(send, file.status, file.headers, file.body)
         elif not path.startswith(API):
             await _answer(send, 404, {"error": "there is nothing here"})

@@ -1,10 +1,12 @@
 """Serves the web debugger's files. Every address of the debugger is the same page, which reads the address itself.
 
-The page holds nothing but links to its own files: what it shows it asks for itself.
+The page holds nothing but links to its own files: what it shows it asks for itself. Their addresses have a tag of what
+is in them all, so a browser keeps them for good, asks for none of them again, and never mixes two versions.
 """
 
+import gzip
 import hashlib
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
@@ -13,6 +15,8 @@ API: Final = f"{HOME}/api/"
 LOGIN: Final = f"{HOME}/login"
 LOGOUT: Final = f"{HOME}/logout"
 _STATIC: Final = f"{HOME}/static/"
+_PAGE: Final = "index.html"
+_FIRST: Final = "app.js"
 _KINDS: Final = {
     "css": "text/css; charset=utf-8",
     "mjs": "text/javascript; charset=utf-8",
@@ -54,30 +58,47 @@ def is_ours(path: str) -> bool:
     return path in {"/", HOME} or path.startswith(f"{HOME}/")
 
 
-def file_at(path: str, *, known: str | None = None) -> WebFile | None:
+def file_at(path: str, *, encodings: str | None = None) -> WebFile | None:
     """Return what a browser gets at a path; None for what is asked of the API, and where there is nothing.
 
-    `known` is the tag of the file that the browser has already.
+    `encodings` is what it says of those that it reads (`Accept-Encoding`).
     """
+    packed = "gzip" in (encodings or "")
     if path.startswith(_STATIC):
-        return _static(path.removeprefix(_STATIC), known)
+        tag, _, name = path.removeprefix(_STATIC).partition("/")
+        kind = _KINDS.get(name.rpartition("/")[2].rpartition(".")[2])
+        if kind is None or tag != _tag() or name not in _names():
+            return None
+        kept = "public, max-age=31536000, immutable"
+        return _sent(_read(name, packed=packed), kind, kept, "accept-encoding", packed=packed)
     if not is_ours(path) or path.startswith(API):
         return None
     depth = 0 if path == "/" else path.count("/") - 1
     base = "debug/" if path in {"/", HOME} else "../" * (depth - 1) or "./"
-    page = _read("index.html")[0].replace(b"{base}", base.encode())
-    headers = (*_SAFE, ("content-type", "text/html; charset=utf-8"), ("cache-control", "no-store"))
-    return WebFile(200, (*headers, ("vary", "accept")), page)
+    page = _page(base)
+    return _sent(
+        gzip.compress(page) if packed else page,
+        "text/html; charset=utf-8",
+        "no-store",
+        "accept, accept-encoding",
+        packed=packed,
+    )
 
 
-def _static(name: str, known: str | None) -> WebFile | None:
-    kind = _KINDS.get(name.rpartition("/")[2].rpartition(".")[2])
-    if kind is None or name not in _names():
-        return None
-    body, tag = _read(name)
-    # What is asked for again is compared, so that a new version is never mixed with an old one.
-    headers = (*_SAFE, ("content-type", kind), ("cache-control", "no-cache"), ("etag", tag))
-    return WebFile(304, headers, b"") if known == tag else WebFile(200, headers, body)
+def _sent(body: bytes, kind: str, kept: str, vary: str, *, packed: bool) -> WebFile:
+    encoding = (("content-encoding", "gzip"),) if packed else ()
+    headers = (*_SAFE, ("content-type", kind), ("cache-control", kept), ("vary", vary), *encoding)
+    return WebFile(200, headers, body)
+
+
+@lru_cache(maxsize=16)
+def _page(base: str) -> bytes:
+    """Return the page with links that hold from where it is asked. It names all modules: none is found by reading another."""
+    files = f"{base}static/{_tag()}/"
+    modules = sorted(name for name in _names() if name.endswith((".js", ".mjs")) and name != _FIRST)
+    asked = "\n".join(f'<link rel="modulepreload" href="{files}{name}">' for name in modules)
+    text = _read(_PAGE, packed=False).decode()
+    return text.replace("{files}", files).replace("{modules}", asked).encode()
 
 
 @cache
@@ -96,6 +117,18 @@ def _names() -> frozenset[str]:
 
 
 @cache
-def _read(name: str) -> tuple[bytes, str]:
-    body = (files("intersession.web") / "static" / name).read_bytes()
-    return body, f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+def _tag() -> str:
+    """Return what stands for all files as they are."""
+    whole = hashlib.sha256()
+    for name in sorted(_names()):
+        whole.update(
+            hashlib.sha256(name.encode()).digest() + hashlib.sha256(_read(name, packed=False)).digest()
+        )
+    return whole.hexdigest()[:16]
+
+
+@cache
+def _read(name: str, *, packed: bool) -> bytes:
+    if packed:
+        return gzip.compress(_read(name, packed=False))
+    return (files("intersession.web") / "static" / name).read_bytes()

@@ -126,20 +126,53 @@ def test_every_address_is_the_one_page_with_links_that_hold_below_any_prefix(pat
     assert not re.search(r"<style|style=|<script(?![^>]*src=)|\son\w+=", text)
 
 
-def test_a_file_is_told_to_be_the_same_and_nothing_else_is_a_file() -> None:
-    found = file_at("/debug/static/app.js")
+def test_a_file_is_kept_for_good_under_an_address_that_says_what_is_in_all_of_them() -> None:
+    page = file_at("/debug/")
+    assert page is not None
+    first = re.findall(r'src="\./(static/\w{16}/)app\.js"', page.body.decode())[0]
+    found = file_at(f"/debug/{first}app.js")
 
     assert found is not None
-    assert file_at("/debug/static/app.js", known=dict(found.headers)["etag"]) == found._replace(
-        status=304, body=b""
-    )
+    assert dict(page.headers)["cache-control"] == "no-store"
+    assert dict(found.headers)["cache-control"] == "public, max-age=31536000, immutable"
     for path in (
-        "/debug/static/../__init__.py",
-        "/debug/static/nothing.js",
-        "/debug/static/vendor",
+        "/debug/static/app.js",
+        "/debug/static/0123456789abcdef/app.js",
+        f"/debug/{first}../__init__.py",
+        f"/debug/{first}nothing.js",
+        f"/debug/{first}vendor",
         "/debug/api/runs",
     ):
         assert file_at(path) is None, path
+
+
+def test_the_page_names_every_module_so_that_none_waits_for_another() -> None:
+    page = file_at("/debug/run/46a2df48")
+
+    assert page is not None
+    asked = re.findall(r'(?:href|src)="\.\./(static/[^"]+\.m?js)"', page.body.decode())
+    assert sorted(path.split("/", 2)[2] for path in asked) == sorted(
+        path.relative_to(STATIC).as_posix() for path in [*STATIC.glob("*.js"), *STATIC.rglob("*.mjs")]
+    )
+    assert all(file_at(f"/debug/{path}") for path in asked)
+
+
+@pytest.mark.parametrize("path", ["/debug/runs", "app.js", "debugger.css", "icon.svg"])
+def test_files_go_over_the_wire_small_to_whoever_reads_them_so(path: str) -> None:
+    page = file_at("/debug/")
+    assert page is not None
+    tagged = re.findall(r"static/\w{16}/", page.body.decode())[0]
+    address = path if path.startswith("/") else f"/debug/{tagged}{path}"
+    plain, packed = file_at(address, encodings="br"), file_at(address, encodings="gzip, deflate, br")
+
+    assert plain is not None
+    assert packed is not None
+    assert gzip.decompress(packed.body) == plain.body
+    assert (dict(packed.headers)["content-encoding"], "content-encoding" in dict(plain.headers)) == (
+        "gzip",
+        False,
+    )
+    assert "accept-encoding" in dict(plain.headers)["vary"]
 
 
 def test_the_page_weighs_little_asks_nothing_elsewhere_and_sets_no_markup() -> None:

@@ -147,7 +147,7 @@ class Shield:
         path = _path(scope)
         if not self._door.settings.control_ui.enabled or scope["method"] not in {"GET", "HEAD"}:
             return None
-        found = file_at(path, known=_one(headers, "if-none-match"))
+        found = file_at(path, encodings=_one(headers, "accept-encoding"))
         if found is None or not (is_static(path) or wants_page(scope["method"], _one(headers, "accept"))):
             return None
         return Answer(*found)

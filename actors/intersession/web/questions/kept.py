@@ -17,10 +17,24 @@ class Kept(Generic[T]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._found: OrderedDict[Same, T] = OrderedDict()
+        self._making: dict[Same, _Making] = {}
         self._lock = Lock()
 
     def of(self, same: Same, make: Callable[[], T]) -> T:
-        """Return what is kept, else what is made now."""
+        """Return what is kept, else what is made now: once, though several ask for it at a time."""
+        with self._lock:
+            making = self._making.setdefault(same, _Making())
+            making.waiting += 1
+        try:
+            with making.lock:
+                return self._of(same, make)
+        finally:
+            with self._lock:
+                making.waiting -= 1
+                if not making.waiting:
+                    del self._making[same]
+
+    def _of(self, same: Same, make: Callable[[], T]) -> T:
         with self._lock:
             if same in self._found:
                 self._found.move_to_end(same)
@@ -31,3 +45,11 @@ class Kept(Generic[T]):
             while len(self._found) > self._most:
                 self._found.popitem(last=False)
         return made
+
+
+class _Making:
+    """Who makes a thing has its lock; so many wait for it, or have it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.waiting = 0

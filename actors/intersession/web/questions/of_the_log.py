@@ -7,6 +7,7 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
+from intersession.web.questions.kept import Kept
 from intersession.web.questions.of_events import head_of
 from intersession.web.questions.of_runs import positions_of
 from intersession_actors.debugger import InSpan, View, span_of
@@ -37,13 +38,24 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def speakers(view: View) -> JsonObject:
     """Return which log this is, and the sessions by appearance: by that order each keeps its colour on every page."""
+    log = view.log
+    # Its beginning stays as it is, so it is read once it is all there.
+    opened = _opened.of((log.log_id, "", min(log.head(), _LOOKED_AT)), lambda: _opened_in(log))
+    seen = islice(filter(view.is_seen, opened), _SPEAKERS)
+    return {"logId": log.log_id, "head": head_of(view), "speakers": list(seen)}
+
+
+_opened: Final = Kept[tuple[str, ...]](32)
+
+
+def _opened_in(log: Log) -> tuple[str, ...]:
+    """Return the sessions that the beginning of a log opens, without sub-agents, which have a colour of their own."""
     opened = (
         recorded.stream.partition(":")[2]
-        for recorded in view.log.all(limit=_LOOKED_AT)
+        for recorded in log.all(limit=_LOOKED_AT)
         if isinstance(recorded.event, SessionOpened)
     )
-    seen = islice((key for key in opened if ":subagent:" not in key and view.is_seen(key)), _SPEAKERS)
-    return {"logId": view.log.log_id, "head": head_of(view), "speakers": list(seen)}
+    return tuple(key for key in opened if ":subagent:" not in key)
 
 
 @ready

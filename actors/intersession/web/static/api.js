@@ -1,9 +1,10 @@
 // Asks the log: one function for a question, one for the stream of what comes. Every text in an answer is data.
 import { signal } from './lib.js';
 
-const HERE = new URL('..', import.meta.url); // …/debug/, wherever a proxy has put it
+const HERE = new URL('../..', import.meta.url); // …/debug/, wherever a proxy has put it
 export const BASE = HERE.pathname;
 export const out = signal(false); // nobody is in: show the door
+export const coming = signal(null); // how far a log is that is imported just now
 export const live = signal({ state: 'waiting', head: 0, since: 0 });
 
 export class Refused extends Error {
@@ -17,6 +18,9 @@ export class Refused extends Error {
 export const inside = { fork: '' }; // the fork that is looked at; '' is the log itself
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
+
+// A log that is imported just now is waited for: `coming` says how far it is.
+const LOOK_MS = 250;
 
 // Whoever does not answer at all is asked again, until they do or nobody wants to know any more.
 const AGAIN_MS = 1500;
@@ -32,6 +36,24 @@ async function reached(url, given) {
   }
 }
 
+// A page asks at once what it shows, beside what `about` says of the log; it is handed out once that is known, since
+// colours and rights are drawn from it.
+let known;
+const whenKnown = new Promise(done => {
+  known = done;
+});
+
+// What nobody waits for is asked once all else is answered.
+let waiting = 0;
+const idle = new Set();
+export const whenIdle = () => (waiting ? new Promise(done => idle.add(done)) : Promise.resolve());
+function answered() {
+  waiting -= 1;
+  if (waiting) return;
+  for (const done of idle) done();
+  idle.clear();
+}
+
 const NOT_IN_A_FORK = new Set(['about', 'forks', 'compare', 'notes']);
 export async function ask(name, given = {}, { signal: stop } = {}) {
   const url = new URL(`api/${name}`, HERE);
@@ -39,13 +61,32 @@ export async function ask(name, given = {}, { signal: stop } = {}) {
     if (value === undefined || value === null || value === '' || value === false) continue;
     for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(key, one);
   }
+  waiting += 1;
+  try {
+    return await asked(name, url, stop);
+  } finally {
+    answered();
+  }
+}
+async function asked(name, url, stop) {
   for (let tries = 0; ; tries++) {
     const answer = await reached(url, { signal: stop, headers: { accept: 'application/json' } });
     if (answer.status === 429 && tries < 4) {
       await wait(250 * (tries + 1));
       continue;
     }
-    return read(answer);
+    try {
+      const said = await read(answer);
+      if (coming.peek()) coming.value = null;
+      if (name === 'about') known();
+      else await whenKnown;
+      return said;
+    } catch (error) {
+      if (error.code !== 'importing') throw error;
+      coming.value = error;
+    }
+    await wait(LOOK_MS);
+    if (stop?.aborted) throw new DOMException('nobody wants to know any more', 'AbortError');
   }
 }
 

@@ -1,6 +1,6 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
-import { html, render, seen, view } from './lib.js';
-import { BASE, inside, live, login, out } from './api.js';
+import { html, render, seen, signal, view } from './lib.js';
+import { BASE, coming, inside, live, login, out } from './api.js';
 import { about, begin, go, href, link, problem, route } from './state.js';
 import { Deliveries } from './deliveries.js';
 import { Diff } from './diff.js';
@@ -31,7 +31,9 @@ const PAGES = {
   forks: Forks,
 };
 
+const entered = signal(false); // a word of the address was tried: only then is anything asked
 const App = view(() => {
+  if (!entered.value) return html`<${Opening}/>`;
   if (out.value) return html`<${Door}/>`;
   if (problem.value)
     return html`
@@ -41,13 +43,14 @@ const App = view(() => {
         <button class="btn" type="button" onClick=${start}>Try again</button>
       </main>
     `;
-  if (!about.value) return html`<${Opening}/>`;
+  if (coming.value && !about.value) return html`<${Opening}/>`;
   const { page, id } = route.value;
   const Page = PAGES[page];
   const below = live.value.state === 'lost';
   document.title = `${seen(capital(page))} · Intersession`;
   return html`
-    <div class="app">
+    ${about.value ? null : html`<${Opening}/>`}
+    <div class=${`app ${about.value ? '' : 'waits'}`}>
       <a
         class="skip"
         href="#main"
@@ -62,7 +65,7 @@ const App = view(() => {
         ${below
           ? html`
               <p class="note lost" role="status">
-                Shown to #${live.value.head || about.value.head}, the log may be further. Nothing is lost: it goes
+                Shown to #${live.value.head || about.value?.head}, the log may be further. Nothing is lost: it goes
 
                 on when the server answers.
               </p>
@@ -111,6 +114,7 @@ async function start() {
     }
   }
   if (!location.pathname.startsWith(BASE) || location.pathname === BASE) go(href('runs'), { replace: true });
+  entered.value = true;
   try {
     await begin();
   } catch (error) {
@@ -123,7 +127,6 @@ addEventListener('popstate', () => {
 });
 
 // A link of the head is looked up anew when the address changes: only an absolute one stays true.
-for (const one of document.querySelectorAll('link[rel=icon]'))
-  one.href = new URL('static/icon.svg', new URL(BASE, location.href)).href;
+for (const one of document.querySelectorAll('link[rel=icon]')) one.href = new URL('icon.svg', import.meta.url).href;
 render(html`<${App}/>`, document.getElementById('app'));
 start();

@@ -1,7 +1,7 @@
 // What stands before the pages: the login, and the wait for a log that is imported just now.
 import { html, signal, view } from './lib.js';
-import { BASE, login } from './api.js';
-import { begin, coming } from './state.js';
+import { BASE, coming, login } from './api.js';
+import { begin } from './state.js';
 import { counted } from './words.js';
 
 export const Door = view((_, self) => {

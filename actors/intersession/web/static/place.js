@@ -8,6 +8,8 @@ const ALL = 3000;
 const ANSWERS = new Set(['primary_ended', 'turn_replied', 'child_ended', 'announce_decided']);
 const ENDS = new Set(['run_completed', 'run_failed', 'run_aborted']);
 
+const keyOf = (run, from) => `${from}/${run.steps}/${run.kinds.length}`;
+
 export class Place {
   constructor(id, self) {
     this.id = id;
@@ -64,9 +66,14 @@ export class Place {
 
   async open() {
     try {
-      const run = await ask('run', { run: this.id });
       const at = queried('at');
-      const [, found] = await Promise.all([this.fetch(run, 0), at ? this.where(at) : null]);
+      const [run, part, found] = await Promise.all([
+        ask('run', { run: this.id }),
+        this.#part(this.id, 0),
+        at ? this.where(at) : null,
+      ]);
+      this.#keep(0, part);
+      this.asked.set(keyOf(run, 0), Promise.resolve());
       batch(() => {
         this.run.value = run;
         this.index.value = found ? Math.min(found.index, run.steps) : run.steps;
@@ -106,23 +113,29 @@ export class Place {
 
   // What is shown is asked for page by page, once.
   fetch(run, from) {
-    const key = `${from}/${run.steps}/${run.kinds.length}`;
+    const key = keyOf(run, from);
     if (!this.asked.has(key))
       this.asked.set(
         key,
-        this.#fetch(run, from).catch(error => {
-          this.asked.delete(key);
-          throw error;
-        }),
+        this.#part(run.id, from, run).then(
+          part => this.#keep(from, part),
+          error => {
+            this.asked.delete(key);
+            throw error;
+          },
+        ),
       );
     return this.asked.get(key);
   }
-  async #fetch(run, from) {
-    const part = { run: run.id, from, limit: PAGE };
-    const [steps, rows] = await Promise.all([
-      from < run.steps ? ask('steps', part) : { steps: [] },
-      from < run.kinds.length ? ask('rows', part) : { rows: [] },
+  // As far as the run is known, what it does not have is not asked for.
+  #part(id, from, known = null) {
+    const part = { run: id, from, limit: PAGE };
+    return Promise.all([
+      !known || from < known.steps ? ask('steps', part) : { steps: [] },
+      !known || from < known.kinds.length ? ask('rows', part) : { rows: [] },
     ]);
+  }
+  #keep(from, [steps, rows]) {
     steps.steps.forEach((step, number) => {
       this.steps[from + number] = step;
     });

@@ -1,10 +1,9 @@
 // Where the page is, in its address, and what is known of the log: pages read these signals, and change them by `go`.
 import { batch, computed, signal } from './lib.js';
-import { BASE, ask, follow, inside } from './api.js';
+import { BASE, ask, follow, inside, whenIdle } from './api.js';
 
 export const about = signal(null);
 export const problem = signal(null);
-export const coming = signal(null);
 
 const inAddress = () => {
   const path = decodeURI(location.pathname);
@@ -51,21 +50,8 @@ export function setQuery(changes, { replace = true } = {}) {
   go(href(page, id, { ...next, ...changes }), { replace });
 }
 
-// A log that is imported just now is waited for: `coming` says how far it is.
-const LOOK_MS = 250;
-async function whenThere() {
-  for (;;) {
-    try {
-      return await ask('about');
-    } catch (error) {
-      if (error.code !== 'importing') throw error;
-      coming.value = error;
-    }
-    await new Promise(done => setTimeout(done, LOOK_MS));
-  }
-}
 export async function begin() {
-  const found = await whenThere();
+  const found = await ask('about');
   batch(() => {
     about.value = found;
     problem.value = null;
@@ -81,6 +67,7 @@ export async function prove(now = false, fork = inside.fork) {
   asking.add(fork);
   let found;
   try {
+    if (!now) await whenIdle();
     found = await ask('integrity', { verify: now || undefined, fork });
   } catch (error) {
     found = { problem: error.message };

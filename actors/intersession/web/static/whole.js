@@ -17,6 +17,7 @@ export const Integrity = view((_, self) => {
     await prove(true);
     busy.value = false;
   };
+  if (!about.value) return html`<${Loading}/>`;
   if (!about.value.isOperator) return html`<${Failed} title="Integrity" error=${NOT_YOURS} />`;
   if (!found) return html`<${Loading}/>`;
   const good = found.ok === true;
