@@ -1,5 +1,8 @@
 """docs/events.md is what the vocabulary says, and remembers since when."""
 
+import re
+
+from intersession_actors.debugger import STREAMS
 from intersession_events.facts import TOPICS
 from support.pages import events_catalogue
 
@@ -34,3 +37,10 @@ def test_a_new_field_of_an_old_event_is_marked() -> None:
     )
 
     assert f"`by` (since {events_catalogue.version()}) text" in events_catalogue.page(older)
+
+
+def test_the_streams_of_every_event_can_be_asked_for() -> None:
+    written = {named for *_, streams in events_catalogue.STREAMS for named in re.findall(r"`(.+?)`", streams)}
+    written |= {stream.strip("`") for stream in events_catalogue.STREAM_OF.values()}
+
+    assert {re.match(r"\w+:?", stream)[0] for stream in written} == set(STREAMS)  # type: ignore[index]

@@ -95,6 +95,22 @@ def test_the_methods_of_python_ask_what_they_are_given(demo_log: DemoLog) -> Non
 
 
 @pytest.mark.clause("FIND-2")
+def test_notes_and_erasures_are_found_by_the_names_of_their_streams(tmp_path: Path) -> None:
+    store = tmp_path / "log.db"
+    with SessionSystem(store, agents={"ops": lambda _: "fine"}) as system:
+        said = system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="ops", wait=20)
+        run = said["runId"]
+        system.gateway.call("notes.pin", {"run": run, "text": "look", "at": "head"})
+        (pinned,) = system.debug.events(stream="notes:")["events"]
+        system.erase(said["sessionKey"], reason="asked to", unsent="giveUp")
+
+    listed = ran("events", "--stream", "erased:", "--store", store, "--json")
+    assert {row["kind"] for row in listed.json["events"]} == {"erased"}, listed.err
+    assert pinned["stream"] == f"notes:{run}"
+    assert ran("events", "--stream", pinned["stream"], "--store", store).exit_code == 0
+
+
+@pytest.mark.clause("FIND-2")
 def test_the_gateway_has_them_and_leaves_a_receipt(tmp_path: Path) -> None:
     agents = {"main": lambda _: "asked", "ops": lambda turn: "REPLY_SKIP" if turn.step == "reply" else "fine"}
     with SessionSystem(tmp_path / "log.db", agents=agents, config=SEES_ALL) as system:

@@ -18,7 +18,18 @@ from intersession_projections.positions import Span, backwards
 from intersession_projections.sieve import sieved
 from intersession_projections.wording import words_in
 
-STREAMS: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "access:", "log")
+STREAMS: Final = (
+    "session:",
+    "exchange:",
+    "spawn:",
+    "delivery:",
+    "inbound:",
+    "notes:",
+    "access:",
+    "import:",
+    "erased:",
+    "log",
+)
 """How the names of streams begin."""
 
 
