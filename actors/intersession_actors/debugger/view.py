@@ -1,5 +1,6 @@
 """What a verb of the debugger sees: a log through the eyes of who asks. All verbs read by way of it."""
 
+import math
 from typing import Final
 
 import msgspec
@@ -90,7 +91,9 @@ class View:
         Raises:
             ToolRefused: it is no place, or not in the log (`invalid_request`).
         """
-        typed = "head" if at is None else str(at) if isinstance(at, int | float) and at < 0 else at
+        typed = "head" if at is None else at
+        if not isinstance(typed, str) and -_FAR < typed < 0:
+            typed = str(math.floor(typed))
         try:
             places = Places(self.log, now_ms=self.reader.clock.now_ms(), sees=self.sees)
             return places.find(parse_place(typed, field=field), field=field)
@@ -272,5 +275,7 @@ def _both(first: Sees | None, second: Sees | None) -> Sees | None:
     return lambda key: first(key) and second(key)
 
 
+_FAR: Final = 10**18
+"""A number that far below zero is refused as one, as is one that far above."""
 _RULES: Final = ("agents", "session", "tools")
 """The sections that say who sees what, and what may go out; elsewhere secrets were left out that a reader would miss."""

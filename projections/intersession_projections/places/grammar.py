@@ -101,9 +101,7 @@ def parse_place(value: float | str, *, field: str = "at") -> Place:
     if not isinstance(value, str | int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
         raise UnknownPlace(f"{field}: a {type(value).__name__} is no place, give {FORMS}")
     if not isinstance(value, str):
-        if not math.isfinite(value):
-            raise UnknownPlace(f"{field}: {value} is no position, give a whole number")
-        return Place(base=AtPosition(_position(math.floor(value), field)))
+        return Place(base=AtPosition(_position(value, field)))
     # Whole first: an id and the offset of a time may end like a step.
     base = _base(value, field)
     if base is not None:
@@ -112,7 +110,7 @@ def parse_place(value: float | str, *, field: str = "at") -> Place:
     if stepped is not None:
         steps = int(stepped["steps"])
         inner = stepped["base"]
-        base = _base(inner, field) if inner else (AtHead() if steps < 0 else None)
+        base = _base(inner, field) if inner else (AtHead() if value.startswith("-") else None)
         if base is not None:
             return Place(base=base, steps=steps)
     raise UnknownPlace(f"{field}: {shown(value)} names no place, give {FORMS}")
@@ -138,9 +136,7 @@ def shown(value: str) -> str:
 def _base(text: str, field: str) -> Base | None:
     if (position := _POSITION.fullmatch(text)) is not None:
         if len(position[1]) > _MOST_DIGITS:
-            raise UnknownPlace(
-                f"{field}: {shown(text)} is beyond the end of any log, give a smaller position"
-            )
+            raise _beyond(shown(text), field)
         return AtPosition(int(position[1]))
     if text == "head":
         return AtHead()
@@ -169,10 +165,19 @@ def _is_id(event_id: str) -> bool:
     return _is_hex(event_id) or _STEPPED.fullmatch(event_id) is None
 
 
-def _position(value: int, field: str) -> int:
+def _position(value: float, field: str) -> int:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UnknownPlace(f"{field}: {value} is no position, give a whole number")
+    if value >= 10**_MOST_DIGITS:
+        raise _beyond(f"a number of more than {_MOST_DIGITS} digits", field)
     if value < 0:
-        raise UnknownPlace(f"{field}: {value} is before the log, positions begin at 1 and 0 is the empty log")
-    return value
+        said = math.floor(value) if value > -(10**_MOST_DIGITS) else "a number far below 0"
+        raise UnknownPlace(f"{field}: {said} is before the log, positions begin at 1 and 0 is the empty log")
+    return math.floor(value)
+
+
+def _beyond(said: str, field: str) -> UnknownPlace:
+    return UnknownPlace(f"{field}: {said} is beyond the end of any log, give a smaller position")
 
 
 def _time(value: str) -> int | None:

@@ -79,10 +79,10 @@ class Places:
             raise UnknownPlace(f"{field}: {position} is beyond the log's end, the last position is {head}")
         at = position + steps if self._log.forked is None else self._nth(position, steps)
         if at < 0:
-            raise UnknownPlace(f"{field}: {-steps} events before position {position} is before the log")
+            raise UnknownPlace(f"{field}: {steps:+d} from position {position} is before the log")
         if at > head:
             raise UnknownPlace(
-                f"{field}: {steps} events after position {position} is beyond the log's end, the last position is {head}"
+                f"{field}: {steps:+d} from position {position} is beyond the log's end, the last position is {head}"
             )
         return Located(
             position=at, time_ms=self._positions.time_at(at) or 0, flow=flow, is_named=flow is not None
