@@ -10,13 +10,13 @@ import msgspec
 from intersession.web.questions.kept import Kept
 from intersession.web.questions.of_events import head_of
 from intersession.web.questions.of_runs import positions_of
-from intersession_actors.debugger import InSpan, View, span_of
+from intersession_actors.debugger import InSpan, View, span_of, text_value
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, Name, PlaceText
 from intersession_actors.service import bounded
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
 from intersession_events.log import Log, VerifyReport, verify_log
-from intersession_events.plain_json import JsonObject, present
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, PortableLog
 from intersession_projections.flows import DeliveriesWanted, DeliverySummary, Flows
 from intersession_projections.positions import Span, backwards
@@ -124,7 +124,7 @@ def deliveries(view: View, given: Deliveries) -> JsonObject:
     seen = (row for row in _newest(view.reader.flows, wanted) if view.is_seen(row.session_key))
     rows = list(islice(seen, limit + 1))
     return {
-        "deliveries": [_delivery(view, row) for row in rows[:limit]],
+        "deliveries": [text_value(row, view.reader.flows.note_of(row), view) for row in rows[:limit]],
         "cursor": str(rows[limit - 1].accepted) if len(rows) > limit else None,
     }
 
@@ -134,27 +134,6 @@ def _newest(flows: Flows, wanted: DeliveriesWanted) -> Iterator[DeliverySummary]
     while page := flows.deliveries(wanted, MOST):
         yield from page
         wanted = wanted._replace(span=wanted.span._replace(before=page[-1].accepted))
-
-
-def _delivery(view: View, row: DeliverySummary) -> JsonObject:
-    note = view.reader.flows.note_of(row)
-    return present(
-        {
-            "id": row.delivery_id,
-            "purpose": row.purpose,
-            "sessionKey": row.session_key,
-            "runId": row.run_id,
-            "channel": row.channel,
-            "state": row.state,
-            "attempts": row.attempt,
-            "retryAt": row.retry_at_ms,
-            "position": row.accepted,
-            "to": None if note is None else note.route.to,
-            "decidedAt": None if note is None else note.decided_ms,
-            "text": None if note is None else view.shown(note.text, row.session_key),
-            "error": None if note is None else note.error,
-        }
-    )
 
 
 @ready
