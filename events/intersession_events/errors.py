@@ -30,8 +30,20 @@
 """
 
 
-class IntersessionError(Exception):
-    """Base of every error a caller may want to catch."""
+class Picklable(Exception):
+    """An error that can be copied and pickled, with its message and its fields, whatever its `__init__` takes."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how a copy is made: Python's own way gives `__init__` the finished message in the place of what it takes."""
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[Picklable], said: tuple[object, ...]) -> Picklable:
+    return kind.__new__(kind, *said)
+
+
+class IntersessionError(Picklable):
+    """Base of every error a caller may want to catch. Each can be copied, and pickled for another process."""
 
 
 class MissingExtra(IntersessionError, ImportError):

@@ -17,6 +17,7 @@ from intersession_actors.agents.result import Broke
 from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.prompt import context_hash
 from intersession_events import facts
+from intersession_events.errors import Picklable
 from intersession_events.facts import Fact, Message, TextBlock, ToolCallBlock, text_of
 from intersession_events.plain_json import JsonValue, is_object
 
@@ -49,7 +50,7 @@ class Divergence(Fact, frozen=True, kw_only=True):
     now: str | None = None
 
 
-class Diverged(LookupError):
+class Diverged(Picklable, LookupError):
     """An agent that answers from a recording has no answer: `divergence` says where."""
 
     def __init__(self, divergence: Divergence) -> None:

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from intersession_actors.runtime import MachineThreads, Thread, Threads
+from intersession_events.errors import Picklable
 
 Stopped = Callable[[], None]
 _Watched = tuple[asyncio.AbstractEventLoop, Stopped]
 
 
-class LoopEnded(RuntimeError):
+class LoopEnded(Picklable, RuntimeError):
     """The host's event loop ended, or stopped, in the middle of a call; or before it, where nothing of it had `begun`."""
 
     def __init__(self, *, begun: bool = True) -> None:

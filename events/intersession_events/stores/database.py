@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Final, Protocol, cast
 from uuid import UUID
 
@@ -77,10 +78,9 @@ class Failures(Protocol):
 
 def another(error: LogError) -> LogError:
     """Return an error like this one. Raised by several callers, one object would gather all their tracebacks."""
-    copy = type(error).__new__(type(error), *error.args)
-    copy.__dict__.update(error.__dict__)
-    copy.__cause__ = error.__cause__
-    return copy
+    new = copy(error)
+    new.__cause__ = error.__cause__
+    return new
 
 
 @contextmanager
