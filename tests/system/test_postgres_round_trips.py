@@ -46,3 +46,27 @@ def test_reading_takes_few_ways_to_the_server_and_back(
                 taken.append(between.answered - before)
             waited[name] = min(taken)
     assert waited == WAYS
+
+
+OPENED = {"made": 23, "to write": 18, "to read": 6, "closed": 2}
+"""How often opening a log with all of a system's views waits for the server, its connections included, and closing it."""
+
+
+@pytest.mark.postgres
+def test_opening_takes_few_ways_to_the_server_and_back(
+    postgres: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    schema = postgres_url.partition("schema=")[2].partition("&")[0]
+    with network(postgres.directory) as between:
+        url = between.url(schema, files=str(tmp_path))
+
+        def opened(*, read_only: bool = False) -> tuple[int, int]:
+            before = between.answered
+            log = open_log(url, inline=inline_views(), read_only=read_only)
+            ready = between.answered
+            log.close()
+            return ready - before, between.answered - ready
+
+        made, closed = opened()
+        ways = {"made": made, "to write": opened()[0], "to read": opened(read_only=True)[0], "closed": closed}
+    assert {what: ways[what] <= most for what, most in OPENED.items()} == dict.fromkeys(OPENED, True), ways

@@ -19,6 +19,7 @@ from intersession_events.log.log import (
     Row,
     Sql,
     SqlValue,
+    Together,
 )
 from intersession_events.log.recorded import (
     ANY_VERSION,
@@ -117,6 +118,7 @@ __all__ = [
     "Sql",
     "SqlValue",
     "StreamAppend",
+    "Together",
     "Unavailable",
     "VerifyReport",
     "checkpoints_of",

@@ -55,6 +55,8 @@ class Sql(Protocol):
 
 Question = tuple[str, Sequence[SqlValue]]
 """A reading statement, and its parameters."""
+Together = Callable[[Sequence[Question]], list[list[Row]]]
+"""Returns the rows of several reading statements: in one way there and back, where a store takes them so."""
 
 _HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
@@ -67,7 +69,7 @@ class Moment:
         query: Callable[[str, Sequence[SqlValue]], list[Row]],
         head: int | None = None,
         *,
-        together: Callable[[Sequence[Question]], list[list[Row]]] | None = None,
+        together: Together | None = None,
     ) -> None:
         """Read by `query`, and several statements by `together`, where a store takes them in one way there and back."""
         self._query = query

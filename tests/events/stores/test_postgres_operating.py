@@ -235,6 +235,13 @@ def test_a_view_that_follows_the_log_lies_where_a_role_may_keep_or_read_it(
         log.append_now([to("s", 1, said("b"))])
         assert opened_by(reader) == (False, 2)  # nobody keeps it
         assert opened_by(log) == opened_by(reader) == (True, 2)
+        log.append_now([to("s", 2, said("c"))])
+        # It is not waited for where it stands still, and not at all where nobody writes.
+        monkeypatch.setattr(inside, "_PATIENCE_S", 3_600)
+        assert opened_by(reader) == (False, 3)
+    monkeypatch.setattr(inside, "_STILL_S", 3_600)
+    with PostgresLog(roles["reader"], read_only=True) as reader:
+        assert opened_by(reader) == (False, 3)
 
 
 @pytest.mark.usefixtures("programs")

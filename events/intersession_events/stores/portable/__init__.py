@@ -11,10 +11,11 @@ from intersession_events.stores.portable.inline_views import InlineViews, Query,
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.reading import Follows, ReadsLog
-from intersession_events.stores.portable.recent import Recent, recent_in
+from intersession_events.stores.portable.recent import LAST_EVENTS, Recent, recent_of
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 
 __all__ = [
+    "LAST_EVENTS",
     "NAME",
     "PAGE_TIMEOUT_S",
     "PREFIX",
@@ -38,5 +39,5 @@ __all__ = [
     "ViewTables",
     "Writer",
     "identity_of",
-    "recent_in",
+    "recent_of",
 ]

@@ -1,14 +1,14 @@
 """Keeps the views that are written with the events: each event once, in order; none can hold up the log."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
 
 import msgspec
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView, Recorded, Row, SetAside, Sql, SqlValue
+from intersession_events.log import InlineView, Recorded, Row, SetAside, Sql, SqlValue, Together
 from intersession_events.stores.database import Cursor, Failures, attempt
 from intersession_events.stores.folding import Fold, Layout, Page, layout_of, lost
 
@@ -19,6 +19,7 @@ Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""
+_LAST: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
 
 class ViewTables(Protocol):
@@ -39,8 +40,12 @@ class ViewTables(Protocol):
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
         ...
 
-    def is_whole(self, query: Query, layout: Layout) -> bool:
-        """Return whether the tables of a view are there as it makes them, and who writes into them leaves a mark."""
+    def together(self, cursor: Cursor) -> Together:
+        """Return a way to ask several questions at once, inside a transaction."""
+        ...
+
+    def whole(self, together: Together, layouts: Sequence[Layout]) -> set[str]:
+        """Return the views whose tables are there as they make them, and who writes into them leaves a mark."""
         ...
 
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
@@ -98,17 +103,26 @@ class InlineViews:
                     name,
                 )
 
-    def position_of(self, cursor: Cursor, name: str, head: int) -> int | None:
-        """Return how far a view has got; None if it has to be built anew, since its shape or the log is another."""
-        cursor.execute("SELECT shape, position FROM inline_views WHERE name=?", (name,))
-        row = cursor.fetchone()
-        if row is None or row[0] != self._views[name].shape or not isinstance(row[1], int) or row[1] > head:
-            return None
-        if row[1] < 0:
+    def positions(self, cursor: Cursor) -> tuple[int, Mapping[str, int]]:
+        """Return the last position of the log, and how far each view has got.
+
+        One that has to be built anew is left out: its shape or the log is another, or its tables are not as it makes them.
+        """
+        together = self._tables.together(cursor)
+        ((last,),), stored = together([(_LAST, ()), ("SELECT name, shape, position FROM inline_views", ())])
+        got = {
+            name: position
+            for name, shape, position in stored
+            if name in self._views
+            and shape == self._views[name].shape
+            and isinstance(position, int)
+            and position <= last
+        }
+        for name in [name for name, position in got.items() if position < 0]:
             _LOGGER.warning("somebody else has written into the view %s: it is built anew", name)
-            return None
-        position: int = row[1]
-        return position
+            del got[name]
+        whole = self._tables.whole(together, [layout_of(self._views[name]) for name in got])
+        return last, {name: position for name, position in got.items() if name in whole}
 
     def begin(self, cursor: Cursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
@@ -134,15 +148,6 @@ class InlineViews:
     def fold(self, name: str) -> Fold:
         """Return a view to be folded anew beside the one that is there."""
         return Fold.of_whole_log(self._views[name])
-
-    def is_whole(self, cursor: Cursor, name: str) -> bool:
-        """Return whether the tables of a view are there as it makes them."""
-        sql = self._tables.sql(cursor)
-
-        def query(statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
-            return sql.execute(statement, parameters).fetchall()
-
-        return self._tables.is_whole(query, layout_of(self._views[name]))
 
     def swap(self, cursor: Cursor, fold: Fold) -> None:
         """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""

@@ -62,8 +62,16 @@ class Keeping:
         behind: dict[str, bool | None] = {}
 
         def look(cursor: Cursor) -> None:
-            last = _last_position(cursor)
-            behind.update((name, self._is_behind(cursor, name, last)) for name in self._views.names)
+            last, positions = self._views.positions(cursor)
+            behind.update(
+                (name, positions[name] < last if name in positions else None) for name in self._views.names
+            )
+            if not last:  # in an empty log each begins
+                with self._writer.without_answers(cursor):
+                    for name in behind.keys() - positions:
+                        self._views.begin(cursor, name)
+                        self._views.mark(cursor, name)
+                        behind[name] = False
 
         def join() -> None:
             for name, is_behind in behind.items():
@@ -72,40 +80,33 @@ class Keeping:
 
         self._writer.transact(look, PAGE_TIMEOUT_S, join)
         for name, is_behind in behind.items():
-            if is_behind:
-                self._catch_up(name)
+            if is_behind and not self._catch_up(name):
+                behind[name] = None
         if outdated := [name for name, is_behind in behind.items() if is_behind is None]:
             self.rebuild(outdated, on_folding)
             self.built = outdated
 
-    def _is_behind(self, cursor: Cursor, name: str, last: int) -> bool | None:
-        """Return whether a view lacks events; None if it can't go on. In an empty log it begins."""
-        position = self._views.position_of(cursor, name, last)
-        if position is not None and self._views.is_whole(cursor, name):
-            return position < last
-        if last:
-            return None
-        self._views.begin(cursor, name)
-        self._views.mark(cursor, name)
-        return False
+    def _catch_up(self, name: str) -> bool:
+        """Take page after page into a view; with the last one it joins those that get each append.
 
-    def _catch_up(self, name: str) -> None:
-        """Take page after page into a view; with the last one it joins those that get each append."""
-        ended = False
+        Return whether it has: somebody else may have written into it meanwhile.
+        """
+        left = 1
 
         def page(cursor: Cursor) -> None:
-            nonlocal ended
-            ended = self._take_page(cursor, name) >= _last_position(cursor)
+            nonlocal left
+            last, positions = self._views.positions(cursor)
+            left = last - self._take_page(cursor, name, positions[name]) if name in positions else -1
 
         def join() -> None:
-            if ended:
+            if left == 0:
                 self._views.join(name)
 
-        while not ended:
+        while left > 0:
             self._writer.transact(page, PAGE_TIMEOUT_S, join)
+        return left == 0
 
-    def _take_page(self, cursor: Cursor, name: str) -> int:
-        position = self._views.position_of(cursor, name, _last_position(cursor)) or 0
+    def _take_page(self, cursor: Cursor, name: str, position: int) -> int:
         rows = _page(cursor, position)
         if not rows:
             return position
@@ -125,9 +126,3 @@ def _fold(folds: Sequence[Fold], rows: Sequence[Row], proven: Callable[[Row], Re
 def _page(cursor: Cursor, after: int) -> list[Row]:
     cursor.execute(COLUMNS + "WHERE rowid>? ORDER BY rowid LIMIT ?", (after, PAGE))
     return [tuple(row) for row in cursor.fetchall()]
-
-
-def _last_position(cursor: Cursor) -> int:
-    cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
-    position: int = cursor.fetchone()[0]
-    return position

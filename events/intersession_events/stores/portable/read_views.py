@@ -92,10 +92,11 @@ class ReadViews:
             head = moment.head
             rows = {name: (shape, position) for name, shape, position in stored if isinstance(position, int)}
             known = [view for view in views if view.name in rows and rows[view.name][0] == view.shape]
+            whole = tables.whole(
+                lambda questions: moment.each(*questions), [layout_of(view) for view in known]
+            )
             if touched := sorted(
-                view.name
-                for view in known
-                if rows[view.name][1] < 0 or not tables.is_whole(moment.query, layout_of(view))
+                view.name for view in known if rows[view.name][1] < 0 or view.name not in whole
             ):
                 _LOGGER.warning(
                     "%s changed by somebody else: not believed, answers come from the events. "

@@ -1,12 +1,12 @@
 """What the log has taken in of late: its latest time, and the ids by which an event is known that is told again."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.log import Draft, opened
+from intersession_events.log import Draft, Question, Row, opened
 from intersession_events.stores.database import Cursor
 
 KNOWN: Final = 20_000
@@ -24,11 +24,17 @@ class Recent(NamedTuple):
     """Their ids with their positions, from the first on."""
 
 
-def recent_in(cursor: Cursor) -> Recent:
-    """Return what a log has taken in of late."""
-    cursor.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT ?", (_LAST_EVENTS,))
+LAST_EVENTS: Final[Question] = (
+    "SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT ?",
+    (_LAST_EVENTS,),
+)
+"""Asks for what `recent_of` takes."""
+
+
+def recent_of(rows: Sequence[Row]) -> Recent:
+    """Return what a log has taken in of late, by its last events, the last one first."""
     latest, ids = 0, dict[str, int]()
-    for position, state in reversed(cursor.fetchall()):
+    for position, state in reversed(rows):
         with suppress(CorruptEvent):  # whoever reads the event says so
             event = opened(state, where="a row")
             latest, ids[event.id] = max(latest, event.time), position

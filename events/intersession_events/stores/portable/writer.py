@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
@@ -172,6 +173,10 @@ class Writer:
         while self._recorder.commits.by_hand and not transact.is_done and self.step():
             pass
         return transact.result(timeout)
+
+    def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:
+        """Let statements of a block go out without waiting for what they come to, where the database is far away."""
+        return self._recorder.without_answers(cursor)
 
     def step(self) -> bool:
         """Write one batch in the calling thread (by hand only)."""

@@ -8,13 +8,13 @@ from weakref import WeakSet
 
 import psycopg
 from eventsourcing.postgres import ConnectionPool, PostgresDatastore
-from psycopg import Connection, sql
+from psycopg import Connection, Cursor, sql
 from psycopg.pq import DiagnosticField, ExecStatus, Format, PipelineStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import DictRow, TupleRow, tuple_row
 
 from intersession_events.errors import WriterSuperseded
-from intersession_events.log import Row, SqlValue
+from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.readers import Readers
@@ -83,6 +83,15 @@ class PgCursor:
         self._cursor.executemany(ours.statement, [ours.arranged(one) for one in parameters])
         return self
 
+    def together(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Return the rows of several statements, which are sent at once."""
+        answers: list[Cursor[TupleRow]] = []
+        with self.without_answers():
+            for statement, parameters in questions:
+                self.execute(statement, parameters)
+                answers.append(self._cursor)
+        return [answer.fetchall() if answer.description else [] for answer in answers]
+
     def copy_in(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Put many rows into a table."""
         self.begin()
@@ -120,6 +129,7 @@ class PgCursor:
             return
         self._begun = True
         if self._epoch is None:
+            self._send()
             self._cursor.execute("BEGIN")
         else:
             # As text, PostgreSQL takes several statements at once.
@@ -282,7 +292,7 @@ class LogDatastore(PostgresDatastore):
         return ConnectionPool(
             address.conninfo,
             connection_class=Connection[DictRow],
-            min_size=1,
+            min_size=0,  # made when they are needed: else a second one is begun while the first is on its way
             max_size=WRITERS,
             open=False,
             configure=configure,
@@ -296,7 +306,8 @@ class LogDatastore(PostgresDatastore):
 
 def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  # whatever its rows are
     """Set what an acknowledgement rests on, and where tables are looked for."""
-    connection.autocommit = True
+    if not connection.autocommit:
+        connection.autocommit = True
     settings = {
         "search_path": schema,
         "default_transaction_isolation": "read committed",

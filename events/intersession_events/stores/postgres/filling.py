@@ -14,7 +14,7 @@ from intersession_events.stores.postgres.connections import PgCursor, settle
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.postgres.opening import inspect
-from intersession_events.stores.postgres.tables import FILLING, create, make_functions
+from intersession_events.stores.postgres.tables import FILLING, FUNCTIONS_OF, create, make_functions
 
 _COLUMNS = ("notification_id", "originator_id", "originator_version", "topic", "state")
 _LAST = "SELECT coalesce(max(notification_id), 0) FROM stored_events"
@@ -116,7 +116,8 @@ class SchemaFilling:
             cursor.executemany(
                 "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(log.topics)]
             )
-            make_functions(cursor, self._address.schema)
+            (((made_of,),),) = cursor.together([FUNCTIONS_OF])
+            make_functions(cursor, self._address.schema, made_of)
             # Else the server thinks until its next look that the table is empty.
             cursor.execute("ANALYZE stored_events")
 

@@ -78,6 +78,12 @@ def holder_in(rows: Callable[[str], list[Row]]) -> Holder | None:
     return Holder(holder.pid, found[0][1], found[0][2], None if holder.is_here() else holder.host)
 
 
+_TAKE: Final = (
+    "UPDATE log_writer SET epoch = (SELECT epoch FROM log_identity), holder = ?, gateway = NULL, "
+    "alive_until = clock_timestamp() + make_interval(secs => ?)"
+)
+
+
 def take(cursor: PgCursor, shown: str) -> int:
     """Begin a new epoch, inside a transaction: every earlier writer is over.
 
@@ -93,16 +99,21 @@ def take(cursor: PgCursor, shown: str) -> int:
         if holder is None or not holder.is_dead():
             who = found[0] if holder is None else f"pid {holder.pid} on {holder.host}"
             raise StoreLocked(shown, who if found[1] is None else f"{who}, gateway {found[1]}")
-    cursor.execute("UPDATE log_identity SET epoch = epoch + 1 RETURNING epoch")
-    taken = cursor.fetchone()
-    assert taken is not None  # noqa: S101 - there is one identity: it was read just before
-    epoch: int = taken[0]
-    cursor.execute(
-        "UPDATE log_writer SET epoch = ?, holder = ?, gateway = NULL, "
-        "alive_until = clock_timestamp() + make_interval(secs => ?)",
-        (epoch, str(_Process.here()), ALIVE_S),
+    ((taken,),), _ = cursor.together(
+        [
+            ("UPDATE log_identity SET epoch = epoch + 1 RETURNING epoch", ()),
+            (_TAKE, (str(_Process.here()), ALIVE_S)),
+        ]
     )
+    epoch: int = taken
     return epoch
+
+
+_TELL: Final = (
+    "UPDATE log_writer SET gateway = ?, alive_until = CASE WHEN ? THEN clock_timestamp() ELSE alive_until END "
+    "WHERE epoch = ?"
+)
+_RENEW: Final = "UPDATE log_writer SET alive_until = clock_timestamp() + make_interval(secs => ?) WHERE epoch = ? RETURNING 1"
 
 
 class Lease:
@@ -130,22 +141,14 @@ class Lease:
 
     def _update(self, gateway: str | None, *, ends: bool) -> None:
         with self._datastore.writing(None) as cursor:
-            cursor.execute(
-                "UPDATE log_writer SET gateway = ?, alive_until = CASE WHEN ? THEN clock_timestamp() ELSE alive_until END "
-                "WHERE epoch = ?",
-                (gateway, ends, self._epoch),
-            )
+            cursor.together([(_TELL, (gateway, ends, self._epoch))])
 
     def _run(self) -> None:
         while not self._stopping.wait(RENEW_S):
             try:
                 with self._datastore.writing(None) as cursor:
-                    cursor.execute(
-                        "UPDATE log_writer SET alive_until = clock_timestamp() + make_interval(secs => ?) "
-                        "WHERE epoch = ? RETURNING 1",
-                        (ALIVE_S, self._epoch),
-                    )
-                    if not cursor.fetchall():
+                    (renewed,) = cursor.together([(_RENEW, (ALIVE_S, self._epoch))])
+                    if not renewed:
                         _LOGGER.warning("another writer has taken the log over; nothing more is written here")
                         return
             except (psycopg.Error, LogError) as error:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Final
 
 from intersession_events.errors import NoSuchStore
-from intersession_events.log import InlineView, Moment, Row, SqlValue
+from intersession_events.log import InlineView, Moment, Question, Row, SqlValue
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.folding import layout_of, temporary
@@ -16,7 +16,8 @@ from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication, settings_of
 from intersession_events.stores.postgres.lease import holder_in
 from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
-from intersession_events.stores.postgres.views import PostgresViews, copy_views, problems_of_log
+from intersession_events.stores.postgres.tables import problems_of_log
+from intersession_events.stores.postgres.views import PostgresViews, copy_views
 
 _MAY_KEEP: Final = "SELECT has_table_privilege('inline_views', 'INSERT, UPDATE') AND NOT pg_is_in_recovery()"
 
@@ -55,10 +56,11 @@ class PostgresLog(PortableLog):
         super().__init__(threads=threads, clock=clock, entropy=entropy, new_log_id=new_log_id)
         opened: OpenedSchema | None = None
         if read_only:
-            known = inspect(address, unfinished=self._may_be_unfinished)
-            if known is None:
-                raise NoSuchStore(self.path, "there is no log to be read")
             app = PostgresApplication(settings_of(url))
+            known = inspect(address, unfinished=self._may_be_unfinished, keep=app.datastore.readers.keep)
+            if known is None:
+                app.close()
+                raise NoSuchStore(self.path, "there is no log to be read")
             app.chained.lineage = known.lineage
             self._log_id, self._epoch, self._frontier = known.log_id, 0, Frontier(0)
         else:
@@ -108,8 +110,13 @@ class PostgresLog(PortableLog):
     @contextmanager
     def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:
         """Lend a copy of what is kept for all views, and of the tables of those that are named, as they are now."""
-        with typed(self._recorder.failures), self.stored() as query, closing(temporary()) as copy:
-            copy_views(query, copy, [layout_of(view) for view in views])
+        self._check_process()
+        with (
+            typed(self._recorder.failures),
+            self._application.datastore.readers.moment() as reading,
+            closing(temporary()) as copy,
+        ):
+            copy_views(reading, copy, [layout_of(view) for view in views])
             yield copy
 
     def again(self, inline: Sequence[InlineView] = ()) -> "PostgresLog":
@@ -125,8 +132,8 @@ class PostgresLog(PortableLog):
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their places, for verification."""
         self._check_process()
-        with typed(self._recorder.failures), self.stored() as query:
-            yield from problems_of_log(query)
+        with typed(self._recorder.failures), self._application.datastore.readers.moment() as reading:
+            yield from problems_of_log(reading.together)
 
     @contextmanager
     def keeping(self, view: str) -> Generator[Cursor]:
@@ -146,6 +153,12 @@ class PostgresLog(PortableLog):
         self._check_process()
         with typed(self._recorder.failures):
             return self._recorder.rows(statement, parameters)
+
+    def kept_together(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Return the rows of several, asked at once."""
+        self._check_process()
+        with typed(self._recorder.failures), self._application.datastore.readers.moment() as reading:
+            return reading.together(questions)
 
     def _end(self) -> None:
         self._recorder.close_readers()

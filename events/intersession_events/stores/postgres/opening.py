@@ -2,26 +2,36 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from functools import partial
+from typing import Final, TypeVar, cast
 
 import psycopg
 from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
-from intersession_events.log import SHORT_FROM, Lineage, Row, SqlValue
+from intersession_events.log import SHORT_FROM, Lineage, Question
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.portable import Holder, Identity, Opened, identity_of, recent_in
+from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, identity_of, recent_of
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.connections import PgCursor, settle
-from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.lease import Lease, holder_in, take
-from intersession_events.stores.postgres.tables import create, make_functions
-from intersession_events.stores.postgres.views import problems_of_log
+from intersession_events.stores.postgres.readers import Reading
+from intersession_events.stores.postgres.tables import (
+    FUNCTIONS_OF,
+    PLACES,
+    are_all_there,
+    asking_of_log,
+    create,
+    make_functions,
+    place_problems,
+    table_problems,
+)
 
 T = TypeVar("T")
 
@@ -78,24 +88,27 @@ def open_for_writing(
         NoSuchStore: the server is none that a log can lie on.
         StoreUnavailable: the server can't be reached, or refuses.
     """
-    known = inspect(address)
-    if known is not None:
-        known.check_writable(address.shown)
     app = WriterApplication(settings)
     try:
+        known = inspect(address, keep=app.datastore.readers.keep)
+        if known is not None:
+            known.check_writable(address.shown)
         with typed(app.reading.failures), app.datastore.writing(None) as cursor:
-            _check_primary(cursor, address)
             # Two that open a new log at once: the second one finds what the first has made.
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"intersession {address.schema}",)
+            lock = (f"intersession {address.schema}",)
+            ((is_standby,),), _, ((is_there,),) = cursor.together(
+                [
+                    ("SELECT pg_is_in_recovery()", ()),
+                    ("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lock),
+                    ("SELECT to_regclass('log_identity') IS NOT NULL", ()),
+                ]
             )
-            found = cursor.execute("SELECT to_regclass('log_identity') IS NOT NULL").fetchone()
-            if found is not None and not found[0]:
+            _check_primary(address, is_standby=is_standby)
+            if not is_there:
                 create(cursor, address.schema, log_id=new_log_id(), now_ms=clock())
             epoch = take(cursor, address.shown)
-            make_functions(cursor, address.schema)
-            log_id, head = _begun(cursor)
-            recent = recent_in(cursor)
+            ((made_of,),), ((log_id, head),), last = cursor.together([FUNCTIONS_OF, _BEGUN, LAST_EVENTS])
+            make_functions(cursor, address.schema, made_of)
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
         app.chained.writes_short = known is None or known.format >= SHORT_FROM
         app.commits.epoch = epoch
@@ -107,24 +120,33 @@ def open_for_writing(
         log_id=log_id,
         epoch=epoch,
         head=head,
-        recent=recent,
+        recent=recent_of(last),
         app=app,
         lease=lease,
         keeps_views=keeps_views,
     )
 
 
-def inspect(address: Address, *, unfinished: bool = False) -> Identity | None:
+_BEGUN: Final[Question] = ("SELECT log_id, (SELECT position FROM log_head) FROM log_identity", ())
+
+
+def inspect(
+    address: Address,
+    *,
+    unfinished: bool = False,
+    keep: Callable[[Connection[TupleRow]], object] = Connection.close,
+) -> Identity | None:
     """Return whose log a schema is, without writing to it; None if there is nothing yet.
 
-    With `unfinished` a log is taken as well that is still moved here from another store.
+    With `unfinished` a log is taken as well that is still moved here from another store. `keep` gets the connection that has
+    looked: it can only read.
 
     Raises:
         NoSuchStore: the server is none that a log can lie on.
         NotALog: there are other tables in the schema.
         StoreUnavailable: the server can't be reached, or refuses.
     """
-    return _asked(address, lambda connection: _looked_at(connection, address, unfinished=unfinished))
+    return _asked(address, lambda connection: _looked_at(connection, address, unfinished=unfinished), keep)
 
 
 def writer_at(url: str) -> Holder | None:
@@ -136,7 +158,7 @@ def writer_at(url: str) -> Holder | None:
     """
     address = address_of(url)
 
-    def look(connection: Connection[Any]) -> Holder | None:  # as below
+    def look(connection: Connection[TupleRow]) -> Holder | None:
         settle(connection, address.schema, writes=False)
         there = connection.execute("SELECT to_regclass('log_writer') IS NOT NULL").fetchone()
         if there is None or not there[0]:
@@ -146,14 +168,24 @@ def writer_at(url: str) -> Holder | None:
     return _asked(address, look)
 
 
-def _asked(address: Address, look: Callable[[Connection[Any]], T]) -> T:  # rows of any shape
+def _asked(
+    address: Address,
+    look: Callable[[Connection[TupleRow]], T],
+    keep: Callable[[Connection[TupleRow]], object] = Connection.close,
+) -> T:
     # Nothing of psycopg's is raised from here: its errors may hold what it was given, and that is secret.
     failure: LogError | None = None
     try:
-        with closing(psycopg.connect(address.conninfo, autocommit=True)) as connection:
+        connection = psycopg.connect(address.conninfo, autocommit=True)
+        try:
             _check_server(connection, address)
-            _check_pooler(connection, address)
-            return look(connection)
+            found = look(connection)
+            keep(connection)
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return found
     except psycopg.ProgrammingError as error:
         failure = NoSuchStore(address.shown, address.said(error))
     except psycopg.Error as error:
@@ -162,46 +194,51 @@ def _asked(address: Address, look: Callable[[Connection[Any]], T]) -> T:  # rows
 
 
 def _looked_at(
-    connection: Connection[Any],  # rows of any shape
+    connection: Connection[TupleRow],
     address: Address,
     *,
     unfinished: bool,
 ) -> Identity | None:
-    settle(connection, address.schema, writes=False)
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-
-    def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        cursor = connection.cursor(binary=True)
-        ours = translated(statement)
-        return cursor.execute(ours.statement, ours.arranged(parameters)).fetchall()
-
-    ours, filling, others = query(
-        "SELECT to_regclass('log_identity') IS NOT NULL, to_regclass('log_filling') IS NOT NULL, "
-        "EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename IN ('stored_events', 'log_head'))",
-        (address.schema,),
-    )[0]
+    reading = Reading(connection, settle=partial(settle, connection, address.schema, writes=False))
+    ((ours, filling, others),), *made = reading.together([(_IS_THERE, (address.schema,)), *asking_of_log()])
     if not ours:
         if others:
             raise NotALog(
                 f"{address.shown} has other tables, and nothing was written there; name another schema"
             )
+        connection.execute("COMMIT")
         return None
     if filling and not unfinished:
         raise NotALog(
             f"{address.shown} is not whole: a log is moved there. If nobody is at it, run `intersession migrate` again, "
             "which goes on where it ended"
         )
-    found = query("SELECT log_id, format, epoch FROM log_identity")
+    problems = [*table_problems(made)]
+    found, topics, *places, _ = reading.together(
+        [
+            ("SELECT log_id, format, epoch FROM log_identity", ()),
+            ("SELECT topic FROM log_topics", ()),
+            *(PLACES if are_all_there(made) else ()),
+            # Nobody waits for the end of what only reads: it goes with the last question.
+            ("COMMIT", ()),
+        ]
+    )
     if len(found) != 1:
         raise NotALog(
             f"{address.shown} has {len(found)} identities instead of one; nothing was written to it"
         )
-    topics = {topic for (topic,) in query("SELECT topic FROM log_topics")}
-    return identity_of(found[0], topics, query, [*problems_of_log(query)])
+    problems += place_problems(places) if places else ()
+    return identity_of(found[0], {topic for (topic,) in topics}, reading, problems)
 
 
-def _check_server(connection: Connection[Any], address: Address) -> None:  # as above
-    row = connection.execute("SELECT version()").fetchone()
+_IS_THERE: Final = (
+    "SELECT to_regclass('log_identity') IS NOT NULL, to_regclass('log_filling') IS NOT NULL, "
+    "EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename IN ('stored_events', 'log_head'))"
+)
+
+
+def _check_server(connection: Connection[TupleRow], address: Address) -> None:
+    row = connection.execute("SELECT version(), pg_backend_pid()").fetchone()
     says = str(row[0] if row else "")
     if "CockroachDB" in says:
         raise NoSuchStore(
@@ -216,14 +253,13 @@ def _check_server(connection: Connection[Any], address: Address) -> None:  # as 
         _LOGGER.warning(
             "%s is %s: nobody has tried a log on that", address.shown, says.split(" on ", maxsplit=1)[0]
         )
+    if row is not None and row[1] != connection.info.backend_pid:
+        _check_pooler(connection, address)
 
 
-def _check_pooler(connection: Connection[Any], address: Address) -> None:  # as above
+def _check_pooler(connection: Connection[TupleRow], address: Address) -> None:
     """Make sure that a connection stays one: what is set for it is no longer there, or another's, where a pooler lends it."""
     pid = connection.info.backend_pid
-    row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    if row == (pid,):
-        return
     mark = f"{os.getpid()} {pid} {id(connection)}"
     connection.execute("SELECT set_config('intersession.mark', %s, false)", (mark,))
     try:
@@ -240,15 +276,9 @@ def _check_pooler(connection: Connection[Any], address: Address) -> None:  # as 
         )
 
 
-def _check_primary(cursor: PgCursor, address: Address) -> None:
-    if cursor.execute("SELECT pg_is_in_recovery()").fetchall() == [(True,)]:
+def _check_primary(address: Address, *, is_standby: bool) -> None:
+    if is_standby:
         raise StoreUnavailable(
             f"{address.shown} is a standby, which can only be read; name the primary, or both of them with "
             "target_session_attrs=read-write"
         )
-
-
-def _begun(cursor: Cursor) -> tuple[str, int]:
-    cursor.execute("SELECT log_id, (SELECT position FROM log_head) FROM log_identity")
-    log_id, head = cursor.fetchone()
-    return log_id, head

@@ -85,6 +85,12 @@ class Readers:
         with self.connection() as connection:
             yield Reading(connection)
 
+    def keep(self, connection: Connection[TupleRow]) -> None:
+        """Lend from now on a connection, too, that somebody else has made as these are."""
+        with self._changing:
+            self._lent += 1
+        self._take_back(connection)
+
     def forget(self) -> None:
         """Close all that nobody has."""
         with self._changing:
@@ -146,8 +152,12 @@ class Readers:
 class Reading:
     """Queries in one transaction, which begins with the first of them."""
 
-    def __init__(self, connection: Connection[TupleRow]) -> None:
+    def __init__(
+        self, connection: Connection[TupleRow], *, settle: Callable[[], None] = lambda: None
+    ) -> None:
+        """Ask on a connection. A new one can be settled with the first question; the settings stay if it ends by a COMMIT."""
         self._connection = connection
+        self._settle = settle
         self._begun = False
 
     def __call__(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
@@ -161,6 +171,7 @@ class Reading:
         with self._connection.pipeline():
             if not self._begun:
                 self._connection.execute(_BEGIN)
+                self._settle()
                 self._begun = True
             cursors = [_asked(self._connection, *question) for question in questions]
         return [_rows(cursor) for cursor in cursors]

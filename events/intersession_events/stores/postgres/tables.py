@@ -1,14 +1,15 @@
-"""The tables of a log in its schema, and the function by which events get into them; made by the first writer."""
+"""The tables of a log in its schema, and the function by which events get into them; made by the first writer, and looked at."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 from psycopg import sql
 
-from intersession_events.log import FORMAT
+from intersession_events.log import FORMAT, Question, Row, Together
 from intersession_events.stores.postgres.connections import OTHER_EPOCH, OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import FUNCTIONS
-from intersession_events.stores.postgres.views import MARKS, TABLES
+from intersession_events.stores.postgres.views import MARK, MARKS, TABLES, asking, there
 
 _TABLES: Final = (
     """CREATE TABLE {schema}.stored_events (
@@ -83,22 +84,26 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int, log_forma
     cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,))
     if cursor.fetchone() is None:
         cursor.run(sql.SQL("CREATE SCHEMA {schema}").format(schema=sql.Identifier(schema)))
-    for statement in _TABLES:
-        cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
-    cursor.run(
-        sql.SQL("INSERT INTO {schema}.log_identity VALUES ({log_id}, {format}, 0, {now_ms})").format(
-            schema=sql.Identifier(schema), log_id=log_id, format=log_format, now_ms=now_ms
+    with cursor.without_answers():
+        for statement in _TABLES:
+            cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
+        cursor.run(
+            sql.SQL("INSERT INTO {schema}.log_identity VALUES ({log_id}, {format}, 0, {now_ms})").format(
+                schema=sql.Identifier(schema), log_id=log_id, format=log_format, now_ms=now_ms
+            )
         )
-    )
-    make_functions(cursor, schema)
+        make_functions(cursor, schema)
 
 
-def make_functions(cursor: PgCursor, schema: str) -> None:
+FUNCTIONS_OF: Final[Question] = ("SELECT obj_description(to_regproc('append_events')::oid, 'pg_proc')", ())
+"""Asks of which statements the functions were made that are there: a digest, or nothing."""
+
+
+def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) -> None:
     """Make the functions as this version has them, inside a transaction, unless they are so: only their owner can."""
     statements = (*FUNCTIONS, *MARKS, _APPEND)
     digest = sha256("".join(statements).encode()).hexdigest()
-    cursor.execute("SELECT obj_description(to_regproc('append_events')::oid, 'pg_proc')")
-    if cursor.fetchone() == (digest,):
+    if made_of == digest:
         return
     parts = {
         "schema": sql.Identifier(schema),
@@ -114,3 +119,101 @@ def make_functions(cursor: PgCursor, schema: str) -> None:
 def channel_of(schema: str) -> str:
     """Return the channel on which commits are told: channels are the database's, and schemas share it."""
     return f"{schema}.stored_events"
+
+
+_OF_LOG: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "stored_events": (
+        ("originator_id", "text"),
+        ("originator_version", "bigint"),
+        ("topic", "text"),
+        ("state", "bytea"),
+        ("notification_id", "bigint"),
+    ),
+    "stored_snapshots": (
+        ("originator_id", "text"),
+        ("originator_version", "bigint"),
+        ("topic", "text"),
+        ("state", "bytea"),
+    ),
+    "log_identity": (("log_id", "text"), ("format", "bigint"), ("epoch", "bigint"), ("created_ms", "bigint")),
+    "log_head": (("position", "bigint"), ("turn", "bigint")),
+    "log_topics": (("topic", "text"),),
+    "inline_views": (("name", "text"), ("shape", "bigint"), ("position", "bigint")),
+    "set_aside": (
+        ("view", "text"),
+        ("position", "bigint"),
+        ("stream", "text"),
+        ("version", "bigint"),
+        ("topic", "text"),
+        ("reason", "text"),
+    ),
+}
+_UNIQUE: Final = ("stored_events_pkey", "stored_events_originator_id_originator_version_key")
+_DIVERTED: Final = (
+    "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
+    "AND (relhasrules OR relrowsecurity) AND relname IN ({})"
+)
+
+
+def asking_of_log() -> list[Question]:
+    """Return what is asked of the server about a log's own tables, whether they are there or not."""
+    names = list(_OF_LOG)
+    return [*asking(names), (_DIVERTED.format(", ".join("?" * len(names))), names)]
+
+
+PLACES: Final[Sequence[Question]] = (
+    ("SELECT MIN(rowid), MAX(rowid) FROM stored_events", ()),
+    ("SELECT position FROM log_head", ()),
+    ("SELECT COUNT(*) FROM log_identity", ()),
+)
+"""What is asked of the tables themselves, once it is known that they are there."""
+
+
+def problems_of_log(together: Together) -> Iterator[str]:
+    """Name what is wrong with a log's own tables, and with what stands in them beside the events."""
+    answers = together(asking_of_log())
+    yield from table_problems(answers)
+    if are_all_there(answers):
+        yield from place_problems(together(PLACES))
+
+
+def are_all_there(answers: Sequence[list[Row]]) -> bool:
+    """Return whether all of a log's own tables are there."""
+    return {*_OF_LOG} <= {table for table, *_ in answers[0]}
+
+
+def table_problems(answers: Sequence[list[Row]]) -> Iterator[str]:
+    """Name what is wrong with a log's own tables, by the answers to `asking_of_log`."""
+    found, diverted = there(answers[:-1]), answers[-1]
+    for table, wanted in _OF_LOG.items():
+        if table not in found.columns:
+            yield f"the table {table} is missing"
+            continue
+        made = [
+            (name, kind if not_null else f"{kind} or nothing")
+            for name, kind, not_null in found.columns[table]
+        ]
+        if made != [*wanted]:
+            columns = ", ".join(f"{name} {kind}" for name, kind in made)
+            yield f"the table {table} is not as it was made: {columns}"
+    valid = {name for _, name, _, is_valid in found.indexes if is_valid}
+    yield from (f"the table stored_events is without its key {name}" for name in _UNIQUE if name not in valid)
+    for (table,) in diverted:
+        yield f"the table {table} has rules or row security: a log has none"
+    for table, name, _, _ in found.triggers:
+        if name != MARK or table not in {"inline_views", "set_aside"}:
+            yield f"a trigger {name!r} on {table}: a log has none of that kind (DROP TRIGGER takes it away)"
+
+
+def place_problems(answers: Sequence[list[Row]]) -> Iterator[str]:
+    """Name what is wrong with positions and identity, by the answers to `PLACES`."""
+    ((lowest, last),), heads, ((identities,),) = answers
+    given = [position for (position,) in heads]
+    if lowest is not None and lowest < 1:
+        yield f"a row at position {lowest}: positions begin at 1"
+    if len(given) != 1:
+        yield f"log_head has {len(given)} rows instead of one"
+    elif (last or 0) > given[0]:
+        yield f"log_head says that position {given[0]} was the last one given, but a row has {last}"
+    if identities != 1:
+        yield f"log_identity has {identities} rows instead of one"

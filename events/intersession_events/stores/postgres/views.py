@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Final, NamedTuple, cast
 
-from intersession_events.log import FORMAT, FORMATS, ID_TEXT, TOUCHED, Row, Sql
+from intersession_events.log import FORMAT, FORMATS, ID_TEXT, TOUCHED, Question, Row, Sql, Together
 from intersession_events.stores.database import Cursor, Failures
 from intersession_events.stores.folding import Fold, Layout, made_in
 from intersession_events.stores.portable import Query
 from intersession_events.stores.postgres.connections import WRITES, PgCursor
 from intersession_events.stores.postgres.dialect import TYPES
+from intersession_events.stores.postgres.readers import Reading
 
 MARK: Final = "touched"
 """What the trigger is called that each table of a view has, and the function that it calls."""
@@ -100,9 +101,14 @@ class PostgresViews:
                 f"FOR EACH STATEMENT WHEN {_ELSE} EXECUTE FUNCTION {MARK}('{layout.view}')"
             )
 
-    def is_whole(self, query: Query, layout: Layout) -> bool:
-        """Return whether the tables of a view are there as it makes them, and who writes into them leaves a mark."""
-        return not any(problems(query, layout))
+    def together(self, cursor: Cursor) -> Together:
+        """Return a way to ask several questions at once, inside a transaction."""
+        return cast("PgCursor", cursor).together
+
+    def whole(self, together: Together, layouts: Sequence[Layout]) -> set[str]:
+        """Return the views whose tables are there as they make them, and who writes into them leaves a mark."""
+        there = _there(together, layouts)
+        return {layout.view for layout in layouts if not any(problems(there, layout))}
 
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
         """Put the rows that were folded into the empty tables of a view."""
@@ -125,32 +131,62 @@ class Problem(NamedTuple):
     said: str
 
 
-def problems(query: Query, layout: Layout) -> Iterator[Problem]:
+class There(NamedTuple):
+    """What the server says of tables."""
+
+    columns: Mapping[str, Sequence[tuple[str, str, bool]]]
+    """Of each table that is there: their names, their types, and whether they take no NULL."""
+    indexes: Sequence[Row]
+    triggers: Sequence[Row]
+
+
+def asking(names: Sequence[str]) -> list[Question]:
+    """Return what is asked of the server about tables of these names; `there` reads the answers."""
+    marks = ", ".join("?" * len(names))
+    return [(statement.format(marks), names) for statement in (_MADE, _INDEXES, _TRIGGERS)]
+
+
+def there(answers: Sequence[list[Row]]) -> There:
+    """Return what the server has answered."""
+    made, indexes, triggers = answers
+    columns: dict[str, list[tuple[str, str, bool]]] = {}
+    for table, name, kind, not_null in made:
+        columns.setdefault(table, []).append((name, kind, not_null))
+    return There(columns, indexes, triggers)
+
+
+def _there(together: Together, layouts: Sequence[Layout]) -> There:
+    if not layouts:
+        return There({}, (), ())
+    return there(together(asking([*(name for layout in layouts for name in _names(layout)), *_OF_ALL])))
+
+
+def problems(found: There, layout: Layout) -> Iterator[Problem]:
     """Yield what is not as a view makes it."""
     names = _names(layout)
-
-    def ask(statement: str) -> list[Row]:
-        return query(statement.format(", ".join("?" * len(names))), names)
-
-    there: dict[str, list[tuple[str, str, bool]]] = {}
-    for table, name, kind, not_null in ask(_MADE):
-        there.setdefault(table, []).append((name, kind, not_null))
-    yield from _other_tables(layout, there)
-    yield from _other_indexes(layout, there, ask(_INDEXES))
+    columns = {name: found.columns[name] for name in names if name in found.columns}
+    yield from _other_tables(layout, columns)
+    yield from _other_indexes(layout, columns, [row for row in found.indexes if row[0] in names])
     names = [*names, *_OF_ALL]
-    marked = {(table, name, given) for table, name, enabled, given in ask(_TRIGGERS) if enabled in {"O", "A"}}
+    marked = {
+        (table, name, given)
+        for table, name, enabled, given in found.triggers
+        if enabled in {"O", "A"} and table in names
+    }
     wanted = {(table, MARK, "" if table in _OF_ALL else f"{layout.view}\\000") for table in names}
     for table, _, _ in sorted(wanted ^ marked):
         yield Problem("trigger", table, "is missing, or another")
 
 
-def _other_tables(layout: Layout, there: Mapping[str, Sequence[tuple[str, str, bool]]]) -> Iterator[Problem]:
+def _other_tables(
+    layout: Layout, columns: Mapping[str, Sequence[tuple[str, str, bool]]]
+) -> Iterator[Problem]:
     for table in _names(layout):
-        if table not in there:
+        if table not in columns:
             yield Problem("table", table, "is missing")
     for table in layout.tables:
         wanted = [(one.name, TYPES[one.kind], one.not_null) for one in layout.described[table]]
-        if there.get(table, wanted) != wanted:
+        if columns.get(table, wanted) != wanted:
             yield Problem("table", table, "is another")
 
 
@@ -161,81 +197,6 @@ def _other_indexes(layout: Layout, tables: Iterable[str], rows: Sequence[Row]) -
             yield Problem("index", name, "is missing")
     for table in sorted(set(tables) - {table for table, _, is_key, is_valid in rows if is_key and is_valid}):
         yield Problem("table", table, "has no key")
-
-
-_OF_LOG: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
-    "stored_events": (
-        ("originator_id", "text"),
-        ("originator_version", "bigint"),
-        ("topic", "text"),
-        ("state", "bytea"),
-        ("notification_id", "bigint"),
-    ),
-    "stored_snapshots": (
-        ("originator_id", "text"),
-        ("originator_version", "bigint"),
-        ("topic", "text"),
-        ("state", "bytea"),
-    ),
-    "log_identity": (("log_id", "text"), ("format", "bigint"), ("epoch", "bigint"), ("created_ms", "bigint")),
-    "log_head": (("position", "bigint"), ("turn", "bigint")),
-    "log_topics": (("topic", "text"),),
-    "inline_views": (("name", "text"), ("shape", "bigint"), ("position", "bigint")),
-    "set_aside": (
-        ("view", "text"),
-        ("position", "bigint"),
-        ("stream", "text"),
-        ("version", "bigint"),
-        ("topic", "text"),
-        ("reason", "text"),
-    ),
-}
-_UNIQUE: Final = ("stored_events_pkey", "stored_events_originator_id_originator_version_key")
-_DIVERTED: Final = (
-    "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
-    "AND (relhasrules OR relrowsecurity) AND relname IN ({})"
-)
-
-
-def problems_of_log(query: Query) -> Iterator[str]:
-    """Name what is wrong with a log's own tables, and with what stands in them beside the events."""
-    names = list(_OF_LOG)
-
-    def ask(statement: str) -> list[Row]:
-        return query(statement.format(", ".join("?" * len(names))), names)
-
-    there: dict[str, list[tuple[str, str]]] = {}
-    for table, name, kind, not_null in ask(_MADE):
-        there.setdefault(table, []).append((name, kind if not_null else f"{kind} or nothing"))
-    for table, wanted in _OF_LOG.items():
-        if table not in there:
-            yield f"the table {table} is missing"
-        elif there[table] != [*wanted]:
-            columns = ", ".join(f"{name} {kind}" for name, kind in there[table])
-            yield f"the table {table} is not as it was made: {columns}"
-    valid = {name for _, name, _, is_valid in ask(_INDEXES) if is_valid}
-    yield from (f"the table stored_events is without its key {name}" for name in _UNIQUE if name not in valid)
-    for (table,) in ask(_DIVERTED):
-        yield f"the table {table} has rules or row security: a log has none"
-    for table, name, _, _ in ask(_TRIGGERS):
-        if name != MARK or table not in {"inline_views", "set_aside"}:
-            yield f"a trigger {name!r} on {table}: a log has none of that kind (DROP TRIGGER takes it away)"
-    if names == [table for table in names if table in there]:
-        yield from _place_problems(query)
-
-
-def _place_problems(query: Query) -> Iterator[str]:
-    lowest, last = query("SELECT MIN(rowid), MAX(rowid) FROM stored_events", ())[0]
-    if lowest is not None and lowest < 1:
-        yield f"a row at position {lowest}: positions begin at 1"
-    given = [position for (position,) in query("SELECT position FROM log_head", ())]
-    if len(given) != 1:
-        yield f"log_head has {len(given)} rows instead of one"
-    elif (last or 0) > given[0]:
-        yield f"log_head says that position {given[0]} was the last one given, but a row has {last}"
-    identities = query("SELECT COUNT(*) FROM log_identity", ())[0][0]
-    if identities != 1:
-        yield f"log_identity has {identities} rows instead of one"
 
 
 def rows_of(fold: Fold, layout: Layout, table: str) -> Iterator[Row]:
@@ -254,11 +215,13 @@ def rows_of(fold: Fold, layout: Layout, table: str) -> Iterator[Row]:
 _AT_ONCE: Final = 5_000
 
 
-def copy_views(query: Query, copy: sqlite3.Connection, layouts: Sequence[Layout]) -> None:
+def copy_views(reading: Reading, copy: sqlite3.Connection, layouts: Sequence[Layout]) -> None:
     """Make tables of views in an SQLite database as they are here, at one moment, with what is kept for all views.
 
     What is not as a view makes it is left out: a whole table, an index, or the triggers of a table.
     """
+    query: Query = reading
+    found = _there(reading.together, layouts)
     copy.execute("BEGIN")
     for table in ("stored_events", *_OF_ALL):
         copy.execute(FORMATS[FORMAT][table])
@@ -268,22 +231,22 @@ def copy_views(query: Query, copy: sqlite3.Connection, layouts: Sequence[Layout]
     for table in _OF_ALL:
         _copy(query, copy, table, f"SELECT * FROM {table}", None)  # noqa: S608 - our own
     for layout in layouts:
-        _copy_view(query, copy, layout)
+        _copy_view(query, copy, layout, found)
     # Last of all, for they would note what was copied.
     for layout in layouts:
-        wrong = {problem.name for problem in problems(query, layout) if problem.kind == "trigger"}
-        there = {one.name for one in made_in(copy)}
+        wrong = {problem.name for problem in problems(found, layout) if problem.kind == "trigger"}
+        copied = {one.name for one in made_in(copy)}
         for name, statement in layout.marks.items():
             table = name.removeprefix("touched_").rpartition("_")[0]
-            if name not in there and table in there - wrong:
+            if name not in copied and table in copied - wrong:
                 copy.execute(str(statement))
     copy.execute("COMMIT")
 
 
-def _copy_view(query: Query, copy: sqlite3.Connection, layout: Layout) -> None:
+def _copy_view(query: Query, copy: sqlite3.Connection, layout: Layout, found: There) -> None:
     wrong = {
         problem.name.removesuffix("_grams")
-        for problem in problems(query, layout)
+        for problem in problems(found, layout)
         if problem.kind != "trigger"
     }
     for name, statement in layout.schema.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from intersession_events.log import SHORT_FROM, Lineage
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
-from intersession_events.stores.portable import Holder, Identity, Opened, Recent, recent_in
+from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, Recent, recent_of
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import database_uri, raw_of
@@ -123,7 +123,8 @@ def _recent_in(cursor: Cursor) -> Recent:
     connection = raw_of(cursor)
     factory, connection.text_factory = connection.text_factory, text_or_none
     try:
-        return recent_in(cursor)
+        cursor.execute(*LAST_EVENTS)
+        return recent_of(cursor.fetchall())
     finally:
         connection.text_factory = factory
 

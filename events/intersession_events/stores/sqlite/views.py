@@ -1,9 +1,10 @@
 """The tables of views in an SQLite file: how they are marked, filled, and looked at."""
 
-from intersession_events.log import Sql, view_marked_by
+from collections.abc import Sequence
+
+from intersession_events.log import Sql, Together, view_marked_by
 from intersession_events.stores.database import Cursor, Failures
 from intersession_events.stores.folding import MADE, Fold, Layout, PlainSql, made_of
-from intersession_events.stores.portable import Query
 from intersession_events.stores.sqlite.connections import raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
 
@@ -43,9 +44,16 @@ class SqliteViews:
                 sql.execute(f"DROP TRIGGER {trigger}")
             sql.execute(str(statement))
 
-    def is_whole(self, query: Query, layout: Layout) -> bool:
-        """Return whether the tables of a view are there as it makes them, and who writes into them leaves a mark."""
-        return layout.is_whole_in(made_of(query(MADE, ())))
+    def together(self, cursor: Cursor) -> Together:
+        """Return a way to ask several questions, inside a transaction: one after the other."""
+        sql = self.sql(cursor)
+        return lambda questions: [sql.execute(*question).fetchall() for question in questions]
+
+    def whole(self, together: Together, layouts: Sequence[Layout]) -> set[str]:
+        """Return the views whose tables are there as they make them, and who writes into them leaves a mark."""
+        (rows,) = together([(MADE, ())])
+        made = made_of(rows)
+        return {layout.view for layout in layouts if layout.is_whole_in(made)}
 
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
         """Put the rows that were folded into the empty tables of a view."""

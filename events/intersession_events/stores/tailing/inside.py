@@ -6,14 +6,16 @@ from contextlib import AbstractContextManager
 from typing import Final, Protocol, runtime_checkable
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, PickingView, Recorded, Row, SqlValue
+from intersession_events.log import InlineView, PickingView, Question, Recorded, Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.folding import Page, layout_of
-from intersession_events.stores.portable import InlineViews, ViewTables
+from intersession_events.stores.portable import Holder, InlineViews, ViewTables
 from intersession_events.stores.tailing.view import KeptView
 
 _PATIENCE_S: Final = 2.0
-"""So long is waited for whoever keeps a view that can't be written here."""
+"""So long is waited for whoever keeps a view that can't be written here, as long as it comes nearer."""
+_STILL_S: Final = 0.5
+"""So long it may stand still before it is taken that nobody keeps it."""
 _LOOK_S: Final = 0.05
 _STANDS: Final = (
     "SELECT shape, position, (SELECT MAX(rowid) FROM stored_events) FROM inline_views WHERE name = ?"
@@ -36,6 +38,14 @@ class KeepsViews(Protocol):
 
     def kept_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return the rows of a reading statement on the tables of views."""
+        ...
+
+    def kept_together(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Return the rows of several, asked at once."""
+        ...
+
+    def written_by(self) -> Holder | None:
+        """Return who writes the log now; None if nobody does."""
         ...
 
 
@@ -109,7 +119,7 @@ class ViewInside(KeptView):
         if not found or found[0][0] != self._shape or not 0 <= found[0][1] <= (found[0][2] or 0):
             return None
         position: int = found[0][1]
-        return position if self._log.view_tables.is_whole(self._log.kept_rows, self._layout) else None
+        return position if self._log.view_tables.whole(self._log.kept_together, [self._layout]) else None
 
     def _written(self, cursor: Cursor) -> int:
         """Return how far it has come, inside a transaction; what somebody else has written into is begun anew."""
@@ -128,13 +138,17 @@ class ViewInside(KeptView):
         self._views.mark(cursor, self._name)
 
     def _waited_for(self) -> int:
-        """Wait for whoever keeps it."""
+        """Wait for the host that keeps it, if there is one and it does."""
         never = threading.Event()
         ((wanted,),) = self._log.kept_rows("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+        before, still = -1, 0
         for _ in range(int(_PATIENCE_S / _LOOK_S)):
             if (position := self._stands_at()) is None:
                 break
             if position >= wanted:
                 return position
+            before, still = position, still + 1 if position == before else 0
+            if still * _LOOK_S > _STILL_S or self._log.written_by() is None:
+                break
             never.wait(_LOOK_S)
         raise StoreUnavailable(f"{self.said} is behind, and can't be written here")
