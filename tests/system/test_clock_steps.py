@@ -10,6 +10,7 @@ from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.runtime import SystemClock
 from intersession_events.facts import (
     ChildArchived,
+    ChildEnded,
     DeliveryDone,
     DeliveryFailed,
     LoopEnded,
@@ -147,6 +148,25 @@ def test_a_child_is_archived_when_its_time_has_come(booth: Booth, step: int) -> 
     pass_time_until(system, clock, 1, ChildArchived)
 
     assert early == []
+
+
+@pytest.mark.clause("L8", "SPAWN-8", "P7")
+def test_a_clock_that_is_behind_the_log_at_a_start_ends_no_task_early(booth: Booth) -> None:
+    """The log's time does not go back with the clock, and a deadline is reckoned by the clock."""
+    clock, gate = ManualClock(), Gate()
+    limit = {"agents": {"defaults": {"subagents": {"runTimeoutSeconds": 60}}}}
+    agents: dict[str, Any] = {"main": lambda turn: gate.stop(turn) if turn.step == "message" else turn.step}
+    system = booth.start(agents, None, limit, clock=clock)
+    system.gateway.call("sessions.patch", {"key": MAIN, "label": "asks"})
+    step_by(clock, -HOUR)
+    system.tools(MAIN).call("sessions_spawn", {"task": "count"})
+    gate.reached()
+    system.close(grace=0)
+    gate.open()
+
+    system = booth.start({"main": lambda turn: turn.step}, None, limit, clock=clock)
+
+    assert wait_for(system, ChildEnded).status == "ok"
 
 
 @pytest.mark.clause("L8", "SPAWN-11", "P9")

@@ -385,6 +385,24 @@ def test_a_rule_that_was_asked_when_the_process_ended_is_asked_again(booth: Boot
     assert asked == ["reply", "reply", "announce"]
 
 
+def test_a_turn_that_is_refused_once_the_rule_has_spoken_ends_the_loop(booth: Booth) -> None:
+    gate = Gate()
+
+    def ops(turn: Turn) -> str:
+        if turn.step == "message":
+            gate.stop(turn)
+        return says(turn)
+
+    system = booth.start({"main": says, "ops": ops}, {}, hold("off"), hold=lambda _: False)
+    run_id = send(system)["runId"]
+    gate.reached()
+    system.gateway.call("sessions.patch", {"key": MAIN, "sendPolicy": "deny"})
+    gate.open()
+
+    closed(system, run_id)
+    assert [ended.reason for ended in recorded(system, LoopEnded)] == ["policy_denied"]
+
+
 # --- the law
 
 _FOLDERS = count()

@@ -122,6 +122,7 @@ def decide_not_done(
             error=failed.error,
             retry_at_ms=now_ms + retry_delay_ms(attempt) if again else None,
             traceback=failed.traceback,
+            failed_ms=now_ms if again else None,
         )
     ]
 

@@ -5,7 +5,7 @@ Its whole state is the exchanges' streams; after a restart it is told `Resume` f
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, TypeGuard, assert_never
+from typing import Final, NamedTuple, TypeGuard, assert_never
 
 import msgspec
 
@@ -51,13 +51,21 @@ _ASKED: Final = HoldOrder(source="rule", before="every-turn", by="rule", order="
 """Stands for the host's rule until it has said something: what would be held by it is what it is asked about."""
 
 
+class _Ruling(NamedTuple):
+    """A text about which the host's rule is asked: the hold that it would be, what came in, and whether the rule has spoken."""
+
+    hold_id: str
+    outcome: RunEnded
+    is_given: bool = False
+
+
 class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     """One actor for all exchanges."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._asking: dict[str, tuple[str, RunEnded]] = {}
-        """Exchanges about which the host's rule is asked: the hold that it would be, and what came in."""
+        self._rulings: dict[str, _Ruling] = {}
+        """Exchanges about which the host's rule is asked. What it said is needed until that is durable: a session may refuse the step."""
 
     def takes(self, message: object) -> TypeGuard[ExchangeCommand]:
         """Whether this is a command to an exchange."""
@@ -78,8 +86,10 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def act(self, stream: str, state: Exchange, recorded: Recorded) -> None:
         """Let go of a hold that is over, and die where a test wants it: what follows is in the append of the step."""
-        del stream, state
+        del state
         event = recorded.event
+        if not isinstance(event, facts.HoldRequested | facts.HoldWithdrawn):
+            self._rulings.pop(stream, None)
         if isinstance(event, facts.LoopEnded):
             crash_point("K6")
         elif isinstance(event, facts.ExchangeReleased):
@@ -235,9 +245,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         if rule is None or not isinstance(held, facts.ExchangeHeld) or held.source != "rule":
             return False
         stream, hold_id, accepted = flow.stream, held.hold_id, state.accepted
-        is_asked = self._asking.get(stream, ("", None))[0] == hold_id
-        self._asking[stream] = hold_id, outcome
-        if is_asked:
+        before = self._rulings.get(stream)
+        self._rulings[stream] = _Ruling(hold_id, outcome)
+        if before is not None and before.hold_id == hold_id and not before.is_given:
             return True
         route = self.world.rules.announce_route(accepted)
         going = GoingOn(
@@ -268,11 +278,11 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         return True
 
     def _ruled(self, flow: ExchangeFlow, command: HoldRuled) -> Plan | None:
-        hold_id, outcome = self._asking.get(flow.stream, ("", None))
-        if outcome is None or hold_id != command.hold_id:
+        asked = self._rulings.get(flow.stream)
+        if asked is None or asked.hold_id != command.hold_id:
             return None
-        del self._asking[flow.stream]
-        return self._after(flow, outcome, command.ruling)
+        self._rulings[flow.stream] = asked._replace(is_given=True)
+        return self._after(flow, asked.outcome, command.ruling)
 
     def _orders(self, state: Exchange, ruling: Ruling | None) -> tuple[HoldOrder, ...]:
         accepted, holds = state.accepted, self.world.holds

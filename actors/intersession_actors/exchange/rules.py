@@ -156,10 +156,9 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
     """Return what follows a reply, or that it is held: one that is to go on to the other session (LIVE-1)."""
     following = _next(state, now)
     first = following[0]
-    turn = first.turn if isinstance(first, facts.TurnRequested) else None
     accepted = state.accepted
     # The first reply goes to whoever waits for it, loop or not.
-    goes_on = turn is not None or (state.turn == 0 and accepted.requester is not None)
+    goes_on = isinstance(first, facts.TurnRequested) or (state.turn == 0 and accepted.requester is not None)
     order = order_before(state, "reply", now.orders) if goes_on else None
     if order is None:
         return following
@@ -173,7 +172,7 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
             text=state.latest or "",
             speaker=speaker,
             to=accepted.requester if speaker == accepted.target else accepted.target,
-            next_turn=turn,
+            following=first,
         )
     ]
 
@@ -187,9 +186,11 @@ def _held(
     text: str,
     speaker: str,
     to: str | None = None,
-    next_turn: int | None = None,
+    following: facts.ExchangeEvent | None = None,
     outcome: RunEnded | None = None,
 ) -> facts.ExchangeHeld:
+    """Return that a text is held; `following` is what it would go on with."""
+    ended = following if isinstance(following, facts.LoopEnded) else None
     return facts.ExchangeHeld(
         hold_id=ids.derive(now.log_id, "hold", state.accepted.exchange_id, step, state.turn),
         step=step,
@@ -202,7 +203,10 @@ def _held(
         order=order.order,
         to=to,
         turn=state.turn,
-        next_turn=next_turn,
+        next_turn=following.turn if isinstance(following, facts.TurnRequested) else None,
+        next_end=None if ended is None else ended.reason,
+        next_limit=None if ended is None else ended.limit,
+        next_note=None if ended is None else ended.note,
         note=order.note,
         run_id=outcome.run_id if outcome is not None else None,
         usage=outcome.usage if outcome is not None else None,

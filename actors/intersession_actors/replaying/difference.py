@@ -50,6 +50,11 @@ def _was_not_there(_: Recorded, was: JsonValue, __: JsonValue) -> bool:
     return was is None
 
 
+def _no_turn_followed(recorded: Recorded, _: JsonValue, __: JsonValue) -> bool:
+    held = recorded.event
+    return isinstance(held, facts.ExchangeHeld) and (held.next_turn, held.next_end) == (None, None)
+
+
 def _before_budgets(recorded: Recorded, _: JsonValue, __: JsonValue) -> bool:
     return isinstance(recorded.event, facts.RunQueued) and recorded.event.budget is None
 
@@ -69,6 +74,8 @@ class _Since(NamedTuple):
 
 
 _CHAIN: Final = "what a causal chain may use is recorded with whatever it begins"
+_CLOCK: Final = "what the clock said is recorded with what is reckoned from it"
+_NEXT: Final = "why no turn would follow a text that is held is recorded with the hold"
 _USED: Final = "what a child has used is recorded beside its announce, no more in its text"
 
 RULES_SINCE: Final = (
@@ -93,6 +100,11 @@ RULES_SINCE: Final = (
     _Since("announce_decided.1", "text", _USED, _stats_in_text),
     _Since("delivery_decided.1", "text", _USED, _stats_in_text),
     _Since("delivery_started.1", "rule", "the rule that lets words out is recorded with each attempt"),
+    _Since("delivery_failed.1", "failedMs", _CLOCK),
+    _Since("run_started.1", "startedMs", _CLOCK),
+    _Since("exchange_held.1", "nextEnd", _NEXT, _no_turn_followed),
+    _Since("exchange_held.1", "nextLimit", _NEXT, _no_turn_followed),
+    _Since("exchange_held.1", "nextNote", _NEXT, _no_turn_followed),
 )
 """In what today's rules deliberately differ from those that wrote a log before: which field of which event, in words, and
 how an event that is older is told."""
@@ -114,12 +126,13 @@ def _led_since(recorded: Recorded) -> str | None:
 
 
 def fields_that_differ(
-    recorded: Recorded, draft: Draft, *, waited_ms: int, behind_ms: Callable[[], int]
+    recorded: Recorded, draft: Draft, *, is_exact: bool, waited_ms: int, behind_ms: Callable[[], int]
 ) -> tuple[list[Field], list[str]]:
     """Return the fields in which an event differs from what was recorded, and the later rules that explain others.
 
     Times are inputs: here an event is decided at the time at which it was recorded, and there it was decided up to `waited_ms`
     earlier, so that its own times are. `behind_ms` says how far the clock may have been behind the log's time, as one that was set back.
+    `is_exact`: what the clock said was recorded, and the same time was given to today's rules.
     """
     fields: list[Field] = []
     later: list[str] = []
@@ -131,7 +144,7 @@ def fields_that_differ(
         since = _since(recorded, path, before, after)
         if since is not None:
             later.append(since)
-        elif not _is_same_time(path, before, after, waited_ms, behind_ms):
+        elif is_exact or not _is_same_time(path, before, after, waited_ms, behind_ms):
             fields.append(Field(path=path, recorded=before, now=after))
     led: list[Field] = []
     if recorded.causation is None and draft.causation is not None and isinstance(recorded.event, _ENDS):

@@ -5,7 +5,7 @@ session was patched may have seen it before or after; whichever it saw is right.
 again: names that were resolved, cycles of waiting, how many sub-agents were at work.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -48,11 +48,12 @@ class Refusal(NamedTuple):
 
 
 class _Stood(NamedTuple):
-    """What the send policy looks at in a session, until when it was so, and the position of what changed it."""
+    """What the send policy looks at in a session, until when it was so, and the position and version of what changed it."""
 
     session: Session
     until_ms: int
     until: int
+    version: int
 
 
 class Doors:
@@ -83,11 +84,7 @@ class Doors:
             return Refusal(verdict.code, verdict.error)
         policy = [
             self._judged(accepted.target, _channel(stood), stood)
-            for stood in self._stood(
-                accepted.target,
-                since=self._recording.caused_at(recorded),
-                since_ms=recorded.time - _CLOSE_MS,
-            )
+            for stood in self._as_judged(recorded, accepted)
         ]
         said = next((one for one in policy if one.rule == accepted.send_rule), policy[-1])
         if not said.allowed and accepted.send_rule is not None:
@@ -158,14 +155,13 @@ class Doors:
         if not step.check_policy:
             return step
         ahead = [item.event for item in self._recording.append_ahead(flow)]
-        ended = next((event for event in ahead if isinstance(event, facts.LoopEnded)), None)
-        denied = ended is not None and ended.reason == "policy_denied"
+        denied = next((note for reason, note in map(_why_no_turn, ahead) if reason == "policy_denied"), None)
         for stood in self._stood(key, since=self._recording.looked_since(flow)):
             verdict = self._judged(key, stood.channel, stood)
-            if verdict.allowed and not denied:
+            if verdict.allowed and denied is None:
                 return msgspec.structs.replace(step, check_policy=False)
             words = f"sessionKey: {verdict.rule}"
-            if not verdict.allowed and ended is not None and denied and ended.note == words:
+            if not verdict.allowed and denied == words:
                 return Refused(code="policy_denied", error=words)
         return step
 
@@ -190,6 +186,23 @@ class Doors:
         return next((one for one in said if (one.allowed, one.rule) == was), verdict)
 
     # --- the sessions as they stood
+
+    def _as_judged(self, recorded: Recorded, accepted: ExchangeAccepted) -> Iterable[Session]:
+        """Return how the target of a send stood when that was judged; in each way that it may have, where that was not recorded."""
+        if accepted.target_version is None:
+            return self._stood(
+                accepted.target,
+                since=self._recording.caused_at(recorded),
+                since_ms=recorded.time - _CLOSE_MS,
+            )
+        return (
+            (self._at(accepted.target, accepted.target_version),) if accepted.target_version else (Session(),)
+        )
+
+    def _at(self, key: str, version: int) -> Session:
+        """Return what the send policy looked at in a session when its stream had come so far."""
+        now = self._session(key)
+        return next((stood.session for stood in self._before.get(key, ()) if stood.version > version), now)
 
     def _knows(self, key: str | None) -> bool:
         """Whether the recording has how a session was opened that asked; the operator is none."""
@@ -230,10 +243,21 @@ class Doors:
                 break
             after = evolve(state, recorded)
             if _looked_at(after) != _looked_at(state):
-                self._before.setdefault(key, []).append(_Stood(state, recorded.time, recorded.position))
+                self._before.setdefault(key, []).append(
+                    _Stood(state, recorded.time, recorded.position, version)
+                )
             state = after
         self._sessions[key], self._versions[key] = state, version
         return state
+
+
+def _why_no_turn(event: facts.Event) -> tuple[facts.LoopEnd | None, str | None]:
+    """Return why a loop ended, or would end, by an event, and what that notes."""
+    match event:
+        case facts.LoopEnded(reason=reason, note=note) | facts.ExchangeHeld(next_end=reason, next_note=note):
+            return reason, note
+        case _:
+            return None, None
 
 
 def _channel(session: Session) -> str | None:

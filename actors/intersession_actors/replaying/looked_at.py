@@ -27,7 +27,7 @@ from intersession_events.log import Log, Recorded
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
 """How the error of a delivery ends that was given up because of its age."""
 _WALL: Final = "session.agentToAgent.limits.wallSeconds"
-_REFUSED: Final = {"requester_gone", "target_gone", "policy_denied", "turn_failed"}
+REFUSED: Final = {"requester_gone", "target_gone", "policy_denied", "turn_failed"}
 """Why a loop ends whose next step a session does not take."""
 _RUNS: Final = "session.agentToAgent.limits.runs"
 
@@ -246,7 +246,12 @@ class RecordedHolds(HeldSessions):
 
         Without a refusal before, the step would be named in the hold. It is refused again once the reply is released.
         """
-        if not decided or not _says_nothing(decided[-1]):
+        held = decided[-1] if decided else None
+        if not isinstance(held, facts.ExchangeHeld):
+            return False
+        if held.next_end is not None:
+            return held.next_end in REFUSED and not self._refusals.came(stream)
+        if not _says_nothing(held):
             return False
         first, then = (self._recording.ahead(stream, len(decided) + further) for further in range(2))
         refused = (
@@ -254,7 +259,7 @@ class RecordedHolds(HeldSessions):
             and isinstance(first.event, facts.ExchangeReleased)
             and then is not None
             and isinstance(then.event, facts.LoopEnded)
-            and then.event.reason in _REFUSED
+            and then.event.reason in REFUSED
         )
         return refused and not self._refusals.came(stream)
 
@@ -272,8 +277,8 @@ def _step_decided(decided: Sequence[facts.Event]) -> facts.HeldText:
 
 
 def _says_nothing(event: object) -> bool:
-    """Whether an event does not tell why nothing would follow it: a guard tripped, perhaps."""
-    return isinstance(event, facts.ExchangeHeld) and event.next_turn is None
+    """Whether an event does not tell why nothing would follow it, as in a log written before: a guard tripped, perhaps."""
+    return isinstance(event, facts.ExchangeHeld) and (event.next_turn, event.next_end) == (None, None)
 
 
 def _used(ahead: Sequence[Recorded], setting: str) -> int | None:
@@ -281,7 +286,9 @@ def _used(ahead: Sequence[Recorded], setting: str) -> int | None:
     tripped = False
     for item in ahead:
         match item.event:
-            case facts.LoopEnded(limit=limit, note=note) if limit == setting:
+            case (
+                facts.LoopEnded(limit=limit, note=note) | facts.ExchangeHeld(next_limit=limit, next_note=note)
+            ) if limit == setting:
                 tripped, numbers = True, re.findall(r"\d+", note or "")[:1]
             case facts.ExchangeClosed(limit=limit, note=note) | facts.SpawnClosed(limit=limit, note=note) if (
                 limit == setting

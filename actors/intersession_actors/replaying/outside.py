@@ -28,7 +28,7 @@ WEBCHAT: Final = "webchat"
 
 
 class RecordedClock:
-    """Whatever the time is for whom: when the next event of the stream that an actor works on was recorded."""
+    """Whatever the time is for whom: what the next event of the stream that an actor works on says of the clock, or when it was recorded."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -36,21 +36,24 @@ class RecordedClock:
         self._moment = 0.0
 
     def now_ms(self) -> int:
-        """Return the time of the next event of the stream at hand.
+        """Return the time at which the next event of the stream at hand was decided, as far as that is known.
 
         Raises:
             Sealed: no actor asks.
         """
-        actor = handled_here()
-        if not isinstance(actor, Handler):
+        stream = stream_at_hand()
+        if not isinstance(handled_here(), Handler):
             raise Sealed("the replay", "the time")
-        stream = _stream_of(actor)
+        said = self._recording.clock_ahead(stream)
+        return self._logged_ms(stream) if said is None else said
+
+    def _logged_ms(self, stream: str) -> int:
         coming = self._recording.ahead(stream)
         return coming.time if coming is not None else self._recording.times.get(stream, 0)
 
     def monotonic(self) -> float:
-        """Return the same in seconds, the same for all that is done on one message."""
-        now = self.now_ms() / 1000
+        """Return the log's time in seconds, the same for all that is done on one message: it never goes back."""
+        now = self._logged_ms(stream_at_hand()) / 1000
         actor = handled_here()
         at_hand = (actor, actor.actor_inbox.current if isinstance(actor, Handler) else None)
         if self._at_hand[0] is not at_hand[0] or self._at_hand[1] is not at_hand[1]:
@@ -95,10 +98,13 @@ class RecordedAgents:
         match [item.event for item in ahead]:
             case [facts.ExchangeReleased()]:
                 return False  # else it would have gone on
-            case [*_, facts.ExchangeHeld(step="reply", next_turn=None)]:
-                return self._recording.has_come(
-                    agent_id
-                )  # else a reason that comes before may be why nothing follows
+            case [*_, facts.ExchangeHeld(next_end=str(reason))]:
+                return reason != "no_agent"
+            case [
+                *_,
+                facts.ExchangeHeld(step="reply", next_turn=None),
+            ]:  # which did not say why nothing follows
+                return self._recording.has_come(agent_id)
             case events:
                 return not any(
                     isinstance(event, facts.LoopEnded) and event.reason == "no_agent" for event in events
@@ -234,7 +240,7 @@ class RecordedContexts(ContextCache):
             return None
         if not isinstance(start.event, facts.RunStarted) or start.event.run_id != queued.run_id:
             return None
-        if (start.time, start.causation) != (asked.time, asked.id):
+        if (start.time, start.causation, start.position) != (asked.time, asked.id, asked.position + 1):
             return None  # it started later
         if isinstance(said.event, facts.MessageRecorded) and isinstance(asked.event, RunQueued):
             # What was recorded is what the agent was given, also where a time of it differs from now.

@@ -66,6 +66,8 @@ class Recording:
         """Whether a rule of the host's held a text."""
         self._stood = stood or self._stood_still
         self._said: list[Recorded] = []
+        self._clocks: dict[str, tuple[int, int | None]] = {}
+        """What the clock said for the next append of a stream, by how far the stream had come."""
         for recorded in self.order:
             self._streams.setdefault(recorded.stream, []).append(recorded)
             self._look_at(recorded)
@@ -185,6 +187,15 @@ class Recording:
         number = bisect_left(self.order, recorded.position, key=lambda item: item.position)
         return number > 0 and self.order[number - 1].time >= recorded.time
 
+    def clock_ahead(self, stream: str) -> int | None:
+        """Return what the clock said when the next append of a stream was decided; None where it does not say."""
+        version = self.version(stream)
+        found = self._clocks.get(stream)
+        if found is None or found[0] != version:
+            said = (clock_of(item.event) for item in self.append_ahead(stream))
+            found = self._clocks[stream] = version, next((ms for ms in said if ms is not None), None)
+        return found[1]
+
     def waited_ms(self, recorded: Recorded) -> int:
         """Return how long after its cause an event was recorded: so much earlier it can have been decided."""
         cause = self._by_id.get(recorded.causation or "")
@@ -293,6 +304,8 @@ class Recording:
         while (item := self.ahead(stream, len(found))) is not None:
             if found and (
                 isinstance(item.event, _BEGINS)
+                or isinstance(found[-1].event, facts.RunCompleted)  # which ends its append
+                or (isinstance(item.event, facts.RunStarted) and not _queues(found[-1].event, item.event))
                 or (item.causation, item.time) != (found[-1].id, found[-1].time)
                 or item.position != found[-1].position + 1
             ):
@@ -320,6 +333,24 @@ class Recording:
                 return last.retry_at_ms is None
             case _:
                 return False
+
+
+def _queues(event: facts.Event, started: facts.RunStarted) -> bool:
+    """Whether an event queues the run that a start is of: only that append can start it, else the start is one of its own."""
+    return isinstance(event, facts.RunQueued) and event.run_id == started.run_id
+
+
+def clock_of(event: facts.Event) -> int | None:
+    """Return what the clock said when an event was decided, where it says so: the log's time may be ahead of it."""
+    match event:
+        case facts.DeliveryFailed():
+            return event.failed_ms
+        case facts.RunStarted():
+            return event.started_ms
+        case facts.ExchangeHeld():
+            return event.since_ms
+        case _:
+            return None
 
 
 def _behind(said: Recorded) -> int:

@@ -13,7 +13,7 @@ from intersession_actors.replaying.difference import (
     fields_that_differ,
     is_of_times,
 )
-from intersession_actors.replaying.recording import Recording
+from intersession_actors.replaying.recording import Recording, clock_of
 from intersession_events.log import (
     Committed,
     Draft,
@@ -190,13 +190,15 @@ class SealedLog:
         if draft.id == recorded.id and draft.causation == recorded.causation:
             self.times.same(recorded)
             return recorded
+        is_exact = clock_of(recorded.event) is not None
         fields, later = fields_that_differ(
             recorded,
             draft,
+            is_exact=is_exact,
             waited_ms=self._recording.waited_ms(recorded),
             behind_ms=lambda: self._recording.behind_ms(recorded),
         )
-        if fields and is_of_times(fields) and self._recording.stands(recorded):
+        if fields and not is_exact and is_of_times(fields) and self._recording.stands(recorded):
             self.times.doubt(changed(recorded, draft, fields, self._command(part.stream)))
         elif fields:
             self._differs(changed(recorded, draft, fields, self._command(part.stream)))

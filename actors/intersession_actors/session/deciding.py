@@ -198,7 +198,7 @@ class Decider:
         if running is None or (running.waiting.queued.run_id, running.attempt) != self._left_behind:
             return ()  # told to go on, and it does
         run_id, attempt = running.waiting.queued.run_id, running.attempt
-        now_ms = running.started_ms + self._starter.age_ms(running)
+        now_ms = running.began_ms + self._starter.age_ms(running)
         # An attempt that no agent was called for is none that was cut off.
         was_called = not self.world.agents.results.is_due(run_id, attempt)
         retries = self.world.retry_interrupted if was_called else attempt

@@ -247,6 +247,7 @@ def started(
         thinking=queued.thinking or state.settings.get("thinkingLevel"),
         settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
         tools=tools,
+        started_ms=now_ms if queued.timeout_ms else None,
     )
 
 

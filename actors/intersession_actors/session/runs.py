@@ -185,7 +185,7 @@ class RunStarter:
     def age_ms(self, running: Running) -> int:
         """Return how long ago the attempt began."""
         return self._world.stopwatch.elapsed_ms(
-            *_attempt(running), since_ms=self._world.begun(running.started_ms)
+            *_attempt(running), since_ms=self._world.begun(running.began_ms)
         )
 
     def unwatch(self, run_id: str) -> None:

@@ -47,6 +47,11 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     said: str | None = None
     """The last text that the agent had put on record, for a run that does not come to its end (GATE-5)."""
 
+    @property
+    def began_ms(self) -> int:
+        """When the attempt began by the wall clock; `started_ms` is the log's time, which stays ahead of a clock that was set back."""
+        return self.deadline_ms - self.waiting.queued.timeout_ms if self.deadline_ms else self.started_ms
+
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session stands."""

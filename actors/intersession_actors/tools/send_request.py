@@ -65,5 +65,6 @@ def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccep
         asked_digest=send.asked,
         timeout_ms=round(send.timeout * 1000),
         send_rule=verdict.rule,
+        target_version=0 if target.row is None else target.row.version,
         visibility=None if caller.key is None else effective_visibility(requester, reader.access(requester)),
     )

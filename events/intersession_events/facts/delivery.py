@@ -51,6 +51,9 @@ class DeliveryDone(Fact, frozen=True, kw_only=True):
 class DeliveryFailed(Fact, frozen=True, kw_only=True):
     """An attempt failed. `retry_at_ms` is when it is tried again; None means never.
 
+    `failed_ms` is the time from which that is reckoned: the clock may be set, and the log's time never goes back. None where it
+    is not tried again, and in logs written before.
+
     `traceback` is for the operator, as in `RunFailed`, where the channel raised what it does not say of itself.
     """
 
@@ -59,6 +62,7 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     error: str
     retry_at_ms: int | None = None
     traceback: str | None = None
+    failed_ms: int | None = None
 
 
 class DeliveryUnknown(Fact, frozen=True, kw_only=True):

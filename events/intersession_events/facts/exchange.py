@@ -80,7 +80,8 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     the causal chain has passed through, this target last; `root` is the run it began with, `chain_started_ms`
     when, and the other `chain_…` fields what it had cost up to here; `budget` is what it may use. `send_rule` is the send policy's that allowed it,
     `visibility` how far the requester could see (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
-    again where they count later, and recorded again there (CFG-3).
+    again where they count later, and recorded again there (CFG-3). `target_version` is how far the target's
+    stream had come when the send was judged, 0 where the target was not there; None in logs written before.
     """
 
     exchange_id: str
@@ -115,6 +116,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     inferred: bool = False
     evidence: str | None = None
     asked_digest: str | None = None
+    target_version: int | None = None
 
 
 class PrimaryEnded(Fact, frozen=True, kw_only=True):
@@ -202,7 +204,9 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     """The exchange has stopped, and waits for a release (LIVE-1).
 
     `text` is what would go on: the words of `speaker`, for the session `to`; None where they would go to a channel. `turn` is the turn that
-    they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow.
+    they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
+    then `next_end` says why the loop would end, `next_limit` which setting tripped, and `next_note` the rest, as `LoopEnded` does (None in
+    logs written before).
     `by` ordered it, `order` tells this order from others, `note` is what a rule said. `run_id` and `usage` are of the announce turn.
     """
 
@@ -221,6 +225,9 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     note: str | None = None
     run_id: str | None = None
     usage: Usage | None = None
+    next_end: LoopEnd | None = None
+    next_limit: str | None = None
+    next_note: str | None = None
 
 
 class ExchangeReleased(Fact, frozen=True, kw_only=True):

@@ -64,6 +64,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
 class RunStarted(Fact, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none.
 
+    `started_ms` is the time from which the deadline is reckoned: the clock may be set, and the log's time never goes back. None
+    where there is no deadline, and in logs written before.
     `model` and `thinking` are what the run or its session asks for; None is the agent's own. `settings` are the other
     settings of the session that its agent is given, under their names in `sessions.patch`. `tools` are the names of
     the tools that it has; None was not recorded. `ConfigLoaded` has their descriptions.
@@ -77,6 +79,7 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     thinking: str | None = None
     settings: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     tools: tuple[str, ...] | None = None
+    started_ms: int | None = None
 
 
 class RunInterrupted(Fact, frozen=True, kw_only=True):

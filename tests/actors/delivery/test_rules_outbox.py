@@ -105,6 +105,15 @@ def test_a_refusal_is_final_at_once() -> None:
     assert state_after(DECIDED, STARTED, failed).outcome == "failed"
 
 
+@pytest.mark.clause("ANN-3", "SEAL-1")
+def test_a_failure_says_from_when_its_pause_is_reckoned() -> None:
+    down = NotDelivered(error="down", retry=True)
+    (failed,) = decide_not_done(state_after(DECIDED, STARTED), 1, down, now_ms=5_000)
+
+    assert isinstance(failed, DeliveryFailed)
+    assert (failed.failed_ms, failed.retry_at_ms) == (5_000, 5_000 + FIRST_RETRY_MS)
+
+
 @pytest.mark.clause("ANN-3", "A8")
 def test_failures_are_tried_again_later_and_later_and_not_for_ever() -> None:
     log: list[DeliveryEvent] = [DECIDED]

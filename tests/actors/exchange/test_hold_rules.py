@@ -10,8 +10,8 @@ from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.holds import decide_hold, decide_release
 from intersession_actors.exchange.rules import Circumstances, decide, evolve, go_on
-from intersession_actors.policy import HoldOrder
-from intersession_actors.streams import Refused, RunEnded
+from intersession_actors.policy import HoldOrder, Spent
+from intersession_actors.streams import Refused, RunEnded, StepRefused
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -28,6 +28,7 @@ from intersession_events.facts import (
     Route,
     TurnRequested,
 )
+from intersession_events.ids import derive
 from support.exchange_states import state_after
 
 LOG = "00000000-0000-4000-8000-000000000001"
@@ -137,6 +138,36 @@ def test_what_goes_nowhere_is_not_held() -> None:
     last = answered(state_after(held_by("reply", max_turns=0)), "fine")
     assert last.held is not None, "the first reply goes to who waits for it, loop or not"
     assert last.held.next_turn is None
+
+
+@pytest.mark.parametrize(
+    ("circumstances", "settings", "end", "limit", "note"),
+    [
+        ({}, {"max_turns": 0}, "turn_limit", "session.agentToAgent.maxPingPongTurns", None),
+        ({"requester_has_agent": False}, {}, "no_agent", None, ASKER),
+        (
+            {"spent": Spent(runs=2)},
+            {"limits": Limits(runs=2)},
+            "run_limit",
+            "session.agentToAgent.limits.runs",
+            "2 of 2",
+        ),
+        ({"refused": "policy_denied"}, {}, "policy_denied", None, "not today"),
+        ({}, {}, None, None, None),
+    ],
+)
+def test_a_hold_says_why_no_turn_would_follow(
+    circumstances: Any, settings: Any, end: str | None, limit: str | None, note: str | None
+) -> None:
+    run_id = derive(LOG, "run", "x1", "turn", 1)
+    if code := circumstances.pop("refused", None):
+        refused = StepRefused(stream=STREAM, run_id=run_id, code=code, error="not today")
+        circumstances["refused"] = {run_id: refused}
+    held = answered(state_after(held_by("reply", **settings)), "fine", **circumstances).held
+
+    assert held is not None
+    assert (held.next_turn is None) is (end is not None)
+    assert (held.next_end, held.next_limit, held.next_note) == (end, limit, note)
 
 
 def test_another_text_goes_on_in_the_place_of_the_one_that_was_held() -> None:

@@ -88,6 +88,7 @@ def test_golden_logs_are_decided_as_they_were_but_for_rules_that_are_named(
     if not whole["walked"]:
         assert whole["decided"] > 100
         assert "the tools that an agent has are recorded with each start of a run" in whole["laterRules"]
+        assert "what the clock said is recorded with what is reckoned from it" in whole["laterRules"]
 
 
 @pytest.mark.clause("SEAL-1", "SEAL-2", "C5")
