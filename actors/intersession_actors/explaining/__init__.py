@@ -2,8 +2,10 @@
 
 from intersession_actors.explaining.explained import Explaining
 from intersession_actors.explaining.explanation import Explanation
+from intersession_actors.explaining.failures import Waiting
 
 __all__ = [
     "Explaining",
     "Explanation",
+    "Waiting",
 ]

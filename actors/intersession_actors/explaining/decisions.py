@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from intersession_actors import exchange
 from intersession_actors.delivery import ended_in
 from intersession_actors.errors import RefusalCode
-from intersession_actors.policy import HoldOrder, Spent
+from intersession_actors.policy import HoldOrder, Spent, time_of_chain
 from intersession_actors.session import ended_again
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import facts, ids
@@ -144,15 +144,22 @@ def _circumstances(
     released = next((event for event in events if isinstance(event, facts.ExchangeReleased)), None)
     return exchange.Circumstances(
         log_id=log.log_id,
-        now_ms=came[0].time,
+        now_ms=time_of_chain(state.budget, events, came[0].time),
         requester_has_agent=loop is None or loop.reason != "no_agent",
-        has_route=announced is not None and announced.delivery_id is not None,
+        has_route=_has_route(state, announced),
         refused=_refused(log.log_id, state, outcome, events),
         spent=spent_at(log, state.budget.root, came),
         orders=() if held is None else (_order(held),),
         wall_ms=0 if held is None else held.since_ms,
         held_ms=released.held_ms if released is not None else 0,
     )
+
+
+def _has_route(state: exchange.Exchange, announced: facts.AnnounceDecided | None) -> bool:
+    """Whether there was somewhere to announce to: where a text was, that says so; else the exchange began with a route or not."""
+    if announced is None or announced.text is None:
+        return state.accepted.route is not None
+    return announced.delivery_id is not None
 
 
 def _order(held: facts.ExchangeHeld) -> HoldOrder:

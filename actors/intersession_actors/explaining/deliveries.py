@@ -27,7 +27,9 @@ def explain_ending(
     code, said = _told(event)
     place = route_text(first.route)
     inputs = _inputs(event, first, place, decided[0].position)
-    whole = UNDELIVERED[code].explains(recorded, "delivery", code, f"{place} did not get it, {said}", inputs)
+    whole = UNDELIVERED[code].explains(
+        recorded, "delivery", code, f"{place} did not get it, {said}", inputs, named=first.delivery_id
+    )
     if isinstance(event, facts.DeliveryDenied):
         speaking = said_by_policy(reader, in_force, first.session_key, first.route.channel, recorded.position)
         return replace(
@@ -66,7 +68,7 @@ def _inputs(event: Ending, first: facts.DeliveryDecided, place: str, position: i
             yield Input(name="attempt", value=event.attempt, set_by="log")
             yield Input(name="error", value=event.error, set_by="channel")
             if event.retry_at_ms is not None:
-                yield Input(name="retryAt", value=event.retry_at_ms, set_by="log")
+                yield Input(name="retryAt", value=event.retry_at_ms, set_by="log", unit="time")
         case facts.DeliveryUnknown():
             yield Input(name="attempt", value=event.attempt, set_by="log")
             if event.error is not None:

@@ -21,7 +21,7 @@ LOOP_ENDS: Final[Mapping[LoopEnd, Rule]] = {
     "turn_limit": Rule(
         "LOOP-2",
         "no more turns than session.agentToAgent.maxPingPongTurns are asked for",
-        "a higher limit; 5 is the most there is",
+        "a higher limit, up to 5; at 5, another sessions_send goes on",
     ),
     "turn_failed": Rule(
         "LOOP-2", "a turn that failed, or could not be asked for, ends the loop", "a turn that is answered"

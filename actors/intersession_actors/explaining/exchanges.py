@@ -12,7 +12,7 @@ from intersession_actors.policy import check_run
 from intersession_actors.streams import RunEnded
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
-from intersession_projections.wording import route_text, told_more
+from intersession_projections.wording import plain_note, route_text, told_more
 
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 
@@ -83,7 +83,7 @@ def _inputs(log: Log, in_force: InForce, decision: Decision, event: Ending) -> I
         yield Input(name=f"{tripped.setting}.used", value=tripped.value, set_by="log")
         yield _kept(in_force.setting(tripped.setting, begun), tripped.allowed, begun)
     for refused in decision.now.refused.values():
-        yield Input(name="refused", value=refused.error or refused.code, set_by="session")
+        yield Input(name="refused", value=plain_note(refused.error) or refused.code, set_by="session")
 
 
 def _kept(setting: Input, value: int | str, begun: int) -> Input:

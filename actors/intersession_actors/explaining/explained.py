@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from intersession_actors.explaining import deliveries, exchanges, runs, spawns, waiting
+from intersession_actors.explaining import deliveries, exchanges, runs, sessions, spawns, waiting
 from intersession_actors.explaining.calls import explain_refusal, refusal_in
-from intersession_actors.explaining.ends import ARCHIVALS, UNBINDINGS
-from intersession_actors.explaining.explanation import Explanation, Rule
+from intersession_actors.explaining.explanation import Explanation
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.service import Reader
 from intersession_events import facts
@@ -66,7 +65,7 @@ class Explaining:
             case facts.RunQueued() | facts.DeliveryDecided() | facts.ExchangeHeld():
                 return waiting.explain_waiting(self._reader, recorded, event)
             case facts.SessionArchived() | facts.ThreadUnbound() | facts.ChildArchived():
-                return (_of_session(recorded, event),)
+                return (sessions.explain_leaving(self._reader, self._in_force, recorded, event),)
             case _:
                 return tuple(
                     explain_refusal(self._reader, self._in_force, recorded, refusal)
@@ -85,16 +84,3 @@ class Explaining:
 
 def _is_of_a_text(recorded: Recorded) -> bool:
     return isinstance(recorded.event, facts.DeliveryEvent | facts.RunEvent)
-
-
-def _of_session(
-    recorded: Recorded, event: facts.SessionArchived | facts.ThreadUnbound | facts.ChildArchived
-) -> Explanation:
-    match event:
-        case facts.ThreadUnbound():
-            rule: Rule = UNBINDINGS[event.reason]
-            said = "The thread was unbound"
-        case facts.SessionArchived() | facts.ChildArchived():
-            rule = ARCHIVALS[event.reason]
-            said = "The session left the list"
-    return rule.explains(recorded, "session", event.reason, said)

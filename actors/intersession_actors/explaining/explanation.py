@@ -11,18 +11,25 @@ from intersession_events.plain_json import JsonValue
 About = Literal["loop", "announce", "exchange", "spawn", "run", "delivery", "refusal", "session"]
 """What was decided upon."""
 
+Unit = Literal["time", "duration"]
+"""What a number in milliseconds is: a time since 1970, or how long something lasted."""
+
 SetBy = Literal["default", "configuration", "session", "exchange", "call", "agent", "channel", "log"]
 """Who a value is from: nobody (`default`), the configuration, a setting of the session, the values that the exchange was
 accepted with, whoever called, what an agent answered, what a channel answered, or what the log counts."""
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A value that a rule looked at. `position` is where it was set, as far as the log shows that."""
+    """A value that a rule looked at. `position` is where it was set, as far as the log shows that.
+
+    `unit` is there for times and durations, in milliseconds; a number without it is a count, or has its unit in its name.
+    """
 
     name: str
     value: JsonValue
     set_by: SetBy
     position: int | None = None
+    unit: Unit | None = None
 
 
 class Instead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -63,10 +70,10 @@ class Rule(NamedTuple):
     says: str
     instead: str
 
-    @property
-    def others(self) -> tuple[Instead, ...]:
-        """What else could have come, where the rule itself is not asked again."""
-        return (Instead(change=self.instead),) if self.instead else ()
+    def others(self, named: str | None) -> tuple[Instead, ...]:
+        """Return what else could have come, where the rule itself is not asked again; `named` stands for `ID` in a command."""
+        change = self.instead if named is None else self.instead.replace(" ID`", f" {named}`")
+        return (Instead(change=change),) if change else ()
 
     def explains(
         self,
@@ -78,8 +85,12 @@ class Rule(NamedTuple):
         *,
         instead: tuple[Instead, ...] = (),
         as_decided: bool | None = None,
+        named: str | None = None,
     ) -> Explanation:
-        """Return the explanation of an event by this rule; `instead` is what is known better than what else could have come."""
+        """Return the explanation of an event by this rule; `instead` is what is known better than what else could have come.
+
+        `named` is the id that a command in the rule's words is to be given.
+        """
         return Explanation(
             position=recorded.position,
             about=about,
@@ -87,6 +98,6 @@ class Rule(NamedTuple):
             rule=self.clause,
             text=f"{said}: {self.says}.",
             inputs=tuple(inputs),
-            instead=instead or self.others,
+            instead=instead or self.others(named),
             as_decided=as_decided,
         )

@@ -102,7 +102,11 @@ WAITING: Final[Mapping[Waiting, Rule]] = {
     "waits_for_release": Rule(
         "LIVE-1",
         "what is held waits until somebody releases it, however long that takes",
-        "`intersession release RUN`, with another text, or without one",
+        "`intersession release ID`, with another text, or without one",
     ),
-    "under_way": Rule("ANN-3", "what is being done right now has no end yet", "time"),
+    "under_way": Rule(
+        "GATE-3",
+        "what was begun has no end yet; what a crash cut off goes on at the next start",
+        "time, or a start where no process is at work on the log",
+    ),
 }

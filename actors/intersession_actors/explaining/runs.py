@@ -1,6 +1,7 @@
 """Explains why a run failed, was cut off or aborted, or why its answer was used nowhere."""
 
 from collections.abc import Iterator
+from types import UnionType
 from typing import Final
 
 from intersession_actors.explaining.explanation import Explanation, Input
@@ -18,6 +19,9 @@ _TIMES: Final = {
     "announce": "session.agentToAgent.turnTimeoutSeconds",
 }
 """Which setting limits a run, by its step."""
+
+_OVER: Final = facts.RunInterrupted | facts.RunFailed | facts.RunAborted
+"""How an attempt ends whose answer is used nowhere."""
 
 _AGAIN: Final = "runs.retryInterrupted"
 _LIMITS: Final = "session.agentToAgent.limits"
@@ -52,7 +56,8 @@ def _inputs(
         return
     of_run = log.stream(recorded.stream, after=outcome.first_version - 1, to=recorded.version)
     queued = next((one for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
-    started = next((one for one in reversed(of_run) if _is(one, facts.RunStarted, event.run_id)), None)
+    started = next((one for one in of_run if _is_attempt(one, facts.RunStarted, event)), None)
+    over = next((one for one in of_run if _is_attempt(one, _OVER, event)), None)
     if queued is not None and isinstance(queued.event, facts.RunQueued) and queued.event.timeout_ms:
         setting = in_force.setting(_TIMES[outcome.step], queued.position)
         seconds = queued.event.timeout_ms / 1000
@@ -61,8 +66,7 @@ def _inputs(
         else:
             yield Input(name="timeoutSeconds", value=seconds, set_by="call", position=queued.position)
     if started is not None:
-        yield Input(name="started", value=started.time, set_by="log", position=started.position)
-        yield Input(name="ended", value=recorded.time, set_by="log", position=recorded.position)
+        yield from _times(recorded, started, over)
     match event:
         case facts.RunFailed(code="limit") if queued is not None:
             yield from _of_limit(in_force, queued)
@@ -77,6 +81,23 @@ def _inputs(
                 yield Input(name="status", value=outcome.status, set_by="log", position=outcome.position)
         case _:
             pass
+
+
+def _times(recorded: Recorded, started: Recorded, over: Recorded | None) -> Iterator[Input]:
+    """Name when an attempt began and ended, and how long it took; of an answer that came late, how much too late it was."""
+    at = recorded.position
+    yield Input(name="started", value=started.time, set_by="log", position=started.position, unit="time")
+    if not isinstance(recorded.event, facts.LateReplyDropped):
+        took = recorded.time - started.time
+        yield Input(name="ended", value=recorded.time, set_by="log", position=at, unit="time")
+        yield Input(name="took", value=took, set_by="log", unit="duration")
+        return
+    if over is not None:
+        yield Input(name="over", value=over.time, set_by="log", position=over.position, unit="time")
+    yield Input(name="answered", value=recorded.time, set_by="log", position=at, unit="time")
+    if over is not None:
+        late = recorded.time - over.time
+        yield Input(name="tooLateBy", value=late, set_by="log", unit="duration")
 
 
 def _of_limit(in_force: InForce, queued: Recorded) -> Iterator[Input]:
@@ -96,6 +117,12 @@ def _of_start(log: Log, recorded: Recorded, started: Recorded | None) -> Iterato
             return
 
 
-def _is(recorded: Recorded, kind: type[facts.RunQueued | facts.RunStarted], run_id: str) -> bool:
+def _is(recorded: Recorded, kind: type[facts.RunQueued], run_id: str) -> bool:
     event = recorded.event
     return isinstance(event, kind) and event.run_id == run_id
+
+
+def _is_attempt(recorded: Recorded, kind: type[facts.RunStarted] | UnionType, of: Ending) -> bool:
+    """Whether an event is one of a kind of the same attempt of the same run."""
+    event = recorded.event
+    return isinstance(event, kind) and (event.run_id, event.attempt) == (of.run_id, of.attempt)

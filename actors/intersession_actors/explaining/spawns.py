@@ -10,7 +10,7 @@ from intersession_actors.explaining.changes import LIMITS
 from intersession_actors.explaining.decisions import are_erased, delivery_ended, parted, run_ended, spent_at
 from intersession_actors.explaining.ends import CLOSES, SILENCES
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
-from intersession_actors.policy import budget_of, check_run
+from intersession_actors.policy import budget_of, check_run, time_of_chain
 from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import facts, ids
@@ -151,7 +151,7 @@ def _circumstances(log: Log, state: spawn.Spawn, came: list[Recorded]) -> spawn.
     budget = budget_of(accepted, first.correlation, 0)
     return spawn.Circumstances(
         log_id=log.log_id,
-        now_ms=first.time,
+        now_ms=time_of_chain(budget, events, first.time),
         has_route=_has_route(accepted, events),
         budget=budget,
         spent=spent_at(log, budget.root, came),

@@ -36,6 +36,10 @@ def _of_run(reader: Reader, recorded: Recorded, event: facts.RunQueued) -> tuple
     if run.status == "queued":
         code = "waits_for_agent" if before is None else "waits_in_queue"
     inputs = [Input(name="status", value=run.status, set_by="log", position=run.position)]
+    if run.started_ms is not None:
+        inputs.append(
+            Input(name="started", value=run.started_ms, set_by="log", position=run.position, unit="time")
+        )
     if before is not None:
         inputs.append(Input(name="running", value=before, set_by="log"))
     return (
@@ -68,7 +72,7 @@ def _of_hold(reader: Reader, recorded: Recorded, event: facts.ExchangeHeld) -> t
     )
     said = f"{HELD_TEXTS[event.step].capitalize()} is held"
     code: Waiting = "waits_for_release"
-    return (WAITING[code].explains(recorded, "exchange", code, said, inputs),)
+    return (WAITING[code].explains(recorded, "exchange", code, said, inputs, named=row.run_id),)
 
 
 _SET_BY: Final[Mapping[facts.HoldSource, SetBy]] = {

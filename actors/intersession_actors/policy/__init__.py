@@ -32,6 +32,7 @@ from intersession_actors.policy.chain import (
 from intersession_actors.policy.holding import HoldOrder
 from intersession_actors.policy.looping import why_no_loop
 from intersession_actors.policy.models import find_model, model_names
+from intersession_actors.policy.recorded_use import WALL, time_of_chain, used_when_stopped
 from intersession_actors.policy.sending import Speaker, Verdict, judge_send, parse_send_command
 from intersession_actors.policy.spawning import (
     THINKING_LEVELS,
@@ -45,6 +46,7 @@ from intersession_actors.policy.tools import tools_for
 
 __all__ = [
     "THINKING_LEVELS",
+    "WALL",
     "AccessSettings",
     "Allowed",
     "Forbidden",
@@ -82,6 +84,8 @@ __all__ = [
     "one_hop_on",
     "parse_send_command",
     "reach_of",
+    "time_of_chain",
     "tools_for",
+    "used_when_stopped",
     "why_no_loop",
 ]

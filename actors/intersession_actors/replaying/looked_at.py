@@ -5,7 +5,6 @@ reserved, what a clock said. Where the recorded decision shows it, it was so. Wh
 moment between the last word that led to a decision and its record: nobody knows when it was looked at.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +14,7 @@ import msgspec
 from intersession_actors.chains import ChainLedger, RunsOf, RunUse
 from intersession_actors.exchange import stops
 from intersession_actors.holding import HeldSessions, order_in
-from intersession_actors.policy import HoldOrder, Spent, Tripped, check_run
+from intersession_actors.policy import WALL, HoldOrder, Spent, Tripped, check_run, used_when_stopped
 from intersession_actors.replaying.outside import RecordedClock, stream_at_hand
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.runtime import Stopwatch
@@ -26,7 +25,6 @@ from intersession_events.log import Log, Recorded
 
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
 """How the error of a delivery ends that was given up because of its age."""
-_WALL: Final = "session.agentToAgent.limits.wallSeconds"
 REFUSED: Final = {"requester_gone", "target_gone", "policy_denied", "turn_failed"}
 """Why a loop ends whose next step a session does not take."""
 _RUNS: Final = "session.agentToAgent.limits.runs"
@@ -99,7 +97,7 @@ class RecordedWorld(World):
         stream = stream_at_hand()
         ahead = self.recording.append_ahead(stream)
         began = budget.started_ms + self._held_ms(stream, budget, ahead)
-        used = _used(ahead, _WALL)
+        used = _used(ahead, WALL)
         if self.refusals.comes(stream, ahead):
             return min(now, began + allowed * 1000 - 1)  # else nobody would have been asked
         if used is not None:
@@ -282,22 +280,4 @@ def _says_nothing(event: object) -> bool:
 
 
 def _used(ahead: Sequence[Recorded], setting: str) -> int | None:
-    """Return how much a chain had used when a guard tripped, as what was decided says; 0 where it only says that it tripped."""
-    tripped = False
-    for item in ahead:
-        match item.event:
-            case (
-                facts.LoopEnded(limit=limit, note=note) | facts.ExchangeHeld(next_limit=limit, next_note=note)
-            ) if limit == setting:
-                tripped, numbers = True, re.findall(r"\d+", note or "")[:1]
-            case facts.ExchangeClosed(limit=limit, note=note) | facts.SpawnClosed(limit=limit, note=note) if (
-                limit == setting
-            ):
-                tripped, numbers = True, re.findall(r"\d+", note or "")[-1:]
-            case facts.AnnounceDecided(limit=limit) | facts.ResultHanded(limit=limit) if limit == setting:
-                tripped, numbers = True, list[str]()
-            case _:
-                numbers = list[str]()
-        if numbers:
-            return int(numbers[0])
-    return 0 if tripped else None
+    return used_when_stopped((item.event for item in ahead), setting)

@@ -17,6 +17,7 @@ from intersession_projections.wording.reasons import (
     LOOP_ENDS,
     RELEASES,
     counted,
+    plain_note,
     told_more,
 )
 from intersession_projections.wording.short_names import short_name
@@ -36,6 +37,7 @@ __all__ = [
     "asker_of",
     "counted",
     "person",
+    "plain_note",
     "route_text",
     "run_of",
     "short_name",

@@ -12,6 +12,7 @@ from intersession_projections.wording.reasons import (
     STATUSES,
     counted,
     loop_end,
+    plain_note,
 )
 from intersession_projections.wording.short_names import short_name
 from intersession_projections.wording.words import NO_TEXT, Sides, Words, route_text
@@ -51,7 +52,7 @@ def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides) -> Wor
             return words._replace(step=f"{turn} of {speaker}", after=after)
         case facts.LoopEnded():
             limit = "" if event.limit is None else f" ({event.limit})"
-            brief = f"{event.reason}{limit} after {event.turns} turns{_note(event.note)}"
+            brief = f"{event.reason}{limit} after {counted(event.turns, 'turn')}{_note(event.note)}"
             how = loop_end(event.reason, event.turns, event.limit, event.note)
             why = LOOP_ENDS[event.reason]
             after = f"after the loop: it ended after {counted(event.turns, 'turn')}, {why}"
@@ -192,4 +193,4 @@ def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:
 
 
 def _note(note: str | None) -> str:
-    return "" if note is None else f", {note}"
+    return "" if note is None else f", {plain_note(note)}"

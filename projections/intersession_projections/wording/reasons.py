@@ -135,7 +135,16 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+_FIELD: Final = "sessionKey: "
+"""What a session's refusal of a step names first: the field of a call, which nobody has made here."""
+
+
+def plain_note(note: str | None) -> str | None:
+    """Return a note as people read it."""
+    return None if note is None else note.removeprefix(_FIELD)
+
+
 def told_more(limit: str | None, note: str | None) -> str:
     """Return what is said beside a reason, in brackets: which limit it was, and a note."""
-    parts = [part for part in (limit, note) if part]
+    parts = [part for part in (limit, plain_note(note)) if part]
     return f" ({', '.join(parts)})" if parts else ""

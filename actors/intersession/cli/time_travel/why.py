@@ -1,20 +1,40 @@
 """`intersession why`: what led to an event, what it led to, and why things ended, were refused or reached nobody."""
 
 from collections.abc import Iterable
-from typing import Annotated, cast
+from itertools import zip_longest
+from typing import Annotated, cast, get_args
 
+import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.host import in_fork
-from intersession.cli.shell import READING, Answer, Reading, Screen, clock, moment, one_line, safe
+from intersession.cli.host import has_writer, in_fork, reader_of
+from intersession.cli.shell import (
+    READING,
+    Answer,
+    Reading,
+    Screen,
+    clock,
+    day,
+    duration,
+    moment,
+    one_line,
+    safe,
+)
 from intersession.cli.story import Names
-from intersession.cli.time_travel.seeing import debugger_of
-from intersession_actors.debugger import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
+from intersession_actors.debugger import Debugger, EffectAnswer, EffectsAnswer, ToldAnswer, View, WhyAnswer
+from intersession_actors.explaining import Waiting
 from intersession_events.plain_json import JsonObject, JsonValue
 from intersession_projections.wording import counted
 
 _TEXT = 100
-_TIMES = frozenset({"retryAt"})
+_NOBODY_AT_WORK = (
+    "No process writes this log now: nobody is at work on what is not over. The next start goes on with it."
+)
+_CARRIED = frozenset({"turn_replied", "primary_ended", "child_ended"})
+_WORDED = frozenset({"exchange_released"})
+"""Whoever writes a text anew is named, though the text that went on says the same."""
+_FAILED = frozenset({"run_failed", "run_aborted"})
+_WAITING = frozenset(get_args(Waiting))
 _ROOTS = {
     "person": "a person said so",
     "operator": "somebody called a door of the system",
@@ -50,21 +70,25 @@ def why(
     everything of that is. --forward shows what came of it instead.
     """
     inside, named = in_fork(reading, of)
-    with debugger_of(inside) as debugger:
-        found = debugger.call("why", {"of": named(of), "forward": forward})
+    with reader_of(inside) as reader:
+        found = Debugger(View(reader)).call("why", {"of": named(of), "forward": forward})
+        at_work = has_writer(reader.log)
     if forward:
         effects = cast("EffectsAnswer", found)
         return Answer(found, lambda screen: _show_effects(screen, effects, steps=steps))
     answer = cast("WhyAnswer", found)
-    return Answer(found, lambda screen: _show(screen, answer, steps=steps))
+    return Answer(found, lambda screen: _show(screen, answer, steps=steps, at_work=at_work))
 
 
-def _show(screen: Screen, found: WhyAnswer, *, steps: bool) -> None:
+def _show(screen: Screen, found: WhyAnswer, *, steps: bool, at_work: bool) -> None:
     names = Names()
     _line(screen, names, found["event"])
     for explanation in found["explanations"]:
         screen.line()
         _show_explanation(screen, explanation)
+    if not at_work and any(one["code"] in _WAITING for one in found["explanations"]):
+        screen.line()
+        screen.line(safe(_NOBODY_AT_WORK, "yellow"))
     causes = found["causes"] if steps else _told(found["event"], found["causes"])
     if causes:
         screen.line()
@@ -87,7 +111,7 @@ def _show_explanation(screen: Screen, explanation: JsonObject) -> None:
     screen.indented(explanation["text"], 2)
     for given in explanation["inputs"]:
         set_at = "" if given.get("position") is None else f", #{given['position']}"
-        value = _value_of(given["name"], given["value"])
+        value = _value_of(given["value"], given.get("unit"))
         screen.one_line(f"    {given['name']} = ", value, safe(f"  ({given['setBy']}{set_at})", "dim"))
     for other in explanation["instead"]:
         verdict = "" if "verdict" not in other else f" → {other['verdict']}"
@@ -95,12 +119,20 @@ def _show_explanation(screen: Screen, explanation: JsonObject) -> None:
         screen.indented(safe("otherwise: ", "dim").append_text(change), 4)
 
 
-def _value_of(name: str, value: JsonValue) -> str:
-    if value is None:
-        return "nothing"
-    return (
-        f"{moment(value)} UTC" if name in _TIMES and isinstance(value, int) else one_line(str(value), _TEXT)
-    )
+def _value_of(value: JsonValue, unit: JsonValue) -> str:
+    match value, unit:
+        case None, _:
+            return "nothing"
+        case int(), "time":
+            return f"{day(value)} {clock(value)} UTC"
+        case int(), "duration":
+            return duration(value)
+        case str(), _:
+            return one_line(value, _TEXT)
+        case float(), _:
+            return f"{value:g}"
+        case _:
+            return one_line(msgspec.json.encode(value).decode(), _TEXT)
 
 
 def _show_effects(screen: Screen, found: EffectsAnswer, *, steps: bool) -> None:
@@ -135,11 +167,17 @@ def _told(event: ToldAnswer, causes: Iterable[ToldAnswer]) -> list[ToldAnswer]:
     """Leave out what only carried a text that another event tells."""
     shown: list[ToldAnswer] = []
     said = event["text"]
-    for cause in causes:
-        if _is_told(cause) and cause["text"] != said:
+    path = list(causes)
+    for cause, before in zip_longest(path, path[1:]):
+        carries = before is not None and _name(cause) in _CARRIED and _name(before) in _FAILED
+        if _is_told(cause) and (cause["text"] != said or _name(cause) in _WORDED) and not carries:
             shown.append(cause)
             said = cause["text"]
     return shown
+
+
+def _name(event: ToldAnswer) -> str:
+    return event["topic"].rpartition(".")[0]
 
 
 def _is_told(event: ToldAnswer) -> bool:
@@ -155,5 +193,9 @@ def _line(screen: Screen, names: Names, event: ToldAnswer, *, indent: int = 0) -
             head, safe(between, "bold"), f" {event['how']}".rstrip() + ": ", one_line(event["text"], _TEXT)
         )
         return
-    words = event["how"] or f"{event['topic'].rpartition('.')[0]}: {one_line(event['text'], _TEXT)}"
-    screen.one_line(head, words if who is None or event["how"] else f"{who}  {words}")
+    words = event["how"] or f"{_name(event)}: {one_line(event['text'], _TEXT)}"
+    if event["how"][:1].islower():  # what follows is said of whose session it is
+        who = names.of(event["stream"].partition(":")[2]) if event["stream"].startswith("session:") else who
+    elif event["how"]:
+        who = None
+    screen.one_line(head, safe(f"{who} ", "bold") if who is not None else "", words)

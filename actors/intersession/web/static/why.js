@@ -3,9 +3,12 @@ import { html, view } from './lib.js';
 import { ask } from './api.js';
 import { shown } from './changes.js';
 import { loaded } from './loaded.js';
-import { Badge, Failed, Loading, laneOf } from './parts.js';
-import { capital, counted, ofKind, short } from './words.js';
+import { Badge, Failed, Loading, Time, laneOf } from './parts.js';
+import { capital, counted, ofKind, short, took } from './words.js';
 
+// Times and durations as people read them; what is neither stays as it is.
+const measured = ({ value, unit }) =>
+  typeof value !== 'number' || !unit ? shown(value) : unit === 'time' ? html`<${Time} ms=${value} dated/>` : took(value);
 const Told = ({ told, place }) => html`
   <li>
     <button type="button" class="num-link n" onClick=${() => place.toPosition(told.position)}>
@@ -79,7 +82,7 @@ export const Why = view(({ place }, self) => {
                         input => html`
                           <dt>${input.name}</dt>
                           <dd>
-                            ${shown(input.value)} <span class="muted small">
+                            ${measured(input)} <span class="muted small">
                               ${input.setBy === 'default' ? 'the default; nobody set it' : `by ${input.setBy}`}
                             </span>
                             ${input.position
@@ -101,11 +104,7 @@ export const Why = view(({ place }, self) => {
                             <ul>
                               ${one.instead.map(
                                 other => html`
-                                  <li>
-                                    ${Object.values(other)
-                                      .filter(value => typeof value === 'string' || typeof value === 'number')
-                                      .join(' ')}
-                                  </li>
+                                  <li>${other.change}${other.verdict ? ` → ${other.verdict}` : ''}</li>
                                 `,
                               )}
                             </ul>

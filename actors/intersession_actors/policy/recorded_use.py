@@ -1,0 +1,55 @@
+"""What a recorded decision shows of a causal chain: how much it had used when a guard stopped it, and what time it was for it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from intersession_events import facts
+from intersession_events.facts import Budget
+
+WALL: Final = "session.agentToAgent.limits.wallSeconds"
+
+
+def used_when_stopped(events: Iterable[facts.Event], setting: str) -> int | None:
+    """Return how much a chain had used when a guard tripped, as what was decided says.
+
+    0 where it only says that it tripped; None where it did not.
+    """
+    tripped = False
+    for event in events:
+        match event:
+            case (
+                facts.LoopEnded(limit=limit, note=note) | facts.ExchangeHeld(next_limit=limit, next_note=note)
+            ) if limit == setting:
+                tripped, numbers = True, re.findall(r"\d+", note or "")[:1]
+            case facts.ExchangeClosed(limit=limit, note=note) | facts.SpawnClosed(limit=limit, note=note) if (
+                limit == setting
+            ):
+                tripped, numbers = True, re.findall(r"\d+", note or "")[-1:]
+            case facts.AnnounceDecided(limit=limit) | facts.ResultHanded(limit=limit) if limit == setting:
+                tripped, numbers = True, list[str]()
+            case _:
+                numbers = list[str]()
+        if numbers:
+            return int(numbers[0])
+    return 0 if tripped else None
+
+
+def time_of_chain(budget: Budget, events: Sequence[facts.Event], recorded_ms: int) -> int:
+    """Return what time it was for a chain when something was decided, as the events show that it led to (LOOP-5).
+
+    They were recorded at `recorded_ms`. A clock can be set forward and back; the log's time stays ahead then. So the time that
+    was recorded says less of how old the chain was than what was decided: that it had run out, or that it had not.
+    """
+    allowed = budget.limits.wall_seconds
+    if not allowed or not budget.started_ms:
+        return recorded_ms
+    held = sum(event.held_ms for event in events if isinstance(event, facts.ExchangeReleased))
+    began = budget.started_ms + budget.held_ms + held
+    used = used_when_stopped(events, WALL)
+    if used is not None:
+        return began + max(used, allowed) * 1000
+    last = events[-1] if events else None
+    if isinstance(last, facts.ExchangeHeld) and last.next_turn is None:
+        return recorded_ms  # that nothing was to follow may be because of a guard
+    return min(recorded_ms, began + allowed * 1000 - 1)

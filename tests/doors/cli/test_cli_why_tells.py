@@ -1,0 +1,88 @@
+"""What `why` prints reads as a story: who failed, who let go on, how long it took, and whether anybody is at work (WHY-1, WHY-2)."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from intersession import MemoryChannel, Turn
+from intersession_events import facts
+from support.doors.command_line import ran
+from support.running import Booth, Gate, wait_for
+
+MAIN = "agent:main:main"
+HELD = {"session": {"agentToAgent": {"hold": "announce"}}}
+ASKED = {"agentId": "research", "message": "well?", "timeoutSeconds": 20}
+
+
+def one_exchange(store: str) -> str:
+    (found,) = ran("runs", "--kind", "exchange", "--store", store, "--json").json["runs"]
+    return str(found["id"])
+
+
+def at(store: str, kind: str) -> str:
+    return str(ran("events", "--kind", kind, "--store", store, "--json").json["events"][0]["position"])
+
+
+@pytest.mark.clause("WHY-1", "LIVE-1")
+def test_what_was_held_goes_on_by_whoever_released_it(tmp_path: Path) -> None:
+    """The text went back to the hold, and neither who let it go on nor with what words was told."""
+    with Booth(str(tmp_path / "log.db")) as booth:
+        agents = {"main": lambda _: "REPLY_SKIP", "research": lambda _: "The dam is open."}
+        system = booth.start(agents, {"t": MemoryChannel()}, HELD)
+        system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="research", wait=20)
+        run_id = system.tools(MAIN).call("sessions_send", ASKED).get("runId", "")
+        wait_for(system, facts.ExchangeHeld)
+        system.release(run_id, text="The dam is closed.")
+        wait_for(system, facts.ExchangeClosed)
+        system.close()
+
+        told = ran("why", one_exchange(booth.url), "--store", booth.url).out
+        forward = ran("why", at(booth.url, "exchange_released"), "--forward", "--store", booth.url).out
+
+    assert "operator lets it go on with another text" in told
+    assert told.index("lets it go on") < told.index("Held: the announce")
+    assert "Delivered to t:1." in forward
+
+
+@pytest.mark.clause("WHY-1", "WHY-2")
+def test_a_turn_that_failed_names_who_failed_and_once(tmp_path: Path) -> None:
+    """Lines began with `failed:`, of nobody, and the exchange said again what its run had said."""
+
+    def research(turn: Turn) -> str:
+        if turn.step == "reply":
+            raise KeyError("season")
+        return "yes"
+
+    with Booth(str(tmp_path / "log.db")) as booth:
+        system = booth.start({"main": lambda _: "And with a car?", "research": research})
+        system.tools(MAIN).call("sessions_send", ASKED)
+        wait_for(system, facts.ExchangeClosed)
+        system.close()
+
+        told = ran("why", one_exchange(booth.url), "--store", booth.url).out
+
+    assert told.count("  research failed: backend: KeyError: 'season'") == 1
+    assert not re.search(r"\d\d\d  failed:", told)
+    assert re.search(r"started = \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC", told)
+    assert re.search(r"took = \d+ ms|took = [\d.]+ s", told)
+    assert not re.search(r"= \d{13}", told)
+
+
+@pytest.mark.clause("WHY-2", "GATE-3")
+def test_what_a_process_left_open_is_at_nobodys_work(tmp_path: Path) -> None:
+    """Of a host that was killed it was said that the run was being done right now."""
+    gate = Gate()
+    copy = tmp_path / "copy.db"
+    with Booth(str(tmp_path / "log.db")) as booth:
+        system = booth.start({"main": gate.stop}, {"t": MemoryChannel()})
+        system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="main")
+        gate.reached()
+        beside = ran("why", at(booth.url, "run_queued"), "--store", booth.url).out
+        assert ran("backup", str(copy), "--store", booth.url).exit_code == 0
+        gate.open()
+        left = ran("why", at(str(copy), "run_queued"), "--store", str(copy)).out
+
+    assert "under_way" in left
+    assert "No process writes this log now" in left
+    assert "No process writes" not in beside
