@@ -227,7 +227,10 @@ def test_a_narrow_terminal_is_told_as_much_as_a_usual_one(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("INTERSESSION_STORE", str(demo_log.path))
     for command, said in (
-        (("why", demo_log.exchange), "otherwise: a higher limit, up to 5; at 5, another sessions_send goes on"),
+        (
+            ("why", demo_log.exchange),
+            "otherwise: a higher limit, up to 5; at 5, another sessions_send goes on",
+        ),
         (("show", demo_log.exchange), f"are done, announced #{demo_log.closed}"),
         (("origin", "3.5 tonnes"), "research says: Up to 3.5 tonnes."),
     ):
