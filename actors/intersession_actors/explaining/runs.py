@@ -1,7 +1,6 @@
 """Explains why a run failed, was cut off or aborted, or why its answer was used nowhere."""
 
 from collections.abc import Iterator
-from types import UnionType
 from typing import Final
 
 from intersession_actors.explaining.explanation import Explanation, Input
@@ -19,9 +18,6 @@ _TIMES: Final = {
     "announce": "session.agentToAgent.turnTimeoutSeconds",
 }
 """Which setting limits a run, by its step."""
-
-_OVER: Final = facts.RunInterrupted | facts.RunFailed | facts.RunAborted
-"""How an attempt ends whose answer is used nowhere."""
 
 _AGAIN: Final = "runs.retryInterrupted"
 _LIMITS: Final = "session.agentToAgent.limits"
@@ -56,8 +52,9 @@ def _inputs(
         return
     of_run = log.stream(recorded.stream, after=outcome.first_version - 1, to=recorded.version)
     queued = next((one for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
-    started = next((one for one in of_run if _is_attempt(one, facts.RunStarted, event)), None)
-    over = next((one for one in of_run if _is_attempt(one, _OVER, event)), None)
+    of_attempt = [one for one in of_run if _is_of(one, event)]
+    started = next((one for one in of_attempt if isinstance(one.event, facts.RunStarted)), None)
+    over = next((one for one in of_attempt if not isinstance(one.event, facts.RunStarted)), None)
     if queued is not None and isinstance(queued.event, facts.RunQueued) and queued.event.timeout_ms:
         setting = in_force.setting(_TIMES[outcome.step], queued.position)
         seconds = queued.event.timeout_ms / 1000
@@ -122,7 +119,10 @@ def _is(recorded: Recorded, kind: type[facts.RunQueued], run_id: str) -> bool:
     return isinstance(event, kind) and event.run_id == run_id
 
 
-def _is_attempt(recorded: Recorded, kind: type[facts.RunStarted] | UnionType, of: Ending) -> bool:
-    """Whether an event is one of a kind of the same attempt of the same run."""
-    event = recorded.event
-    return isinstance(event, kind) and (event.run_id, event.attempt) == (of.run_id, of.attempt)
+def _is_of(recorded: Recorded, ending: Ending) -> bool:
+    """Whether an event is of the attempt that an ending is of."""
+    match recorded.event:
+        case facts.RunStarted() | facts.RunInterrupted() | facts.RunFailed() | facts.RunAborted() as event:
+            return (event.run_id, event.attempt) == (ending.run_id, ending.attempt)
+        case _:
+            return False

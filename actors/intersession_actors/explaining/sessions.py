@@ -60,13 +60,13 @@ def _of_thread(
 def _of_archiving(
     reader: Reader, in_force: InForce, recorded: Recorded, event: facts.SessionArchived | facts.ChildArchived
 ) -> Iterator[Input]:
-    is_child = isinstance(event, facts.ChildArchived)
-    key = event.child if is_child else recorded.stream.removeprefix(session_stream(""))
-    yield Input(name="session", value=key, set_by="log")
-    stream = recorded.stream
-    if not is_child:
+    if isinstance(event, facts.ChildArchived):
+        key, stream = event.child, recorded.stream
+    else:
+        key = recorded.stream.removeprefix(session_stream(""))
         found = reader.flows.spawn_of_child(key)
         stream = "" if found is None else spawn_stream(found.spawn_id)
+    yield Input(name="session", value=key, set_by="log")
     for earlier in reader.log.stream(stream) if stream else ():
         if earlier.position > recorded.position:
             return
