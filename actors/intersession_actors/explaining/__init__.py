@@ -2,7 +2,7 @@
 
 from intersession_actors.explaining.explained import Explaining
 from intersession_actors.explaining.explanation import Explanation
-from intersession_actors.explaining.failures import Waiting
+from intersession_actors.explaining.rules import Waiting
 
 __all__ = [
     "Explaining",

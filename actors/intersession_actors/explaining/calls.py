@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from intersession_actors.config import Config
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
 from intersession_actors.explaining.explanation import Explanation, Input, Instead
-from intersession_actors.explaining.refusals import REFUSALS
+from intersession_actors.explaining.rules import REFUSALS
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.explaining.speaking import said_by_policy, what_would_let_out
 from intersession_actors.explaining.starting import SPAWNING, explain_spawn_refused

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from intersession_actors.explaining.explanation import Explanation, Input
-from intersession_actors.explaining.failures import UNDELIVERED, Undelivered
+from intersession_actors.explaining.rules import UNDELIVERED, Undelivered
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.explaining.speaking import said_by_policy, what_would_let_out
 from intersession_actors.service import Reader

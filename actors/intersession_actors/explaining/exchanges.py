@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from intersession_actors.exchange import ReleaseExchange
 from intersession_actors.explaining.changes import ANNOUNCE, TURNS, instead_of
 from intersession_actors.explaining.decisions import Decision, decision_of
-from intersession_actors.explaining.ends import CLOSES, LOOP_ENDS, SILENCES
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead, Rule
+from intersession_actors.explaining.rules import CLOSES, LOOP_ENDS, SILENCES
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.policy import check_run
 from intersession_actors.streams import RunEnded

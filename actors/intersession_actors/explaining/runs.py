@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from intersession_actors.explaining.explanation import Explanation, Input
-from intersession_actors.explaining.failures import CUTS, FAILURES
+from intersession_actors.explaining.rules import CUTS, FAILURES
 from intersession_actors.explaining.settings import InForce
 from intersession_events import facts
 from intersession_events.log import Log, Recorded

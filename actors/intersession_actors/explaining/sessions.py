@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from intersession_actors.explaining.ends import ARCHIVALS, UNBINDINGS
 from intersession_actors.explaining.explanation import Explanation, Input
+from intersession_actors.explaining.rules import ARCHIVALS, UNBINDINGS
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.service import Reader
 from intersession_events import facts

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from intersession_actors import spawn
 from intersession_actors.explaining.changes import LIMITS
 from intersession_actors.explaining.decisions import are_erased, delivery_ended, parted, run_ended, spent_at
-from intersession_actors.explaining.ends import CLOSES, SILENCES
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
+from intersession_actors.explaining.rules import CLOSES, SILENCES
 from intersession_actors.policy import budget_of, check_run, time_of_chain
 from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused

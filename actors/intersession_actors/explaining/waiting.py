@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from intersession_actors.explaining.explanation import Explanation, Input, SetBy
-from intersession_actors.explaining.failures import WAITING, Waiting
+from intersession_actors.explaining.rules import WAITING, Waiting
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.log import Recorded

@@ -9,9 +9,15 @@ import pytest
 from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, SendAnswer, SessionSystem, Turn
 from intersession_actors.errors import RefusalCode
 from intersession_actors.explaining import Explaining, Explanation
-from intersession_actors.explaining.ends import ARCHIVALS, CLOSES, LOOP_ENDS, SILENCES, UNBINDINGS
-from intersession_actors.explaining.failures import FAILURES
-from intersession_actors.explaining.refusals import REFUSALS
+from intersession_actors.explaining.rules import (
+    ARCHIVALS,
+    CLOSES,
+    FAILURES,
+    LOOP_ENDS,
+    REFUSALS,
+    SILENCES,
+    UNBINDINGS,
+)
 from intersession_events import facts
 from support.golden_logs import GoldenLog
 from support.running import Booth, Gate, merged, recorded, wait_for
