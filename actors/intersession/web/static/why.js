@@ -7,8 +7,10 @@ import { Badge, Failed, Loading, Time, laneOf } from './parts.js';
 import { capital, counted, ofKind, short, took } from './words.js';
 
 // Times and durations as people read them; what is neither stays as it is.
-const measured = ({ value, unit }) =>
-  typeof value !== 'number' || !unit ? shown(value) : unit === 'time' ? html`<${Time} ms=${value} dated/>` : took(value);
+const measured = ({ value, unit }) => {
+  if (typeof value !== 'number' || !unit) return shown(value);
+  return unit === 'time' ? html`<${Time} ms=${value} dated />` : took(value);
+};
 const Told = ({ told, place }) => html`
   <li>
     <button type="button" class="num-link n" onClick=${() => place.toPosition(told.position)}>
