@@ -50,6 +50,6 @@ def time_of_chain(budget: Budget, events: Sequence[facts.Event], recorded_ms: in
     if used is not None:
         return began + max(used, allowed) * 1000
     last = events[-1] if events else None
-    if isinstance(last, facts.ExchangeHeld) and last.next_turn is None:
+    if isinstance(last, facts.ExchangeHeld) and (last.next_turn, last.next_end) == (None, None):
         return recorded_ms  # that nothing was to follow may be because of a guard
     return min(recorded_ms, began + allowed * 1000 - 1)
