@@ -59,6 +59,7 @@ def flow_value(flow: Flow, *, at_work: bool | None = True) -> JsonObject:
         case ExchangeSummary():
             value |= {
                 "target": flow.target,
+                "status": flow.primary_status,
                 "turns": flow.turns,
                 "maxTurns": flow.max_turns,
                 "loopEnd": flow.end_reason,
@@ -109,7 +110,7 @@ def _exchange_in_words(flow: ExchangeSummary, *, at_work: bool) -> str:
         parts.append(f"not over yet{hold}" if at_work else f"not over, {_NOBODY}{hold}")
     else:
         parts.append(CLOSES[flow.close_reason])
-    return "; ".join(parts)
+    return "; ".join(dict.fromkeys(parts))  # a session that is gone ends both
 
 
 def _spawn_in_words(flow: SpawnSummary, *, at_work: bool) -> str:

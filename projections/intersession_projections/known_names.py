@@ -12,6 +12,7 @@ from intersession_events.log import Log
 from intersession_projections.positions import Span
 from intersession_projections.sessions import Sessions
 from intersession_projections.sieve import may_be_a_persons, sieved
+from intersession_projections.wording import called
 
 _MOST: Final = 3
 _MESSAGES: Final = 2_000
@@ -48,13 +49,13 @@ class KnownNames:
         return found
 
     def people(self) -> set[str]:
-        """Return the ids and the names of those who spoke in the last of their messages, as their channels gave them."""
-        found: set[str | None] = set()
+        """Return all that those are called who spoke in the last of their messages: ids and names, alone and with their channels."""
+        found: set[str] = set()
         for recorded in islice(sieved(self._log, Span(), may_be_a_persons), _MESSAGES):
             if isinstance(recorded.event, MessageRecorded):
                 origin = recorded.event.message.provenance
-                found |= {None} if origin is None else {origin.sender, origin.sender_name}
-        return {name for name in found if name is not None}
+                found |= set() if origin is None else called(origin)
+        return found
 
     def has_imports(self) -> bool:
         """Whether something was imported: of that, what went outside is known as far as a transcript says so."""

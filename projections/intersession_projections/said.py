@@ -10,7 +10,7 @@ from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sieve import Holding, chain_of, sieved
-from intersession_projections.wording import as_read
+from intersession_projections.wording import as_read, called
 
 _STREAM: Final = "session:"
 
@@ -218,8 +218,4 @@ def _may_be(message: Message, wanted: SaidWanted) -> bool:
 
 
 def _is(person: Provenance | None, name: str) -> bool:
-    if person is None:
-        return False
-    return name.casefold() in {
-        text.casefold() for text in (person.sender, person.sender_name) if text is not None
-    }
+    return person is not None and name.casefold() in {text.casefold() for text in called(person)}

@@ -32,6 +32,9 @@ _FAILED_ENDS: Final = frozenset(
         "not_started",
     }
 )
+_FAILED_LOOPS: Final = frozenset(
+    {"turn_failed", "turn_timeout", "policy_denied", "target_gone", "requester_gone"}
+)
 _SPOKEN: Final = frozenset(
     {
         "message_recorded",
@@ -202,7 +205,8 @@ class WorkFound:
     def _failed(self, work: Work) -> bool:
         match work:
             case ExchangeSummary():
-                own = work.primary_status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
+                run = work.primary_status in _FAILED_RUNS or work.end_reason in _FAILED_LOOPS
+                own = run or work.close_reason in _FAILED_ENDS
             case SpawnSummary():
                 own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
             case RunOutcome():

@@ -170,6 +170,20 @@ def person(sender: str | None, sender_name: str | None) -> str:
     return sender if sender_name in {None, sender} else f"{sender_name} ({sender})"
 
 
+def called(origin: facts.Provenance) -> set[str]:
+    """Return all that a person is called where they are shown: `ada`, `Ada (ada)`, `telegram:ada`, `Ada (ada) on telegram`.
+
+    Nothing for one that the log does not name.
+    """
+    if origin.sender is None:
+        return set() if origin.sender_name is None else {origin.sender_name}
+    whole, channel = person(origin.sender, origin.sender_name), origin.source_channel
+    names = {origin.sender, origin.sender_name or origin.sender, whole}
+    if channel is not None:
+        names |= {f"{channel}:{origin.sender}", *(f"{name} on {channel}" for name in (*names,))}
+    return names
+
+
 def speaker(message: facts.Message) -> str:
     """Return who asks an agent with a message: a session's key, or words for a person or the system."""
     origin = message.provenance

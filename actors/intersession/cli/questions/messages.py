@@ -37,7 +37,7 @@ def messages(
     person: Annotated[
         str | None,
         Parameter(
-            help="Only what was said by this person, or on their behalf: their id or name on the channel."
+            help="Only what was said by this person, or on their behalf: their id or name on the channel, or any name that is shown (telegram:ada)."
         ),
     ] = None,
     why: Annotated[bool, Parameter(help="Also the message that it all began with.")] = False,

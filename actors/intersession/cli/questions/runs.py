@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, reader_of
+from intersession.cli.questions.endings import ends_named
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment
 from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, unknown_names
@@ -15,24 +16,25 @@ from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted
+from intersession_projections.work import WorkFound, WorkKind, WorkWanted
 
 
 def runs(
     *,
     unfinished: Annotated[bool, Parameter(name="--open", help="Only what is not over yet.")] = False,
     failed: Annotated[
-        bool, Parameter(help="Only what failed: a run, the way of its text, or what the flow ended with.")
+        bool,
+        Parameter(help="Only what failed: a run, a turn, the way of its text, or what the flow ended with."),
     ] = False,
     held: Annotated[bool, Parameter(help="Only exchanges that are held, with the text that waits.")] = False,
     kind: Annotated[
         tuple[WorkKind, ...], Parameter(help="Only exchanges, spawns or runs; may be given several times.")
     ] = (),
     end: Annotated[
-        tuple[WorkEnd, ...],
+        tuple[str, ...],
         Parameter(
-            help="Only what ended so: how its run, its ping-pong or all of it ended, in the words of --json; may be given "
-            "several times."
+            help="Only what ended so: its run (of an exchange the first one), its ping-pong or all of it, as --json says it "
+            '(ok, turn_limit, announced) or as the list shows it ("a turn failed"); may be given several times.'
         ),
     ] = (),
     session: Annotated[str | None, Parameter(help="Only what this session took part in.")] = None,
@@ -44,7 +46,8 @@ def runs(
         str | None, Parameter(help="Only what was asked for on this channel, or what a text of went there.")
     ] = None,
     person: Annotated[
-        str | None, Parameter(help="Only what this person asked for: their id or name on the channel.")
+        str | None,
+        Parameter(help="Only what this person asked for: ada, telegram:ada, or any name that is shown."),
     ] = None,
     words: Annotated[
         str | None, Parameter(help="Only where somebody said all of these words at once, in any case.")
@@ -69,7 +72,7 @@ def runs(
         at = None if as_of is None else reader.place(as_of, field="--at").position
         wanted = WorkWanted(
             kinds=kind,
-            ends=end,
+            ends=ends_named(end),
             is_open=unfinished,
             failed=failed,
             held=held,
@@ -99,7 +102,7 @@ def runs(
         if everything
         else ""
     )
-    hint = "`intersession replay ID` tells one of them"
+    hint = "`intersession replay ID` tells one of them, `intersession why ID` why it ended so"
     if at is not None:
         hint = "`intersession replay ID --at PLACE` tells one of them as far as there"
     elif any(standing.can_be_retried for standing in listing.rows):

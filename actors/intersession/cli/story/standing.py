@@ -20,26 +20,25 @@ class Standing(Stands):
 
     def in_words(self) -> str:
         """Return where it stands, and what became of its texts."""
-        whole = isinstance(self.flow, RunOutcome)  # how a flow was closed says already that a text arrived
+        at_work = self.at_work is not False
+        # How a flow was closed says already what became of its announce, and an open one who goes on with it.
+        closed = None if isinstance(self.flow, RunOutcome) else self.flow.close_reason
+        of_close = _CLOSED_BY.get(closed or "")
         told = [
-            delivery_in_words(row, note, at_work=self.at_work is not False)
+            delivery_in_words(row, note, at_work=at_work, goes_on=self.is_open)
             for row, note in self.deliveries
-            if whole or row.state != "done"
+            if isinstance(self.flow, RunOutcome) or row.state not in {"done", of_close}
         ]
         if self.held is not None:
             told.append(f"the {self.held.step} that waits: {self.held.text}")
         if self.retry is not None:
-            told.append(
-                f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=self.at_work is not False)}"
-            )
+            told.append(f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=at_work)}")
         if self.smells:
             told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in self.smells))}")
-        how = in_words(self.flow, at_work=self.at_work is not False or self.frozen)
-        if not isinstance(self.flow, RunOutcome) and self.flow.close_reason == "announced":
-            got_it = [_place(row, note) for row, note in self.deliveries if row.state == "done"]
-            how = " to ".join(
-                [how, *([" and ".join(got_it)] if got_it else [])]
-            )  # how it was closed stands last
+        how = in_words(self.flow, at_work=at_work or self.frozen)
+        meant = [(row, note) for row, note in self.deliveries if row.state == of_close]
+        if meant:  # how it was closed stands last
+            how = f"{how} to {' and '.join(_announced(row, note) for row, note in meant)}"
         return "; ".join([how, *(["FROZEN in this fork"] if self.frozen else []), *told])
 
     def with_smells(self, reader: Reader, at: int | None = None) -> "Standing":
@@ -47,23 +46,46 @@ class Standing(Stands):
         return self._replace(smells=tuple(smells_of(View(reader), self.flow, at)))
 
 
+_CLOSED_BY = {
+    "announced": "done",
+    "announce_failed": "failed",
+    "announce_denied": "denied",
+    "delivery_unknown": "unknown",
+}
+"""In which state the text of an announce is, by how its flow was closed."""
+
+
+def _announced(row: DeliverySummary, note: DeliveryNote | None) -> str:
+    return f"{_place(row, note)}{_late(row, note) if row.state == 'done' else _why(note)}"
+
+
+def _why(note: DeliveryNote | None) -> str:
+    return f": {note.error}" if note is not None and note.error else ""
+
+
+def _late(row: DeliverySummary, note: DeliveryNote | None) -> str:
+    """Say of a text that was not taken at once at which attempt it was."""
+    return f" at attempt {row.attempt}" if note is not None and row.attempt > 1 else ""
+
+
 def _place(row: DeliverySummary, note: DeliveryNote | None) -> str:
     return row.channel if note is None else route_text(note.route)
 
 
 def delivery_in_words(  # noqa: C901 - one case a state
-    row: DeliverySummary, note: DeliveryNote | None, *, at_work: bool
+    row: DeliverySummary, note: DeliveryNote | None, *, at_work: bool, goes_on: bool = False
 ) -> str:
-    """Return what became of a text, in a few words."""
-    place = _place(row, note)
-    why = f": {note.error}" if note is not None and note.error else ""
+    """Return what became of a text, in a few words. `goes_on`: what it is of says itself who goes on with it."""
+    place, why = _place(row, note), _why(note)
+    if goes_on and not at_work and row.state in {"retrying", "decided"}:
+        return f"not delivered to {place} yet{why}"
     match row.state:
         case "done":
-            return f"delivered to {place}"
+            return f"delivered to {place}{_late(row, note)}"
         case "failed":
             return f"NOT delivered to {place}{why}"
         case "denied":
-            return f"not delivered to {place}, the send policy forbids it{why}"
+            return f"NOT delivered to {place}, the send policy forbids it{why}"
         case "withheld":
             return f"would be delivered to {place}: the channels of a fork are sealed"
         case "unknown":

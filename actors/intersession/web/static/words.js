@@ -44,8 +44,10 @@ const BAD = new Set([
   'requester_gone',
   'not_started',
 ]);
+const BAD_LOOPS = new Set(['turn_failed', 'turn_timeout', 'policy_denied', 'target_gone', 'requester_gone']);
 export const failed = run =>
   ['error', 'timeout'].includes(run.status) ||
+  BAD_LOOPS.has(run.loopEnd) ||
   BAD.has(run.closeReason) ||
   (run.deliveries ?? []).some(one => ['failed', 'denied', 'unknown'].includes(one.state));
 export const ended = run => {

@@ -29,7 +29,7 @@ class MessagesOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unkno
     person: Annotated[
         Name | None,
         msgspec.Meta(
-            description="Only what this person said, or what was said for them: their id or name on the channel."
+            description="Only what this person said, or what was said for them: their id or name on the channel, or any name that is shown (telegram:ada)."
         ),
     ] = None
     why: Annotated[bool, msgspec.Meta(description="Also the message that it all began with.")] = False

@@ -61,7 +61,7 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     person: Annotated[
         Name | None,
         msgspec.Meta(
-            description="Only what this person asked for: their id or name on the channel. For the operator alone."
+            description="Only what this person asked for: their id or name on the channel, or as they are shown (telegram:ada). For the operator alone."
         ),
     ] = None
     words: Annotated[
