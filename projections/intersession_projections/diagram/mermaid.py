@@ -28,7 +28,7 @@ def _lines(lanes: Sequence[Lane], rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         match row:
             case Arrow():
-                yield f"    L{row.source}->>L{row.target}: {_inert(f'{row.how} - {row.text}')}"
+                yield f"    L{row.source}->>L{row.target}: {_inert(row.said(' - '))}"
             case Mark():
                 where = everybody if row.lane is None else f"L{row.lane}"
                 yield f"    Note over {where}: {_inert(row.text)}"

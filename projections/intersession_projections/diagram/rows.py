@@ -34,6 +34,10 @@ class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="r
     tokens: int | None = None
     """How many tokens the run took that made these words; None where none said so."""
 
+    def said(self, between: str = ": ") -> str:
+        """Return what stands at it: what it is, and the words, if it has any."""
+        return f"{self.how}{between}{self.text}" if self.text.strip() else self.how
+
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", tag_field="row"):
     """Something that happened on one lane, or to all of them (`lane` is None)."""

@@ -8,17 +8,25 @@ from typing import Final, Literal
 from xml.etree import ElementTree as ET
 
 from intersession_events.printable import printable
+from intersession_projections.diagram.fitting import cut, wrapped
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, MarkKind, Row, length
 
 _LANE: Final = 240
 _LEFT: Final = 64
 _HEAD: Final = 56
 _LINE: Final = 16
-_LETTERS: Final = 32
-"""So many letters of a text of 13 pixels fit between two lanes."""
+_CELL: Final = 8
+"""Room for a letter of a text of 13 pixels, of which some are broad; a wide one has that of two."""
+_MARGIN: Final = 16
+_CELLS: Final = (_LANE - _MARGIN) // _CELL
+"""So much room is between two lanes."""
+_MOST_LINES: Final = 3
+"""So many lines may a text have that stands across all lanes."""
 _COLOURS: Final = ("#2f7ed8", "#2e8b57", "#a0529c", "#b8740f", "#4a6fa5", "#c0453a")
 _GREY: Final = "#808080"
-_FAILED: Final = "#c0453a"
+_FAINT: Final = "0.7"
+"""How much of a text's colour small print has. All texts but failures have the colour of those around, be that dark or light."""
+_FAILED: Final = "#cd4a3e"
 _SIGNS: Final = {"tool": "⚙", "note": "·", "failed": "✗", "end": "■"}
 _NAMESPACE: Final = "http://www.w3.org/2000/svg"
 Point = tuple[int, int]
@@ -52,7 +60,9 @@ class _Drawing:
                 self._mark(group, row)
             case Gap():
                 self._y += _LINE
-                _text(group, f"⋮ {length(row.ms)} later", (self._width // 2, self._y), "middle", _GREY)
+                _text(
+                    group, f"⋮ {length(row.ms)} later", (self._width // 2, self._y), "middle", opacity=_FAINT
+                )
                 self._y += _LINE // 2
         self._rows.append(group)
 
@@ -76,8 +86,9 @@ class _Drawing:
         for lane, center, colour in self._each_lane():
             group = ET.SubElement(root, "g", {"data-lane": _inert(lane.id)})
             _line(group, (center, _HEAD - 16), (center, height - 8), colour, width="1")
-            _text(group, _cut(lane.name), (center, _HEAD - 26), "middle", colour, weight="bold")
-            _text(group, lane.kind, (center, _HEAD - 42), "middle", _GREY, size="10")
+            _text(group, cut(_inert(lane.name), _CELLS), (center, _HEAD - 26), "middle", weight="bold")
+            _whole(group, lane.name)
+            _text(group, lane.kind, (center, _HEAD - 42), "middle", size="10", opacity=_FAINT)
         root.extend(self._rows)
         return ET.tostring(root, encoding="unicode")
 
@@ -91,10 +102,10 @@ class _Drawing:
         source, target = self._centers[row.source], self._centers[row.target]
         group.set("data-position", str(row.position))
         if source == target:
-            self._beside(group, row, source, f"{row.how}: {row.text}", "note")
+            self._beside(group, row, source, row.said(), "note")
             return
-        letters = _LETTERS * abs(row.target - row.source)
-        for number, line in enumerate(_wrapped(f"{row.how}: {row.text}", letters)):
+        room = (_LANE * abs(row.target - row.source) - _MARGIN) // _CELL
+        for number, line in enumerate(wrapped(_inert(row.said()), room, 2)):
             self._y += _LINE
             if number == 0:
                 self._number(group, row.position)
@@ -115,15 +126,11 @@ class _Drawing:
             self._y += _LINE + 6
             self._number(group, row.position)
             _line(group, (_LEFT, self._y - 4), (self._width, self._y - 4), _GREY, width="1")
-            ET.SubElement(group, "title").text = _inert(row.text)
-            _text(
-                group,
-                f"{_SIGNS[row.kind]} {_cut(row.text, 90)}",
-                (self._width // 2, self._y + _LINE - 4),
-                "middle",
-                colour,
-            )
-            self._y += _LINE
+            room = (self._width - _LEFT - _MARGIN) // _CELL
+            for line in wrapped(f"{_SIGNS[row.kind]} {_inert(row.text)}", room, _MOST_LINES):
+                self._y += _LINE
+                _text(group, line, ((_LEFT + self._width) // 2, self._y - 4), "middle", colour)
+            _whole(group, row.text)
             return
         self._beside(group, row, self._centers[row.lane], row.text, row.kind)
 
@@ -133,14 +140,14 @@ class _Drawing:
         self._number(group, row.position)
         room_right = self._width - center
         anchor: Literal["start", "end"] = "start" if room_right >= center - _LEFT else "end"
-        letters = max(room_right, center - _LEFT) // 8
+        room = (max(room_right, center - _LEFT) - _MARGIN) // _CELL
         at = center + 8 if anchor == "start" else center - 8
-        _text(group, f"{_SIGNS[kind]} {_cut(text, letters)}", (at, self._y), anchor, colour)
+        _text(group, cut(f"{_SIGNS[kind]} {_inert(text)}", room), (at, self._y), anchor, colour)
         _whole(group, text)
         self._y += 4
 
     def _number(self, group: ET.Element, position: int) -> None:
-        _text(group, f"#{position}", (8, self._y), "start", _GREY, size="11")
+        _text(group, f"#{position}", (8, self._y), "start", size="11", opacity=_FAINT)
 
 
 def _text(
@@ -152,8 +159,11 @@ def _text(
     *,
     size: str = "13",
     weight: str = "normal",
+    opacity: str = "1",
 ) -> None:
     attributes = {"x": str(at[0]), "y": str(at[1]), "text-anchor": anchor, "fill": colour, "font-size": size}
+    if opacity != "1":
+        attributes["fill-opacity"] = opacity
     ET.SubElement(group, "text", {**attributes, "font-weight": weight}).text = _inert(text)
 
 
@@ -170,19 +180,3 @@ def _whole(group: ET.Element, text: str) -> None:
 def _inert(text: str) -> str:
     """Return a text on one line, without what XML can't hold or what would turn the line round."""
     return printable(" ⏎ ".join(text.strip().splitlines()))
-
-
-def _cut(text: str, letters: int = _LETTERS) -> str:
-    line = _inert(text)
-    return line if len(line) <= letters else f"{line[: letters - 1]}…"
-
-
-def _wrapped(text: str, letters: int, most: int = 2) -> Sequence[str]:
-    rest = _inert(text)
-    lines: list[str] = []
-    while len(rest) > letters and len(lines) < most - 1:
-        at = rest.rfind(" ", letters // 3, letters)
-        at = at if at > 0 else letters
-        lines.append(rest[:at])
-        rest = rest[at:].lstrip()
-    return [*lines, _cut(rest, letters)]

@@ -1,12 +1,12 @@
 """Draws a sequence diagram with characters: a column for each lane, a few lines for each row. Pure."""
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from intersession_events.printable import printable
+from intersession_projections.diagram.fitting import cells, cut, wrapped
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row, length
 
 NARROWEST: Final = 18
@@ -62,7 +62,7 @@ class _Canvas:
         """Return the names of the lanes."""
         text = " " * self._gutter
         for lane in self._lanes:
-            name = _cut(_inert(lane.name), self._lane_width - 2)
+            name = cut(_inert(lane.name), self._lane_width - 2)
             left = (self._lane_width - cells(name)) // 2
             text += " " * left + name + " " * (self._lane_width - left - cells(name))
         return Line(text=text.rstrip(), kind="head")
@@ -72,7 +72,7 @@ class _Canvas:
         source, target = self._centers[row.source], self._centers[row.target]
         left, right = min(source, target), max(source, target)
         room = right - left - 3
-        words = _wrapped(_inert(f"{row.how}: {row.text}" if row.text else row.how), room)
+        words = wrapped(_inert(row.said()), room, _LINES)
         for number, line in enumerate(words):
             label = f"#{row.position}" if number == 0 else ""
             yield Line(text=self._with(line, left + 2, label), kind="said", position=row.position)
@@ -89,7 +89,7 @@ class _Canvas:
         to_the_right = self._width - center - 2
         sign = {"tool": "⚙", "note": "·", "failed": "✗", "end": "■"}[kind]
         for number, line in enumerate(
-            _wrapped(f"{sign} {_inert(text)}", max(to_the_right, center - self._gutter - 2), 2)
+            wrapped(f"{sign} {_inert(text)}", max(to_the_right, center - self._gutter - 2), 2)
         ):
             label = f"#{position}" if number == 0 else ""
             if to_the_right >= center - self._gutter - 2:
@@ -102,7 +102,7 @@ class _Canvas:
     def across(self, text: str, position: int) -> Line:
         """Return something that happened to all."""
         room = self._width - self._gutter
-        words = f" {_cut(_inert(text), room - 8)} "
+        words = f" {cut(_inert(text), room - 8)} "
         left = (room - cells(words)) // 2
         rule = "─" * left + words + "─" * (room - left - cells(words))
         return Line(text=f"#{position}".ljust(self._gutter) + rule, kind="end", position=position)
@@ -121,46 +121,6 @@ class _Canvas:
         return (label.ljust(self._gutter) + before + text + behind).rstrip()
 
 
-def cells(text: str) -> int:
-    """Return how many columns of a terminal a harmless text takes."""
-    return sum(_cells(letter) for letter in text)
-
-
-def _cells(letter: str) -> int:
-    if letter.isascii():
-        return 1
-    if unicodedata.combining(letter) or unicodedata.category(letter) in {"Mn", "Me"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in {"W", "F"} else 1
-
-
 def _inert(text: str) -> str:
     """Return a text on one line, with all that would steer a terminal as escapes."""
     return printable(" ⏎ ".join(" ".join(line.split()) for line in text.strip().splitlines()))
-
-
-def _cut(text: str, room: int) -> str:
-    if cells(text) <= room:
-        return text
-    kept, used = "", 0
-    for letter in text:
-        used += _cells(letter)
-        if used > room - 1:
-            break
-        kept += letter
-    return f"{kept}…"
-
-
-def _wrapped(text: str, room: int, most: int = _LINES) -> list[str]:
-    """Return a text as lines that have room, cut where there would be too many."""
-    lines: list[str] = []
-    rest = text
-    while rest and len(lines) < most - 1 and cells(rest) > room:
-        line = _cut(rest, room + 1).removesuffix("…")
-        at = line.rfind(" ")
-        line = line[:at] if at > room // 3 else line
-        lines.append(line)
-        rest = rest[len(line) :].lstrip()
-    if rest:
-        lines.append(_cut(rest, room))
-    return lines

@@ -33,6 +33,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, diagram_of
+from intersession_projections.diagram.fitting import cells
 from support.hostile import given as input_of
 from support.hostile import row_id, rows
 from support.story import MAIN, Story
@@ -221,6 +222,54 @@ def test_no_text_is_more_than_text(story: Story, row: dict[str, Any]) -> None:
 
 
 ALLOWED = {"svg", "g", "title", "text", "line", "polygon"}
+
+
+@pytest.mark.clause("SHOW-1")
+@pytest.mark.parametrize("lanes", [1, 2, 5])
+def test_no_text_of_a_picture_is_wider_than_its_room(lanes: int) -> None:
+    """As wide letters take: what stands across all lanes had its end cut off, and its sign as well."""
+    everybody = tuple(Lane(id=str(n), name="准备好了吗" * 9, kind="session") for n in range(lanes))
+    words = "the limit of turns was reached (session.agentToAgent.maxPingPongTurns): " * 5
+    rows = [
+        row
+        for text in (words, "準備はいいですか" * 30, "")
+        for row in (
+            Arrow(position=1, time=0, source=0, target=lanes - 1, text=text, how="asks"),
+            Mark(position=2, time=0, lane=None, text=text, kind="end"),
+            Mark(position=3, time=0, lane=lanes - 1, text=text, kind="failed"),
+            Gap(ms=10**9),
+        )
+    ]
+    svg = elements(Diagram(title="", lanes=everybody, rows=tuple(rows)))
+
+    width = int(svg.get("width", ""))
+    for text in svg.iter(f"{SVG}text"):
+        taken = 7 * cells(text.text or "")  # of such letters as most are
+        x = int(text.get("x", ""))
+        left = {"start": x, "middle": x - taken // 2, "end": x - taken}[text.get("text-anchor", "")]
+        assert left >= 0
+        assert left + taken <= width, text.text
+    signs = [text.text for text in svg.iter(f"{SVG}text") if (text.text or "").startswith("■")]
+    assert len(signs) == 3
+
+
+@pytest.mark.clause("SHOW-1")
+def test_a_picture_has_the_colour_of_texts_around_it(story: Story) -> None:
+    """In a notebook that is dark as well as in one that is light."""
+    recorded_in(story, OPS, asked(MAIN, "ready?"), time=1)
+    svg = elements(diagram_of(story.log.all(), title="", names=names))
+    assert {text.get("fill") for text in svg.iter(f"{SVG}text")} == {"currentColor"}
+
+
+def test_a_message_without_words_is_said_by_what_it_is() -> None:
+    lanes = tuple(Lane(id=str(number), name=str(number), kind="session") for number in range(2))
+    drawn = Diagram(
+        title="",
+        lanes=lanes,
+        rows=(Arrow(position=1, time=0, source=0, target=1, text=" ", how="replies"),),
+    )
+    assert "replies:" not in drawn.text() + drawn.svg()
+    assert drawn.mermaid().splitlines()[-1] == "    L0->>L1: replies"
 
 
 def test_many_lanes_make_it_wider_than_the_screen() -> None:
