@@ -7,7 +7,7 @@ it ended is read back.
 import logging
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -104,12 +104,11 @@ class Committing(ReadsLog):
         """Return the last rows of streams; None where each is read as fast when it is asked for."""
         return None
 
-    def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:  # noqa: ARG002 - for others
-        """Let statements of a block go out without waiting for what they come to, where the database is far away.
+    def without_answers(self, cursor: Cursor) -> None:
+        """Let the statements of a transaction go out without waiting for what they come to, where the database is far away.
 
-        An error of any of them is raised at the next row that is asked for, or as the block ends.
+        An error of any of them is raised at the next row that is asked for, or by the commit, which has not happened then.
         """
-        return nullcontext()
 
     def check_name(self, stream: str) -> None:
         """Make sure that the database takes a name of a stream.
@@ -210,7 +209,20 @@ class Committing(ReadsLog):
             raise
 
     def _transact(self, batch: Sequence[Work], failed: dict[Work, Exception], *, isolated: bool) -> None:
+        try:
+            self._write(batch, failed, isolated=isolated)
+        except _OneFailed:
+            raise
+        except Exception as error:
+            # A statement that nobody waited for may have been refused as late as by the commit.
+            if isolated or self.failures.is_of_the_store(error) or self.is_in_doubt():
+                raise
+            raise _OneFailed from error
+
+    def _write(self, batch: Sequence[Work], failed: dict[Work, Exception], *, isolated: bool) -> None:
         with self.transaction() as cursor:
+            if not isolated:
+                self.without_answers(cursor)
             self.observer.begin(cursor)
             self._queued, self._given = [], self.last_given(cursor)
             self.observer.foresee(cursor, batch)
@@ -235,8 +247,7 @@ class Committing(ReadsLog):
             try:
                 self.flush(cursor)
                 written = [work for work in batch if work not in failed]
-                with nullcontext() if isolated else self.without_answers(cursor):
-                    self.observer.finish(cursor, written, carefully=isolated)
+                self.observer.finish(cursor, written, carefully=isolated)
             except Exception as error:
                 if isolated or self.failures.is_of_the_store(error):
                     raise

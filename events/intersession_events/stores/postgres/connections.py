@@ -1,22 +1,22 @@
 """The library's datastore with connections of ours: some that only read, and transactions that are one call if they can be."""
 
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from typing import Any, Final, Self
-from weakref import WeakSet
 
 import psycopg
 from eventsourcing.postgres import ConnectionPool, PostgresDatastore
-from psycopg import Connection, Cursor, sql
-from psycopg.pq import DiagnosticField, ExecStatus, Format, PipelineStatus
-from psycopg.pq.abc import PGresult
+from psycopg import Connection, sql
 from psycopg.rows import DictRow, TupleRow, tuple_row
 
 from intersession_events.errors import WriterSuperseded
 from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.dialect import translated
+from intersession_events.stores.postgres.pipeline import Answer, Pipeline, forget
 from intersession_events.stores.postgres.readers import Readers
 from intersession_events.stores.postgres.values import BYTES, NUMBER, NUMBERS, TEXTS, TRUTH, adapt
 
@@ -37,9 +37,17 @@ PATIENCE_S: Final = 5.0
 """Who waits longer for a connection is told that the store is busy."""
 _FORGETTING: Final = ("ROLLBACK", "DROP ", "ALTER ")
 """After these psycopg has the server forget all that was prepared, ours as well, if it had prepared anything itself."""
+_MADE_ONCE: Final = (b"CREATE ", b"DROP ", b"ALTER ", b"DO ")
+"""What is not worth preparing."""
 _FORGOTTEN: Final = count(1)
 """How often that was done: each time by another statement."""
-_BEGIN: Final = "BEGIN; SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0) FROM log_identity FOR SHARE OF log_identity"
+_LOOK: Final = "SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0){} FROM log_identity FOR SHARE OF log_identity"
+_BEGIN: Final = f"BEGIN; {_LOOK.format('')}"
+_LOOK_ALONE: Final = _LOOK.format("").encode()
+_LOOK_AND_PLAN_ONCE: Final = _LOOK.format(
+    ", set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)"
+).encode()
+"""Until the transaction ends, plans are made once for each statement, and not of how small a table is now."""
 IDLE_MS: Final = 10_000
 """The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
 
@@ -58,11 +66,15 @@ class PgCursor:
         # What the call of `append_events` takes:
         self._put_off: Sequence[bytes] | None = None
         self._begun = False
-        # Whether nobody waits for what a statement comes to; it holds the pipeline once there is one.
-        self._sending: ExitStack | None = None
+        # Takes the statements once nobody waits for the answer to each.
+        self._pipeline: Pipeline | None = None
+        self._is_ahead = False
+        self._answer = Answer()
+        self._rows: deque[TupleRow] | None = None
+        self._looked: Answer | None = None
         self._forgets = False
         self.touched = False
-        """Whether somebody else has written into a view, as the transaction began."""
+        """Whether somebody else has written into a view, as the transaction began; known with the first rows."""
         self.in_doubt = False
         """Whether it was to be made durable, and nobody said that it is."""
         self.is_over = False
@@ -79,22 +91,31 @@ class PgCursor:
         """Run a portable statement with each of many parameters."""
         self.begin()
         ours = translated(statement)
-        self._send()
-        self._cursor.executemany(ours.statement, [ours.arranged(one) for one in parameters])
+        if self._pipeline is not None:
+            for one in parameters:
+                self._pipeline.send(ours.statement, ours.arranged(one))
+        else:
+            self._cursor.executemany(ours.statement, [ours.arranged(one) for one in parameters])
         return self
 
     def together(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Return the rows of several statements, which are sent at once."""
-        answers: list[Cursor[TupleRow]] = []
         with self.without_answers():
-            for statement, parameters in questions:
-                self.execute(statement, parameters)
-                answers.append(self._cursor)
-        return [answer.fetchall() if answer.description else [] for answer in answers]
+            answers = [self.later(*question) for question in questions]
+            return [answer() for answer in answers]
+
+    def later(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> Callable[[], list[Row]]:
+        """Run a portable statement, and return its rows when they are asked for: other statements may be run before."""
+        self.execute(statement, parameters)
+        if self._pipeline is None:
+            rows = self.fetchall()
+            return lambda: rows
+        return partial(self._rows_of, self._pipeline, self._answer)
 
     def copy_in(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Put many rows into a table."""
         self.begin()
+        self._wait()
         into = sql.SQL("COPY {} ({}) FROM STDIN").format(
             sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
         )
@@ -104,16 +125,31 @@ class PgCursor:
 
     def fetchone(self) -> TupleRow | None:
         """Return the next row, or None."""
-        return self._cursor.fetchone()
+        if self._pipeline is None:
+            return self._cursor.fetchone()
+        if self._rows is None:
+            self._rows = deque(self._rows_of(self._pipeline, self._answer))
+        return self._rows.popleft() if self._rows else None
 
     def fetchall(self) -> list[TupleRow]:
         """Return all rows."""
-        return self._cursor.fetchall()
+        if self._pipeline is None:
+            return self._cursor.fetchall()
+        rows, self._rows = self._rows, deque()
+        return self._rows_of(self._pipeline, self._answer) if rows is None else list(rows)
 
     def run(self, statement: sql.Composed) -> Self:
         """Run a statement of PostgreSQL's own."""
         self.begin()
-        return self._execute(statement, None)
+        if self._pipeline is not None:
+            self._pipeline.send_once(statement.as_bytes(self._cursor))
+            return self
+        try:
+            self._cursor.execute(statement)
+        except psycopg.Error as error:
+            self._refused(error)
+            raise
+        return self
 
     def append(self, parameters: Sequence[bytes]) -> None:
         """Call the function that appends; alone in its transaction, at the end of it."""
@@ -128,56 +164,100 @@ class PgCursor:
         if self._begun:
             return
         self._begun = True
-        if self._epoch is None:
-            self._send()
+        if self._pipeline is not None:
+            self._pipeline.send(b"BEGIN")
+            if self._epoch is not None:
+                self._looked = self._pipeline.send(_LOOK_AND_PLAN_ONCE if self._is_ahead else _LOOK_ALONE)
+        elif self._epoch is None:
             self._cursor.execute("BEGIN")
         else:
             # As text, PostgreSQL takes several statements at once.
             looking = self._cursor.connection.cursor(row_factory=tuple_row)
             looking.execute(_BEGIN)
             looking.nextset()
-            found = looking.fetchone()
-            if found is None or found[0] != self._epoch:
-                raise WriterSuperseded(self._epoch, 0 if found is None else found[0])
-            self.touched = found[1]
+            self._saw(looking.fetchone())
         self._call()
 
     @contextmanager
     def without_answers(self) -> Generator[None]:
         """Send the statements of a block without waiting for the answer to each; an error is raised later, or at its end."""
-        with ExitStack() as sending:
-            self._sending = sending
-            try:
-                yield
-            finally:
-                self._sending = None
+        if self._pipeline is not None:
+            yield
+            return
+        self._pipeline = Pipeline(self._cursor.connection)
+        try:
+            yield
+            self.wait()
+        except BaseException:
+            with suppress(psycopg.Error):
+                self._pipeline.leave()
+            raise
+        finally:
+            self._pipeline = None
+
+    def send_ahead(self) -> None:
+        """Wait for no further answer but where rows are asked for: an error is raised with these, or by the commit.
+
+        Only for a writer's transaction that has not begun, and whose statements find what they want by an index.
+        """
+        self._pipeline, self._is_ahead = Pipeline(self._cursor.connection), True
 
     def commit(self) -> None:
         """Make it durable."""
         self.in_doubt = self._begun or self._put_off is not None
-        if self._begun:
-            self._cursor.execute("COMMIT")
-            if self._forgets:
-                self._forget()
-        else:
+        if not self._begun:
             self._call()
+        elif self._pipeline is None:
+            self._cursor.execute("COMMIT")
+        else:
+            self._commit_behind(self._pipeline)
+        if self._forgets:
+            self._forget()
         self.in_doubt = False
         self.is_over = True
 
     def rollback(self) -> None:
         """Leave nothing of it."""
-        if self._begun:
-            with suppress(psycopg.Error):  # a lost connection has rolled back
+        with suppress(psycopg.Error):  # a lost connection has rolled back
+            if self._pipeline is not None:
+                self._pipeline.leave()
+            if self._begun:
                 self._cursor.execute("ROLLBACK")
                 self._forget()
 
-    def _send(self) -> None:
-        """Wait for no answer to the next statement, if that is wanted: each has a cursor of its own then."""
-        if self._sending is not None:
-            connection = self._cursor.connection
-            if connection.info.pipeline_status == PipelineStatus.OFF:
-                self._sending.enter_context(connection.pipeline())
-            self._cursor = connection.cursor(row_factory=tuple_row, binary=True)
+    def _commit_behind(self, pipeline: Pipeline) -> None:
+        last = pipeline.send(b"COMMIT")
+        try:
+            self._wait()
+        except psycopg.Error as error:
+            # What the server refused before it came to the commit is rolled back.
+            if error.sqlstate is not None and pipeline.failed_at not in {None, last}:
+                self.in_doubt = False
+            raise
+
+    def _wait(self) -> None:
+        """Wait for all that was sent."""
+        if self._pipeline is None:
+            return
+        try:
+            self._pipeline.wait()
+        except psycopg.Error as error:
+            self._refused(error)
+            raise
+        if self._looked is not None:
+            looked, self._looked = self._looked, None
+            rows = self._pipeline.rows(looked)
+            self._saw(rows[0] if rows else None)
+
+    def _rows_of(self, pipeline: Pipeline, answer: Answer) -> list[TupleRow]:
+        if answer.result is None:
+            self._wait()
+        return pipeline.rows(answer)
+
+    def _saw(self, found: TupleRow | None) -> None:
+        if found is None or found[0] != self._epoch:
+            raise WriterSuperseded(self._epoch or 0, 0 if found is None else found[0])
+        self.touched = found[1]
 
     def _call(self) -> None:
         if self._put_off is not None:
@@ -188,21 +268,35 @@ class PgCursor:
         # psycopg looks at what came of a statement only when that is new to it: else it would go on to name what it had
         # prepared, and the server knows none of it.
         self._cursor.execute(b"DEALLOCATE ALL -- %d" % next(_FORGOTTEN), prepare=False)
-        _PREPARED.discard(self._cursor.connection)
+        forget(self._cursor.connection)
         self._forgets = False
 
     def _append(self, parameters: Sequence[bytes]) -> None:
         if self._forgets:
+            self._wait()
             self._forget()
+        if self._pipeline is not None and self._begun:
+            self._pipeline.send_encoded(_APPEND, _TAKES, parameters)
+            return
+        # On its own it is a transaction, or it is a part of that which was begun.
+        alone = Pipeline(self._cursor.connection)
+        alone.send_encoded(_APPEND, _TAKES, parameters)
         try:
-            append_events(self._cursor.connection, parameters)
+            alone.wait()
         except psycopg.Error as error:
+            alone.leave()
             self._refused(error)
             raise
 
     # psycopg adapts what it knows; a statement's parameters are known where the statement is.
-    def _execute(self, statement: Any, parameters: Sequence[Any] | None) -> Self:
-        self._send()
+    def _execute(self, statement: bytes, parameters: Sequence[Any]) -> Self:
+        if self._pipeline is not None:
+            if statement.startswith(_MADE_ONCE):
+                self._answer = self._pipeline.send_once(statement.replace(b"%%", b"%"))
+            else:
+                self._answer = self._pipeline.send(statement, parameters)
+            self._rows = None
+            return self
         try:
             self._cursor.execute(statement, parameters)
         except psycopg.Error as error:
@@ -215,32 +309,8 @@ class PgCursor:
             raise WriterSuperseded(self._epoch, int(error.diag.message_primary or 0)) from None
 
 
-_APPEND: Final = b"SELECT append_events($1, $2, $3, $4, $5, $6, $7, $8)"
+_APPEND: Final = b"SELECT append_events(%s, %s, %s, %s, %s, %s, %s, %s)"
 _TAKES: Final = (NUMBER, NUMBER, NUMBER, TEXTS, NUMBERS, TEXTS, BYTES, TRUTH)
-_NAME: Final = b"append_events"
-_PREPARED: Final[WeakSet[Connection[Any]]] = WeakSet()  # of any rows
-
-
-def append_events(connection: Connection[Any], parameters: Sequence[bytes]) -> None:  # whatever its rows are
-    """Call the function that appends, by libpq itself: psycopg's own way takes 0.1 ms of the processor for the arrays alone.
-
-    Raises:
-        psycopg.Error: it was refused, or the connection is lost.
-    """
-    to = connection.pgconn
-    if connection not in _PREPARED:
-        _check(to.prepare(_NAME, _APPEND, _TAKES))
-        _PREPARED.add(connection)
-    _check(to.exec_prepared(_NAME, parameters, [Format.BINARY] * len(_TAKES), Format.BINARY))
-
-
-def _check(result: PGresult) -> None:
-    if result.status not in {ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK}:
-        if (
-            result.error_field(DiagnosticField.SQLSTATE) is None
-        ):  # libpq's own words: the server says nothing any more
-            raise psycopg.OperationalError(result.get_error_message())
-        raise psycopg.errors.error_from_result(result)
 
 
 class LogDatastore(PostgresDatastore):

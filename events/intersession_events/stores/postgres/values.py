@@ -63,6 +63,9 @@ def adapt(connection: Connection[Any]) -> None:  # whatever its rows are
 
 
 NUMBER: Final = 20
+TEXT: Final = 25
+BYTE_STRING: Final = 17
+REAL: Final = 701
 TEXTS: Final = 1009
 NUMBERS: Final = 1016
 BYTES: Final = 1001
@@ -70,6 +73,7 @@ TRUTH: Final = 16
 """What PostgreSQL calls these types and arrays of them."""
 
 _NUMBER: Final = Struct("!q").pack
+_REAL: Final = Struct("!d").pack
 _ARRAY: Final = Struct("!iiIii").pack
 _SIZE: Final = Struct("!i").pack
 
@@ -91,12 +95,38 @@ def numbers(values: Iterable[int]) -> bytes:
 
 def texts(values: Iterable[str]) -> bytes:
     """Return texts as an array in binary."""
-    return _array(25, [value.encode() for value in values])
+    return _array(TEXT, [value.encode() for value in values])
 
 
 def byte_strings(values: Sequence[bytes]) -> bytes:
     """Return byte strings as an array in binary."""
-    return _array(17, values)
+    return _array(BYTE_STRING, values)
+
+
+def typed_value(value: Any) -> tuple[int, bytes | None]:  # what a column takes
+    """Return what PostgreSQL calls the type of a parameter, 0 where the statement says it, and its value in binary.
+
+    Raises:
+        TypeError: no column takes such a value.
+    """
+    kind: type[object] = value.__class__
+    if kind is int:
+        return NUMBER, _NUMBER(value)
+    if kind is str:
+        return TEXT, (value.replace("\0", _NUL) if "\0" in value else value).encode()
+    if kind is bytes:
+        return BYTE_STRING, value
+    if value is None:
+        return 0, None
+    if kind is IdText:
+        return BYTE_STRING, ID_TEXT + value.encode()
+    if kind is list:
+        return TEXTS, texts(value)
+    if kind is float:
+        return REAL, _REAL(value)
+    if kind is bool:
+        return TRUTH, truth(value)
+    raise TypeError(f"no column takes {value!r}")
 
 
 def _array(of: int, values: Sequence[bytes]) -> bytes:

@@ -1,0 +1,174 @@
+"""Statements that go to the server one behind the other, each prepared once, without a wait for each answer. The writer's.
+
+By libpq itself: psycopg's own way, which finds out anew what each parameter is, takes eight times the processor's time.
+"""
+
+import re
+from collections import deque
+from collections.abc import Generator, Sequence
+from itertools import count
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg import Connection, abc, adapt
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, Format, PipelineStatus
+from psycopg.pq.abc import PGresult
+from psycopg.rows import TupleRow
+from psycopg.waiting import Ready, Wait, wait
+
+from intersession_events.stores.postgres.values import typed_value
+
+Prepared = dict[tuple[bytes, tuple[int, ...]], bytes]
+"""The names under which a connection has prepared statements, by their text and the types of their parameters."""
+
+_NUMBERS: Final = count(1)
+"""No name comes twice: what one stood for may be forgotten on one side alone."""
+_PREPARED: Final[WeakKeyDictionary[Connection[Any], Prepared]] = WeakKeyDictionary()  # of any rows
+_MARK: Final = re.compile(rb"%[%s]")
+_LOOKING_S: Final = 0.1
+"""Who waits looks so often whether it was interrupted."""
+_DONE: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
+
+
+def forget(connection: Connection[Any]) -> None:  # whatever its rows are
+    """Hear that the server has forgotten all that was prepared."""
+    _PREPARED.pop(connection, None)
+
+
+class Answer:
+    """What a statement comes to, once it is there."""
+
+    __slots__ = ("result",)
+
+    def __init__(self) -> None:
+        self.result: PGresult | None = None
+
+
+class _Refused(NamedTuple):
+    """The first result that is an error, and which answer it is in the place of."""
+
+    result: PGresult
+    answer: Answer
+
+
+class Pipeline:
+    """What one connection is asked in a transaction. Nobody else uses it meanwhile, but between two `wait`."""
+
+    def __init__(self, connection: Connection[Any]) -> None:  # whatever its rows are
+        self._connection = connection
+        self._to = connection.pgconn
+        self._known = _PREPARED.setdefault(connection, {})
+        self._coming: deque[Answer] = deque()
+        self._loading: abc.Transformer | None = None
+        self.failed_at: Answer | None = None
+        """In whose place an error came."""
+
+    def send(self, statement: bytes, parameters: Sequence[Any] = ()) -> Answer:  # what a column takes
+        """Send a statement of ours, in which each parameter stands as `%s`; its answer is there after `wait`."""
+        types: list[int] = []
+        values: list[bytes | None] = []
+        for value in parameters:
+            kind, raw = typed_value(value)
+            types.append(kind)
+            values.append(raw)
+        return self.send_encoded(statement, types, values)
+
+    def send_encoded(self, statement: bytes, types: Sequence[int], values: Sequence[bytes | None]) -> Answer:
+        """Send a statement with parameters as they go over the wire."""
+        to = self._to
+        if to.pipeline_status == PipelineStatus.OFF:
+            to.enter_pipeline_mode()
+        name = self._known.get(key := (statement, tuple(types)))
+        if name is None:
+            name = self._known[key] = b"ours%d" % next(_NUMBERS)
+            to.send_prepare(name, _numbered(statement), types)
+            self._coming.append(Answer())
+        to.send_query_prepared(name, values, [Format.BINARY] * len(values), Format.BINARY)
+        self._coming.append(answer := Answer())
+        return answer
+
+    def send_once(self, statement: bytes) -> Answer:
+        """Send a statement without parameters that will hardly come again."""
+        if self._to.pipeline_status == PipelineStatus.OFF:
+            self._to.enter_pipeline_mode()
+        self._to.send_query_params(statement, None, result_format=Format.BINARY)
+        self._coming.append(answer := Answer())
+        return answer
+
+    def wait(self) -> None:
+        """Wait until every answer is there.
+
+        Raises:
+            psycopg.Error: one of the statements was refused, and those behind it were not done; or the connection is lost.
+        """
+        if not self._coming:
+            return
+        self._to.pipeline_sync()
+        refused = wait(self._answers(), self._to.socket, interval=_LOOKING_S)
+        self._to.exit_pipeline_mode()
+        if refused is not None:
+            self.failed_at = refused.answer
+            raise error_of(refused.result)
+
+    def leave(self) -> None:
+        """Have nothing on its way any more, whatever it comes to: after an error."""
+        forget(self._connection)
+        if self._to.status != ConnStatus.OK:
+            return
+        if self._coming:
+            self._to.pipeline_sync()
+            wait(self._answers(), self._to.socket, interval=_LOOKING_S)
+        if self._to.pipeline_status != PipelineStatus.OFF:
+            self._to.exit_pipeline_mode()
+
+    def rows(self, answer: Answer) -> list[TupleRow]:
+        """Return the rows that a statement came to; waits for them, if need be."""
+        if answer.result is None:
+            self.wait()
+        result = answer.result
+        if result is None or result.status != ExecStatus.TUPLES_OK:
+            return []
+        if self._loading is None:
+            self._loading = adapt.Transformer(self._connection)
+        self._loading.set_pgresult(result, format=Format.BINARY)
+        return self._loading.load_rows(0, result.ntuples, tuple)
+
+    def _answers(self) -> Generator[Wait, Ready | int, _Refused | None]:
+        """Take in all answers up to the end of what was sent; return the first that is an error."""
+        to, coming = self._to, self._coming
+        refused: _Refused | None = None
+        left = to.flush()
+        while True:
+            ready = yield Wait.RW if left else Wait.R
+            if ready & Ready.R:
+                to.consume_input()
+                while not to.is_busy():
+                    result = to.get_result()
+                    if result is None:
+                        if not coming or to.status != ConnStatus.OK:
+                            raise psycopg.OperationalError(to.get_error_message())
+                        coming.popleft()
+                    elif result.status == ExecStatus.PIPELINE_SYNC:
+                        return refused
+                    elif coming:
+                        coming[0].result = result
+                        if refused is None and result.status not in _DONE:
+                            refused = _Refused(result, coming[0])
+            if ready & Ready.W:
+                left = to.flush()
+
+
+def error_of(result: PGresult) -> psycopg.Error:
+    """Return what a result that is an error is raised as."""
+    if (
+        result.error_field(DiagnosticField.SQLSTATE) is None
+    ):  # libpq's own words: the server says nothing any more
+        return psycopg.OperationalError(result.get_error_message())
+    return psycopg.errors.error_from_result(result)
+
+
+def _numbered(statement: bytes) -> bytes:
+    """Return a statement with its parameters as libpq has them, and `%%` as `%`."""
+    numbers = count(1)
+    return _MARK.sub(lambda found: b"%" if found[0] == b"%%" else b"$%d" % next(numbers), statement)
