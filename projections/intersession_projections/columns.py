@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from intersession_events.log import ID_TEXT, IdText
+from intersession_events.log import ID_TEXT, IdText, Question, Row, Sql, SqlValue
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -41,6 +41,28 @@ def to_text(value: object) -> str:
 def marks(values: Sized) -> str:
     """Return the marks of a statement for so many values."""
     return ", ".join("?" * len(values))
+
+
+_AT_ONCE: Final = 256
+
+
+def among(statement: str, values: Iterable[SqlValue]) -> list[Question]:
+    """Ask for the rows that have one of some values in a column: they go where the statement has `{}`.
+
+    How many marks a statement has is a power of two, so that few statements have to be planned: the last value is repeated.
+    """
+    left = list(dict.fromkeys(values))
+    questions: list[Question] = []
+    for first in range(0, len(left), _AT_ONCE):
+        some = left[first : first + _AT_ONCE]
+        some += some[-1:] * ((1 << (len(some) - 1).bit_length()) - len(some))
+        questions.append((statement.format(marks(some)), some))
+    return questions
+
+
+def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:
+    """Return the rows of several questions, asked together."""
+    return [answer() for answer in [sql.later(*question) for question in questions]]
 
 
 @lru_cache(_REMEMBERED)

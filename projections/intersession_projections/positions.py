@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, Moment, Question, Recorded, Row, Sql
+from intersession_events.log import Coming, Log, Moment, Question, Recorded, Row, Sql
+from intersession_projections.columns import asked
 
 _TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine
@@ -76,12 +77,21 @@ class PositionsView:
         """Drop the table."""
         sql.execute("DROP TABLE IF EXISTS clock")
 
+    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
+        """Ask for the latest time so far."""
+        return [_LATEST] if any(stream.startswith(_TIMED) for stream, _ in coming) else []
+
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in."""
+        coming = [(one.stream, one.event) for one in events]
+        self.apply_answered(sql, events, asked(sql, self.questions(coming)))
+
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+        """Take events in, where the latest time is known."""
         timed = [one for one in events if one.stream.startswith(_TIMED)]
         if not timed:
             return
-        latest: int | None = sql.execute("SELECT MAX(time_ms) FROM clock").fetchone()[0]
+        latest: int | None = answers[0][0][0]
         for recorded in timed:
             if latest is None or recorded.time > latest:
                 latest = recorded.time
@@ -90,6 +100,7 @@ class PositionsView:
                 )
 
 
+_LATEST: Final[Question] = ("SELECT MAX(time_ms) FROM clock", ())
 _REACHED: Final = """WITH RECURSIVE cut (low, width) AS (
     SELECT ends.low, CASE WHEN ends.high - ends.low < 1073741824 THEN 536870912 WHEN ends.high - ends.low < 1099511627776
         THEN 549755813888 ELSE 2305843009213693952 END

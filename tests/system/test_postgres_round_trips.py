@@ -1,12 +1,27 @@
-"""What is read of a log on a server takes few ways there and back: with a network, each costs what the network takes."""
+"""What is read of a log on a server, and a batch of appends, take few ways there and back: each costs what the network takes."""
 
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from benchmarks.logs import crowd_told, long_session_told, write_directly
+from benchmarks.logs import (
+    SECOND_MS,
+    START_MS,
+    crowd_told,
+    draft,
+    long_session_told,
+    open_sessions,
+    saying,
+    session_id,
+    session_key,
+    to,
+    write_directly,
+)
 from benchmarks.postgres_reading import questions
+from intersession_events import ids
+from intersession_events.facts import Message, MessageRecorded, RunCompleted, RunQueued, RunStarted
+from intersession_events.log import Committed, Outcome, StreamAppend
 from intersession_events.stores import migrate, open_log
 from intersession_projections.inline_views import inline_views
 from support.postgres.network import network
@@ -22,6 +37,7 @@ WAYS = {
     "wake": 2,
 }
 """How often each call waits for the server, at most."""
+WAYS_OF_A_BATCH = 3
 
 
 @pytest.mark.postgres
@@ -70,3 +86,53 @@ def test_opening_takes_few_ways_to_the_server_and_back(
         made, closed = opened()
         ways = {"made": made, "to write": opened()[0], "to read": opened(read_only=True)[0], "closed": closed}
     assert {what: ways[what] <= most for what, most in OPENED.items()} == dict.fromkeys(OPENED, True), ways
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("turns", [1, 64])
+def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_one(
+    postgres: Server, postgres_url: str, tmp_path: Path, turns: int
+) -> None:
+    """What is asked for all of them; the events and the rows of views; and what became of it with the commit."""
+    schema = postgres_url.partition("schema=")[2].partition("&")[0]
+    keys = [session_key(number) for number in range(turns)]
+    taken: list[int] = []
+    with (
+        network(postgres.directory) as between,
+        open_log(between.url(schema, files=str(tmp_path)), inline=inline_views(), threads=False) as log,
+    ):
+        open_sessions(log, keys)
+        # Often enough for all that is asked to be prepared.
+        for round_ in range(6):
+            told: list[Outcome] = []
+            for key in keys:
+                log.append([_turn(key, round_)], told.append)
+            before = between.answered
+            assert log.step()
+            taken.append(between.answered - before)
+            assert len(told) == turns
+            assert all(isinstance(one, Committed) for one in told)
+        assert not log.step()
+    assert min(taken) <= WAYS_OF_A_BATCH
+
+
+def _turn(key: str, number: int) -> StreamAppend:
+    """A message and the run that answers it, at a time of their own."""
+    name, time = f"{key}-turn-{number}", START_MS + (1000 + number) * SECOND_MS
+    run = ids.derive(session_id(key), "run", name)
+    answer = Message(id=f"{name}-answer", role="assistant", content="It is done.", timestamp=time)
+    return to(
+        key,
+        *(
+            draft(event, f"{name}-{at}", time + at)
+            for at, event in enumerate(
+                (
+                    RunQueued(run_id=run, session_id=session_id(key), message_id=name, step="message"),
+                    saying(key, name, "Is it done?", time),
+                    RunStarted(run_id=run, attempt=1, context_hash="0" * 64),
+                    RunCompleted(run_id=run, attempt=1, reply="It is done."),
+                    MessageRecorded(session_id=session_id(key), message=answer),
+                )
+            )
+        ),
+    )

@@ -7,6 +7,8 @@ from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.log import (
     ID_TEXT,
     AddingView,
+    AskingView,
+    Coming,
     IdText,
     InFlight,
     InlineView,
@@ -90,7 +92,9 @@ __all__ = [
     "SHORT_FROM",
     "TOUCHED",
     "AddingView",
+    "AskingView",
     "Authorised",
+    "Coming",
     "Committed",
     "Conflict",
     "Draft",

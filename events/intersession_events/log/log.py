@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from intersession_events.facts import ForkedFrom
+from intersession_events.facts import Event, ForkedFrom
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
 from intersession_events.log.states import States
 
@@ -50,6 +50,13 @@ class Sql(Protocol):
 
     def fetchall(self) -> list[Row]:
         """Return all rows."""
+        ...
+
+    def later(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Callable[[], list[Row]]:
+        """Run a statement, and return its rows when they are asked for: others may be run meanwhile.
+
+        Where the database is far away, all whose rows nobody has asked for yet go there together.
+        """
         ...
 
 
@@ -134,6 +141,26 @@ class AddingView(InlineView, Protocol):
     @property
     def only_added(self) -> Sequence[str]:
         """The names of those tables. Who folds the whole log puts their rows into their order once, at the end."""
+        ...
+
+
+Coming = tuple[str, Event]
+"""A stream, and an event that is about to be recorded in it."""
+
+
+@runtime_checkable
+class AskingView(InlineView, Protocol):
+    """A view that knows what it will ask its own tables to take events in before these have their positions.
+
+    Where the database is far away, all such views are answered at once. `apply` asks the same for itself.
+    """
+
+    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
+        """Return what it will ask."""
+        ...
+
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+        """Take events in, as `apply` does, with the rows that each of its questions for them has come to."""
         ...
 
 

@@ -1,12 +1,12 @@
 """The view of exchanges, spawns and deliveries: where each stands, and which flow each run belongs to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from intersession_events.facts import RunAsked
-from intersession_events.log import Recorded, Sql, SqlValue
-from intersession_projections.columns import hashed, packed
+from intersession_events.log import Coming, Question, Recorded, Row, Sql, SqlValue
+from intersession_projections.columns import among, asked, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,
     ExchangeSummary,
@@ -61,9 +61,20 @@ class OpenFlowsView:
         for table in ("flows", "flow_runs"):
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
+    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
+        """Ask for the flows whose streams get events."""
+        flows = (stream.partition(":") for stream, _ in coming)
+        ids = (packed(name) for kind, _, name in flows if kind in STORED)
+        return among(f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})", ids)  # noqa: S608 - our own words
+
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in: a flow is read once for all of them, and written once."""
-        taking = _Taking(sql)
+        coming = [(one.stream, one.event) for one in events]
+        self.apply_answered(sql, events, asked(sql, self.questions(coming)))
+
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+        """Take events in, where the flows are known as they are stored."""
+        taking = _Taking(sql, {(row[0], unpacked(row[1])): row for rows in answers for row in rows})
         for recorded in events:
             taking.take(recorded)
         taking.store()
@@ -79,8 +90,9 @@ class _Kept(msgspec.Struct):
 class _Taking:
     """One batch of events."""
 
-    def __init__(self, sql: Sql) -> None:
+    def __init__(self, sql: Sql, stored: Mapping[tuple[str, str], Row]) -> None:
         self._sql = sql
+        self._stored = stored
         self._kept: dict[tuple[str, str], _Kept] = {}
 
     def take(self, recorded: Recorded) -> None:
@@ -106,10 +118,7 @@ class _Taking:
     def _found(self, kind: str, name: str) -> _Kept:
         kept = self._kept.get((kind, name))
         if kept is None:
-            found = self._sql.execute(
-                f"SELECT {COLUMNS} FROM flows WHERE id = ? AND kind = ?",  # noqa: S608 - our own words
-                (packed(name), kind),
-            ).fetchone()
+            found = self._stored.get((kind, name))
             row = None if found is None else restored(found)
             kept = self._kept[kind, name] = _Kept(row, row)
         return kept

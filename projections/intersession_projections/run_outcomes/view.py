@@ -1,6 +1,7 @@
 """The view of runs: what became of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -14,8 +15,8 @@ from intersession_events.facts import (
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Recorded, Sql
-from intersession_projections.columns import hashed, packed, to_text
+from intersession_events.log import Coming, Question, Recorded, Row, Sql
+from intersession_projections.columns import among, asked, hashed, packed, to_text
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
 
@@ -51,12 +52,25 @@ class RunOutcomesView:
         for table in ("run_outcomes", "run_keys"):
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
+    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
+        """Ask for the runs that events are about."""
+        runs = (packed(event.run_id) for _, event in coming if isinstance(event, _OF_RUNS))
+        return among(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})", runs)  # noqa: S608 - our own words
+
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in: a run is read once for all of them, and written once."""
-        taking = _Taking(sql)
+        coming = [(one.stream, one.event) for one in events]
+        self.apply_answered(sql, events, asked(sql, self.questions(coming)))
+
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+        """Take events in, where the runs are known as they are stored."""
+        taking = _Taking(sql, {run.run_id: run for rows in answers for run in map(restored, rows)})
         for recorded in events:
             taking.take(recorded)
         taking.store()
+
+
+_OF_RUNS: Final = (RunQueued, RunStarted, RunInterrupted, RunCompleted, RunFailed, RunAborted)
 
 
 class _Kept(msgspec.Struct):
@@ -71,8 +85,9 @@ class _Kept(msgspec.Struct):
 class _Taking:
     """One batch of events."""
 
-    def __init__(self, sql: Sql) -> None:
+    def __init__(self, sql: Sql, stored: Mapping[str, RunOutcome]) -> None:
         self._sql = sql
+        self._stored = stored
         self._kept: dict[str, _Kept] = {}
 
     def take(self, recorded: Recorded) -> None:
@@ -105,11 +120,7 @@ class _Taking:
     def _found(self, run_id: str) -> _Kept:
         kept = self._kept.get(run_id)
         if kept is None:
-            found = self._sql.execute(
-                f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id = ?",  # noqa: S608 - our own words
-                (packed(run_id),),
-            ).fetchone()
-            row = None if found is None else restored(found)
+            row = self._stored.get(run_id)
             kept = self._kept[run_id] = _Kept(row, row)
         return kept
 

@@ -6,11 +6,13 @@ held from one position to another lies at the highest binary digit in which the 
 one part of each level, and finds there only what stood across the middle of that part.
 """
 
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import Kind, SessionKey
-from intersession_events.log import Sql
+from intersession_events.log import Row, Sql
 
 KINDS: Final[tuple[Kind, ...]] = ("main", "group", "cron", "hook", "node", "other")
 _PARTS: Final = 8
@@ -39,6 +41,7 @@ def agent_of(part: int) -> int:
     return part // _PARTS
 
 
+@lru_cache(4096)
 def kind_of(key: str) -> Kind:
     """Return the kind of a session by its key, as it is where the main session has its usual name."""
     try:
@@ -100,33 +103,56 @@ TABLES: Final = (
 )
 
 
-def move(sql: Sql, who: tuple[int, str], before: Held, after: Held, position: int) -> None:
-    """Let a session (by number and key) leave the places that it held and take others, at a position."""
-    no, key = who
-    stays = before.sets & after.sets if before.falling == after.falling else frozenset[ListSet]()
-    for one in sorted(before.sets - stays):
-        _leave(sql, who, one, before.falling, position)
-    for one in sorted(after.sets - stays):
-        sql.execute(
-            "INSERT INTO session_places VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*one, after.falling, key, no, position),
-        )
-    for one in sorted(before.sets ^ after.sets):
-        if one.label == ALL:
-            _count(sql, one, position, 1 if one in after.sets else -1)
+class _Left(NamedTuple):
+    """A place that was left, and who says since when it was held."""
+
+    since: Callable[[], Sequence[Row]]
+    place: ListSet
+    falling: int
+    key: str
+    no: int
+    until: int
 
 
-def _leave(sql: Sql, who: tuple[int, str], one: ListSet, falling: int, until: int) -> None:
-    no, key = who
-    place = (*one, falling, key)
-    where = "scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ?"
-    (since,) = sql.execute(f"DELETE FROM session_places WHERE {where} RETURNING since", place).fetchone()  # noqa: S608 - our own words
-    if since < until:
-        level = level_of(since, until)
-        sql.execute(
-            "INSERT INTO session_past VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*one, level, since >> level, falling, key, no, since, until),
-        )
+class Moves:
+    """The moves of sessions between places, while a batch of events is taken in. What was left is stored at its end."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+        self._left: list[_Left] = []
+
+    def move(self, who: tuple[int, str], before: Held, after: Held, position: int) -> None:
+        """Let a session (by number and key) leave the places that it held and take others, at a position."""
+        no, key = who
+        stays = before.sets & after.sets if before.falling == after.falling else frozenset[ListSet]()
+        for one in sorted(before.sets - stays):
+            since = self._sql.later(_LEAVE, (*one, before.falling, key))
+            self._left.append(_Left(since, one, before.falling, key, no, position))
+        for one in sorted(after.sets - stays):
+            self._sql.execute(
+                "INSERT INTO session_places VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*one, after.falling, key, no, position),
+            )
+        for one in sorted(before.sets ^ after.sets):
+            if one.label == ALL:
+                _count(self._sql, one, position, 1 if one in after.sets else -1)
+
+    def store(self) -> None:
+        """Store from when to when each place was held that was left."""
+        for one in self._left:
+            ((since,),) = one.since()
+            if since < one.until:
+                level = level_of(since, one.until)
+                self._sql.execute(
+                    "INSERT INTO session_past VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*one.place, level, since >> level, one.falling, one.key, one.no, since, one.until),
+                )
+
+
+_LEAVE: Final = (
+    "DELETE FROM session_places WHERE scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ? "
+    "RETURNING since"
+)
 
 
 def _count(sql: Sql, one: ListSet, position: int, more: int) -> None:
@@ -148,6 +174,10 @@ class Numbers:
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self._known: dict[tuple[str, str], int] = {}
+
+    def learn(self, agents: Iterable[Row]) -> None:
+        """Take in numbers of agents that were read."""
+        self._known.update((("session_agents", agent_id), agent) for agent, agent_id in agents)
 
     def of_agent(self, agent_id: str) -> int:
         """Return the number of an agent, a new one for a new agent."""

@@ -1,6 +1,7 @@
 """The view of the session list: a row per session as it is now, each row as it was at any position, and the places of all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -12,15 +13,27 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
-from intersession_events.log import Recorded, Sql
-from intersession_projections.columns import hashed, packed, to_text
+from intersession_events.log import Coming, Question, Recorded, Row, Sql
+from intersession_projections.columns import among, asked, hashed, packed, to_text
 from intersession_projections.sessions import search, sets
 from intersession_projections.sessions.row import STORED, SessionRow, evolve_row
-from intersession_projections.sessions.sets import ALL, NOWHERE, Held, ListSet, Numbers, kind_of, part_of
+from intersession_projections.sessions.sets import (
+    ALL,
+    NOWHERE,
+    Held,
+    ListSet,
+    Moves,
+    Numbers,
+    kind_of,
+    part_of,
+)
 
 _STREAM: Final = "session:"
 WHOLE_EVERY: Final = 16
 """So many versions of a row are stored as changes, then one as a whole: what is read for one version has a bound."""
+
+_SESSIONS: Final = "SELECT no, session_key, parent, opened, position, changes, known, state FROM session_list WHERE {} IN ({{}})"
+_AGENTS: Final = "SELECT agent, agent_id FROM session_agents WHERE agent_id IN ({})"
 
 _TABLES: Final = (
     "session_list",
@@ -93,9 +106,26 @@ class SessionListView:
         for table in _TABLES:
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
+    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
+        """Ask for the sessions whose streams get events, and for the numbers of the agents that their keys name."""
+        keys = sorted({stream.removeprefix(_STREAM) for stream, _ in coming if stream.startswith(_STREAM)})
+        if not keys:
+            return []
+        agents = {key.split(":", 2)[1] for key in keys if key.startswith("agent:")}
+        # Of more agents than one question takes, the others are asked for when they are wanted.
+        return [among(_AGENTS, sorted(agents) or [""])[0], *among(_SESSIONS.format("session_key"), keys)]
+
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in: a session's own events change its row, all others nothing."""
-        taking = _Taking(sql)
+        coming = [(one.stream, one.event) for one in events]
+        self.apply_answered(sql, events, asked(sql, self.questions(coming)))
+
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+        """Take events in, where the sessions are known as they are stored."""
+        if not answers:
+            return
+        agents, *sessions = answers
+        taking = _Taking(sql, agents, chain.from_iterable(sessions))
         for recorded in events:
             if recorded.stream.startswith(_STREAM):
                 taking.take(recorded.stream.removeprefix(_STREAM), recorded)
@@ -103,17 +133,23 @@ class SessionListView:
 
 
 class _Taking:
-    """One batch of events; the row of a session is read once for it and written once."""
+    """One batch of events; the row of a session is read once for it and written once.
 
-    def __init__(self, sql: Sql) -> None:
+    All that are there of the sessions whose events it takes are given; others are read.
+    """
+
+    def __init__(self, sql: Sql, agents: Iterable[Row], sessions: Iterable[Row]) -> None:
         self._sql = sql
         self._by_key: dict[str, _Kept] = {}
         self._by_no: dict[int, _Kept] = {}
+        self._moves = Moves(sql)
         self._numbers = Numbers(sql)
+        self._numbers.learn(agents)
         self._has_index: bool | None = None
+        self._take_rows(sessions)
 
     def take(self, key: str, recorded: Recorded) -> None:
-        kept = self._found(key)
+        kept = self._by_key.get(key)
         before = None if kept is None else kept.row
         after = evolve_row(before, key, recorded)
         if after is None:
@@ -129,7 +165,8 @@ class _Taking:
         kept.row, kept.is_changed = after, True
 
     def store(self) -> None:
-        """Write the rows that have changed."""
+        """Write the rows that have changed, and what sessions have left."""
+        self._moves.store()
         for kept in self._by_key.values():
             if not kept.is_changed or kept.row is None:
                 continue
@@ -154,24 +191,24 @@ class _Taking:
     # --- rows
 
     def _found(self, key: str) -> _Kept | None:
-        return self._by_key.get(key) or self._read("session_key = ?", key)
+        return self._by_key.get(key) or self._read("session_key", key)
 
     def _numbered(self, no: int) -> _Kept:
-        kept = self._by_no.get(no) or self._read("no = ?", no)
+        kept = self._by_no.get(no) or self._read("no", no)
         if kept is None:
             raise LookupError(f"there is no session {no}")
         return kept
 
-    def _read(self, condition: str, value: str | int) -> _Kept | None:
-        found = self._sql.execute(
-            f"SELECT no, session_key, parent, opened, position, changes, known, state FROM session_list WHERE {condition}",  # noqa: S608 - our own words
-            (value,),
-        ).fetchone()
-        if found is None:
-            return None
-        no, key, parent, opened, position, changes, known, state = found
-        row = None if state is None else STORED.restored(state, key=key, position=position)
-        return self._remembered(_Kept(no, key, row, parent, opened, changes, known))
+    def _read(self, column: str, value: str | int) -> _Kept | None:
+        found = self._sql.execute(_SESSIONS.format(column).format("?"), (value,)).fetchone()
+        return None if found is None else self._remembered(found)
+
+    def _take_rows(self, rows: Iterable[Row]) -> None:
+        """Remember sessions that were read, and read those above them: where they are listed depends on them."""
+        kept = [self._remembered(row) for row in rows]
+        while above := {one.parent for one in kept if one.parent is not None} - self._by_no.keys():
+            answers = asked(self._sql, among(_SESSIONS.format("no"), sorted(above)))
+            kept = [self._remembered(row) for row in chain.from_iterable(answers)]
 
     def _begun(self, key: str) -> _Kept:
         """Give a key its number: the key of a session that is opened, or that another one says it was spawned by."""
@@ -179,11 +216,14 @@ class _Taking:
             "INSERT INTO session_list (no, session_key, changes) SELECT COALESCE(MAX(no), 0) + 1, ?, 0 FROM session_list",
             (key,),
         )
-        kept = self._read("session_key = ?", key)
+        kept = self._read("session_key", key)
         assert kept is not None  # noqa: S101 - for the type checker
         return kept
 
-    def _remembered(self, kept: _Kept) -> _Kept:
+    def _remembered(self, found: Row) -> _Kept:
+        no, key, parent, opened, position, changes, known, state = found
+        row = None if state is None else STORED.restored(state, key=key, position=position)
+        kept = _Kept(no, key, row, parent, opened, changes, known)
         self._by_key[kept.key] = self._by_no[kept.no] = kept
         return kept
 
@@ -254,9 +294,7 @@ class _Taking:
             self._move_family(kept, before, after, recorded.position)
         elif before is not None and before.updated_at != after.updated_at:
             held = self._held(kept, before)
-            sets.move(
-                self._sql, (kept.no, kept.key), held, Held(held.sets, -after.updated_at), recorded.position
-            )
+            self._moves.move((kept.no, kept.key), held, Held(held.sets, -after.updated_at), recorded.position)
         if is_moved or before is None or before.display_name != after.display_name:
             self._held(kept, after)  # what it is searched in, in case nothing of this batch has asked for it
             self._keep_searched(kept, after)
@@ -277,7 +315,7 @@ class _Taking:
         for one in family:
             one.sets = None
             now = self._held(one, after if one is kept else rows[one.no])
-            sets.move(self._sql, (one.no, one.key), held[one.no], now, position)
+            self._moves.move((one.no, one.key), held[one.no], now, position)
             if one is not kept and one.row is not None:
                 self._keep_searched(one, one.row)
 

@@ -311,3 +311,8 @@ class PlainSql:
     def fetchall(self) -> list[Row]:
         """Return all rows."""
         return self._cursor.fetchall()
+
+    def later(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Callable[[], list[Row]]:
+        """Run a statement, and return its rows when they are asked for."""
+        rows = self.execute(statement, parameters).fetchall()
+        return lambda: rows

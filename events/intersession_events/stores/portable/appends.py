@@ -15,6 +15,7 @@ from intersession_events.log import (
     ANY_VERSION,
     FIRST,
     SALT_BYTES,
+    Coming,
     Committed,
     Conflict,
     InFlight,
@@ -173,6 +174,11 @@ class Append:
     def streams(self) -> Iterator[str]:
         """The streams that it is for."""
         return (part.stream for part in self._parts)
+
+    @property
+    def coming(self) -> Iterator[Coming]:
+        """The events, each with its stream."""
+        return ((part.stream, event.draft.event) for part in self._parts for event in part.events)
 
     def write(self, cursor: Cursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""

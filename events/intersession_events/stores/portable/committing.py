@@ -7,7 +7,7 @@ it ended is read back.
 import logging
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -29,12 +29,15 @@ class BatchObserver(Protocol):
         """Append events of the library's event store and wait; see `Committing.insert_events`."""
         ...
 
-    def begin(self, cursor: Cursor) -> None:
-        """Look, before anything is written, whether it may be. An error fails the batch."""
+    def begin(self) -> None:
+        """Hear that another transaction begins."""
         ...
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
-        """Read at once what the work of a batch would each ask for, if that is worth it."""
+        """Look, before anything is written, whether it may be, and read at once what the work of a batch would each ask for.
+
+        An error fails the batch.
+        """
         ...
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
@@ -104,8 +107,15 @@ class Committing(ReadsLog):
         """Return the last rows of streams; None where each is read as fast when it is asked for."""
         return None
 
-    def without_answers(self, cursor: Cursor) -> None:
-        """Let the statements of a transaction go out without waiting for what they come to, where the database is far away.
+    def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:  # noqa: ARG002 - for others
+        """Let statements of a block go out without waiting for what they come to, where the database is far away.
+
+        An error of any of them is raised at the next row that is asked for, or as the block ends.
+        """
+        return nullcontext()
+
+    def send_ahead(self, cursor: Cursor) -> None:
+        """Let all statements of a transaction go out so.
 
         An error of any of them is raised at the next row that is asked for, or by the commit, which has not happened then.
         """
@@ -222,8 +232,8 @@ class Committing(ReadsLog):
     def _write(self, batch: Sequence[Work], failed: dict[Work, Exception], *, isolated: bool) -> None:
         with self.transaction() as cursor:
             if not isolated:
-                self.without_answers(cursor)
-            self.observer.begin(cursor)
+                self.send_ahead(cursor)
+            self.observer.begin()
             self._queued, self._given = [], self.last_given(cursor)
             self.observer.foresee(cursor, batch)
             for work in batch:
@@ -290,7 +300,7 @@ class _Nobody:
                 raise IntegrityError(error) from error
             raise
 
-    def begin(self, cursor: Cursor) -> None:
+    def begin(self) -> None:
         pass
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:

@@ -8,7 +8,17 @@ from typing import Final, Protocol
 import msgspec
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InlineView, Recorded, Row, SetAside, Sql, SqlValue, Together
+from intersession_events.log import (
+    AskingView,
+    Coming,
+    InlineView,
+    Recorded,
+    Row,
+    SetAside,
+    Sql,
+    SqlValue,
+    Together,
+)
 from intersession_events.stores.database import Cursor, Failures, attempt
 from intersession_events.stores.folding import Fold, Layout, Page, layout_of, lost
 
@@ -16,6 +26,9 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 """Runs a reading statement of portable SQL."""
+
+Answers = Mapping[str, Sequence[Callable[[], list[Row]]]]
+"""What each view that asks ahead will be answered, by its name."""
 
 PAGE: Final = 500
 """Events a transaction when a view is built anew."""
@@ -61,6 +74,7 @@ class InlineViews:
         self._views = {view.name: view for view in views}
         if len(self._views) != len(views):
             raise ValueError(f"two inline views have one name: {sorted(view.name for view in views)}")
+        self._asking = {view.name: view for view in views if isinstance(view, AskingView)}
         self._live: set[str] = set()
         self._touched: set[str] = set()
         """Those that somebody else has written into since they joined; they stay marked until they are built anew."""
@@ -70,8 +84,23 @@ class InlineViews:
         """The views' names, in the order given."""
         return tuple(self._views)
 
-    def apply(self, cursor: Cursor, recorded: Sequence[Recorded], *, carefully: bool) -> None:
+    def ask(self, cursor: Cursor, coming: Sequence[Coming]) -> Answers:
+        """Ask ahead, in the transaction of events, what views will want to know to take them in."""
+        if not coming:
+            return {}
+        sql = self._tables.sql(cursor)
+        return {
+            name: [sql.later(*question) for question in view.questions(coming)]
+            for name, view in self._asking.items()
+            if name in self._live
+        }
+
+    def apply(
+        self, cursor: Cursor, recorded: Sequence[Recorded], answers: Answers, *, carefully: bool
+    ) -> None:
         """Take committed-to-be events into every view that is up to date, inside their transaction.
+
+        `answers` are to what was asked ahead for these events, or for more.
 
         Under a savepoint SQLite keeps a copy of every page before it changes, as much as the commit itself writes, and
         PostgreSQL is asked twice more. So a poison event is set aside only when that is done `carefully`; else its error is
@@ -86,7 +115,11 @@ class InlineViews:
         else:
             sql = self._tables.sql(cursor)
             for name in live:
-                self._views[name].apply(sql, recorded)
+                if name in answers:
+                    rows = [answer() for answer in answers[name]]
+                    self._asking[name].apply_answered(sql, recorded, rows)
+                else:
+                    self._views[name].apply(sql, recorded)
         crash_point("B1")
         _remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
 

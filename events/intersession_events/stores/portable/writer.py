@@ -20,6 +20,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.log import (
+    Coming,
     Committed,
     InFlight,
     OnOutcome,
@@ -36,6 +37,7 @@ from intersession_events.stores.portable.blocking import Transact, Waiting
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.group_commit import Work
+from intersession_events.stores.portable.inline_views import Answers
 from intersession_events.stores.portable.recent import KnownIds, LogClock, Recent
 
 T = TypeVar("T")
@@ -94,7 +96,13 @@ class Views(Protocol):
         """Look, as a transaction begins, which views somebody else has written into."""
         ...
 
-    def apply(self, cursor: Cursor, recorded: Sequence[Recorded], *, carefully: bool) -> None:
+    def ask(self, cursor: Cursor, coming: Sequence[Coming]) -> Answers:
+        """Ask ahead, in the transaction of events, what views will want to know to take them in."""
+        ...
+
+    def apply(
+        self, cursor: Cursor, recorded: Sequence[Recorded], answers: Answers, *, carefully: bool
+    ) -> None:
         """Take committed-to-be events into every view that is up to date, inside their transaction."""
         ...
 
@@ -135,6 +143,8 @@ class Writer:
             opened.app.snapshot_recorder,
         )
         self._views = views
+        self._answers: Answers = {}
+        """What views asked ahead in the transaction that goes on."""
 
     def append(
         self,
@@ -227,18 +237,23 @@ class Writer:
             raise IntegrityError(str(error)) from error
         return [cast("Pending", event).recorded.position for event in stored_events]
 
-    def begin(self, cursor: Cursor) -> None:
-        """Refuse the transaction if another writer has taken over (`WriterSuperseded`), and see what was touched."""
+    def begin(self) -> None:
+        """Forget what was only foreseen for the transaction before."""
         self._known.begin()
-        if self._opened.check(cursor):
-            self._views.look(cursor)
+        self._answers = {}
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
-        """Read at once what the appends of a batch would each ask for, and what is in the log that nobody was told of."""
+        """Read at once what the appends of a batch would each ask for, and what is in the log that nobody was told of.
+
+        Refuses the transaction if another writer has taken over (`WriterSuperseded`), and sees what was touched.
+        """
+        appends = [work for work in batch if isinstance(work, Append)]
+        self._answers = self._views.ask(cursor, [event for append in appends for event in append.coming])
         if self._unsure:
             self._known.read(cursor, after=self._frontier.head)
-        appends = (work for work in batch if isinstance(work, Append))
         self._heads.foresee(cursor, (stream for append in appends for stream in append.streams))
+        if self._opened.check(cursor):
+            self._views.look(cursor)
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Write the views, and note which topics a reader of this log must know."""
@@ -247,7 +262,7 @@ class Writer:
             for topic in sorted(fresh):
                 cursor.execute("INSERT INTO log_topics VALUES (?) ON CONFLICT DO NOTHING", (topic,))
             self._topics |= fresh
-        self._views.apply(cursor, recorded, carefully=carefully)
+        self._views.apply(cursor, recorded, self._answers, carefully=carefully)
         _pass(_STORING, recorded)
 
     def committed(self, written: Sequence[Work]) -> None:

@@ -115,7 +115,7 @@ class PgCursor:
     def copy_in(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Put many rows into a table."""
         self.begin()
-        self._wait()
+        self.wait()
         into = sql.SQL("COPY {} ({}) FROM STDIN").format(
             sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
         )
@@ -228,15 +228,20 @@ class PgCursor:
     def _commit_behind(self, pipeline: Pipeline) -> None:
         last = pipeline.send(b"COMMIT")
         try:
-            self._wait()
+            self.wait()
         except psycopg.Error as error:
             # What the server refused before it came to the commit is rolled back.
             if error.sqlstate is not None and pipeline.failed_at not in {None, last}:
                 self.in_doubt = False
             raise
 
-    def _wait(self) -> None:
-        """Wait for all that was sent."""
+    def wait(self) -> None:
+        """Wait for the answers to all that was sent.
+
+        Raises:
+            psycopg.Error: something of it was refused, or the connection is lost.
+            WriterSuperseded: another writer has taken over.
+        """
         if self._pipeline is None:
             return
         try:
@@ -251,7 +256,7 @@ class PgCursor:
 
     def _rows_of(self, pipeline: Pipeline, answer: Answer) -> list[TupleRow]:
         if answer.result is None:
-            self._wait()
+            self.wait()
         return pipeline.rows(answer)
 
     def _saw(self, found: TupleRow | None) -> None:
@@ -273,7 +278,7 @@ class PgCursor:
 
     def _append(self, parameters: Sequence[bytes]) -> None:
         if self._forgets:
-            self._wait()
+            self.wait()
             self._forget()
         if self._pipeline is not None and self._begun:
             self._pipeline.send_encoded(_APPEND, _TAKES, parameters)

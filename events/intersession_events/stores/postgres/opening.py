@@ -54,6 +54,7 @@ class OpenedSchema(Opened):
             return False
         own = cast("PgCursor", cursor)
         own.begin()
+        own.wait()
         return own.touched
 
     def erased(self) -> None:

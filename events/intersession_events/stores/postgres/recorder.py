@@ -6,7 +6,7 @@ Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of t
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final, cast
 
 import psycopg
@@ -157,9 +157,13 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         found: list[EventRow] = cursor.fetchall()
         return found
 
-    def without_answers(self, cursor: Cursor) -> None:
+    def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:
+        """Send the statements of a block one after the other: views mostly write."""
+        return cast("PgCursor", cursor).without_answers()
+
+    def send_ahead(self, cursor: Cursor) -> None:
         """Send the statements of a transaction one behind the other: most of them write."""
-        cast("PgCursor", cursor).without_answers()
+        cast("PgCursor", cursor).send_ahead()
 
     def check_name(self, stream: str) -> None:
         """Make sure that the database takes a name of a stream.
