@@ -138,7 +138,8 @@ class Workers:
             self._threads.start(self._work, name=self._name)
             self._idle += 1
         if startable > 0:
-            self._changed.notify(startable)
+            # One thing more may start than before, and a thread that comes back looks for itself.
+            self._changed.notify()
 
     def _room(self, lane: Hashable) -> int:
         return max(self._per_lane - self._at_work[lane], 0)
@@ -158,24 +159,27 @@ class Workers:
 
     def _work(self) -> None:
         me = self._threads.me()
-        while (job := self._next()) is not None:
+        job = self._next(None)
+        while job is not None:
             self._jobs[me] = job
             try:
                 job.run()
             except BaseException:
                 logger.exception("%s: a job failed", self._name)
             del self._jobs[me]
-            with self._changed:
-                if job.stage == "given up":
-                    return
-                job.stage = "ended"
-                self._rest(job)
+            job = self._next(job)
+
+    def _next(self, before: Job | None) -> Job | None:
+        """Return the next job of a thread whose job before has come back; None ends the thread."""
+        with self._changed:
+            if before is not None:
+                if before.stage == "given up":
+                    return None
+                before.stage = "ended"
+                self._rest(before)
                 self._idle += 1
                 if self._stopped:
                     self._changed.notify_all()
-
-    def _next(self) -> Job | None:
-        with self._changed:
             while True:
                 job = self._queue.take(self._has_seat) if self._busy < self._size else None
                 if job is not None:
