@@ -16,9 +16,18 @@ from intersession_events.errors import WriterSuperseded
 from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.dialect import translated
-from intersession_events.stores.postgres.pipeline import Answer, Pipeline, forget
 from intersession_events.stores.postgres.readers import Readers
-from intersession_events.stores.postgres.values import BYTES, NUMBER, NUMBERS, TEXTS, TRUTH, adapt
+from intersession_events.stores.postgres.wire import (
+    BYTES,
+    NUMBER,
+    NUMBERS,
+    TEXTS,
+    TRUTH,
+    Answer,
+    Pipeline,
+    adapt,
+    forget,
+)
 
 URL: Final = "POSTGRES_URL"
 """The setting of the library's environment that names the log, as a URL."""

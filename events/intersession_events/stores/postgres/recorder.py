@@ -23,7 +23,7 @@ from intersession_events.stores.postgres.connections import LogDatastore, PgCurs
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.follower import Follower
 from intersession_events.stores.postgres.tables import create
-from intersession_events.stores.postgres.values import byte_strings, number, numbers, texts, truth
+from intersession_events.stores.postgres.wire import byte_strings, number, numbers, texts, truth
 
 EVENTS: Final = "stored_events"
 

@@ -17,7 +17,7 @@ from psycopg.pq.abc import PGresult
 from psycopg.rows import TupleRow
 from psycopg.waiting import Ready, Wait, wait
 
-from intersession_events.stores.postgres.values import typed_value
+from intersession_events.stores.postgres.wire.values import typed_value
 
 Prepared = dict[tuple[bytes, tuple[int, ...]], bytes]
 """The names under which a connection has prepared statements, by their text and the types of their parameters."""
