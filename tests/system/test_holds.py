@@ -403,6 +403,32 @@ def test_a_turn_that_is_refused_once_the_rule_has_spoken_ends_the_loop(booth: Bo
     assert [ended.reason for ended in recorded(system, LoopEnded)] == ["policy_denied"]
 
 
+@pytest.mark.clause("GATE-5")
+@pytest.mark.parametrize("step", ["reply", "announce"])
+def test_an_abort_ends_an_exchange_about_which_a_rule_is_asked(booth: Booth, step: str) -> None:
+    """It was told that there is nothing to stop, and the text went on when the rule let it."""
+    gate = Gate()
+
+    def rule(going: GoingOn) -> bool:
+        if going.step == step:
+            gate.stop(going)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - anything can stop there
+        return False
+
+    system = booth.start(AGENTS, {}, hold("off"), hold=rule)
+    run_id = send(system)["runId"]
+    gate.reached()
+    assert system.gateway.call("chat.abort", {"sessionKey": OPS, "runId": run_id})["aborted"] is True
+    events = closed(system, run_id)
+    gate.open()
+    held, released, _, end = events[-4:]
+    assert isinstance(held, ExchangeHeld)
+    assert isinstance(released, ExchangeReleased)
+    assert (held.source, held.note) == ("rule", "operator stopped it before the host's rule had spoken")
+    assert (released.action, end.reason) == ("end", "ended")
+    assert not system.abort(run_id)
+    assert system.debug.replay(run_id)["same"]
+
+
 # --- the law
 
 _FOLDERS = count()

@@ -1,7 +1,7 @@
 """What a host's own code gives the wrong way is refused in typed words that say what to do: never a bare error of Python's."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,28 @@ def forks(system: SessionSystem, **given: Any) -> None:
     system.fork(**{"run": run, "at": "start", **given}).close(grace=0)
 
 
+class Tells:
+    """A clock that tells whatever it was given."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def now_ms(self) -> Any:
+        return self._value
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def made_with(**given: Any) -> None:
+    SessionSystem(":memory:", **given).close(grace=0)
+
+
+def named(value: Any) -> Any:
+    """Return a value as a name by which something could be given."""
+    return value if isinstance(value, Hashable) else repr(value)
+
+
 CALLS: dict[str, Callable[[SessionSystem, Any], object]] = {
     "tools": lambda system, value: system.tools(value),
     "tools, name": lambda system, value: system.tools(name=value),
@@ -158,6 +180,25 @@ CALLS: dict[str, Callable[[SessionSystem, Any], object]] = {
     "SessionSystem, agents": lambda _system, value: SessionSystem(":memory:", agents=value).close(),
     "SessionSystem, channels": lambda _system, value: SessionSystem(":memory:", channels=value).close(),
     "SessionSystem, config": lambda _system, value: SessionSystem(":memory:", config=value).close(),
+    "fork, agents, one": lambda system, value: forks(system, agents={"*": value}),
+    "register_agent": lambda system, value: system.register_agent("new", value),
+    "register_runtime, runner": lambda system, value: system.register_runtime("acp", value),
+    "register_channel, channel": lambda system, value: system.register_channel("new", value),
+    "SessionSystem, an agent": lambda _system, value: made_with(agents={"main": value}),
+    "SessionSystem, a channel": lambda _system, value: made_with(channels={"telegram": value}),
+    "SessionSystem, an agent's id": lambda _system, value: made_with(agents={named(value): print}),
+    "SessionSystem, a channel's name": lambda _system, value: made_with(channels={named(value): print}),
+    "SessionSystem, clock": lambda _system, value: made_with(clock=value),
+    "SessionSystem, a clock's time": lambda _system, value: made_with(clock=Tells(value)),
+    "SessionSystem, runtime": lambda _system, value: made_with(runtime=value),
+    "SessionSystem, new_id": lambda _system, value: made_with(new_id=value),
+    "SessionSystem, an id": lambda _system, value: made_with(new_id=lambda: value),
+    "SessionSystem, smells": lambda _system, value: made_with(smells=value),
+    "SessionSystem, a smell": lambda _system, value: made_with(smells=[value]),
+    "SessionSystem, deliver": lambda _system, value: made_with(deliver=value),
+    "SessionSystem, hold": lambda _system, value: made_with(hold=value),
+    "SessionSystem, stopping": lambda _system, value: made_with(stopping=value),
+    "SessionSystem, tracer_provider": lambda _system, value: made_with(tracer_provider=value),
     "SessionSystem, on_failure": lambda _system, value: SessionSystem(":memory:", on_failure=value).close(),
 }
 
@@ -171,13 +212,17 @@ FINE: dict[str, tuple[Any, ...]] = {
     "open_log": (None, ""),
     "fork, at": (42, -1),
     "fork, edits": ([],),
-    "fork, agents": (None, {}, NAMED),
+    "fork, agents": (None, {}),
     "fork, deliver": ([], {}),
     "carried_on": (None,),
     "status": (None,),
     "SessionSystem, store": (None, ""),
-    "SessionSystem, agents": (NAMED,),  # a TypeError that says what would be an agent
-    "SessionSystem, channels": (NAMED,),
+    "fork, agents, one": ("",),  # a SPEC, of an agent that there is not
+    "SessionSystem, runtime": (None,),
+    "SessionSystem, clock": (None,),
+    "SessionSystem, new_id": (None,),
+    "SessionSystem, tracer_provider": (None,),
+    "SessionSystem, smells": ([], {}),
 }
 """What is not tried, because it means something there."""
 

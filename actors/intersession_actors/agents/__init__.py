@@ -1,6 +1,6 @@
 """Agents: what a host registers, the turn it is called with, and who calls it."""
 
-from intersession_actors.agents.agents import Agent, as_function, echo, openai_agent, scripted
+from intersession_actors.agents.agents import Agent, as_function, echo, function_of, openai_agent, scripted
 from intersession_actors.agents.configured import ConfiguredAgent, configured_agents
 from intersession_actors.agents.executor import AgentExecutor
 from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedAgent
@@ -35,6 +35,7 @@ __all__ = [
     "as_function",
     "configured_agents",
     "echo",
+    "function_of",
     "is_agent",
     "openai_agent",
     "runner_of",

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
+from intersession_actors.gate import invalid
 from intersession_actors.host import HostActor, asking, imported, is_host_actor, needed
 
 
@@ -42,9 +43,22 @@ def as_function(agent: Agent) -> AgentFunction:
     if callable(agent) and not isinstance(agent, type):
         return agent
     raise TypeError(
-        f"{agent!r} is no agent: give a function `agent(turn)`, sync or async, a Pykka actor's ref, "
+        f"{agent!r} is no agent, give a function `agent(turn)`, sync or async, a Pykka actor's ref, "
         "or a pydantic-ai Agent"
     )
+
+
+def function_of(field: str, agent: Agent) -> AgentFunction:
+    """Return an agent that a host gives in the one form in which all are called; `field` says where it was given.
+
+    Raises:
+        ToolRefused: this is no agent.
+        MissingExtra: it is a pydantic-ai agent, and the extra `models` is not installed.
+    """
+    try:
+        return as_function(agent)
+    except TypeError as error:
+        raise invalid(field, str(error)) from None
 
 
 def pydantic_ai_agent(agent: object, *, deps: Callable[[Turn], object] | None = None) -> AgentFunction:

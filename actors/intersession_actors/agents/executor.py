@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
-from intersession_actors.agents.agents import Agent, as_function
+from intersession_actors.agents.agents import Agent, function_of
 from intersession_actors.agents.recorded import RecordedAgent
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
 from intersession_actors.agents.results import Results
@@ -69,10 +69,10 @@ class AgentExecutor:
         """Say who answers for an agent id, from the next turn on.
 
         Raises:
-            TypeError: this is no agent: not callable, no Pykka actor, no pydantic-ai Agent.
+            ToolRefused: this is no agent: not callable, no Pykka actor, no pydantic-ai Agent.
             MissingExtra: the library it belongs to is an extra that is not installed.
         """
-        function = as_function(agent)
+        function = function_of(f"agents[{agent_id!r}]", agent)
         with self._changed:
             self._agents[agent_id] = function
 

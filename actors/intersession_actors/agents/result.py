@@ -48,7 +48,7 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
         case Came(None):
             return Answered(text=None)
         case Came(str() as text):
-            return _checked(Reply(text), turn, most_bytes)
+            return _checked(Reply(gate.plain_text(text)), turn, most_bytes)
         case Came(Reply() as reply):
             return _checked(reply, turn, most_bytes)
         case Came(Broke() as broke):
@@ -64,7 +64,9 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     try:
         # A Reply checks nothing when it is made; the log must never see what it can't store.
         reply = msgspec.convert(
-            msgspec.to_builtins(_counted(_sized(reply, most_bytes), notes)), Reply, strict=True
+            msgspec.to_builtins(_counted(_sized(reply, most_bytes), notes), enc_hook=_plain),
+            Reply,
+            strict=True,
         )
         for message in reply.messages or ():
             check_unknown(message)
@@ -152,7 +154,7 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     for message in reply.messages or ():
         if isinstance(message.content, str):
             _text_sized(message.content, most_bytes)
-        if len(msgspec.json.encode(message)) > most_bytes:
+        if len(msgspec.json.encode(message, enc_hook=_plain)) > most_bytes:
             raise _TooLarge(f"returned a message of more than {most_bytes} bytes")
     return reply
 
@@ -168,8 +170,16 @@ def _messages_of(given: object) -> None:
             raise TypeError(f"its messages have a {type(each).__name__}, give Message in its place")
 
 
+def _plain(value: object) -> str:
+    """Return a text of a class of the host's own as a plain one; there is no other value of a reply that has to be made fit."""
+    if isinstance(value, str):
+        return gate.plain_text(value)
+    raise TypeError(f"a {type(value).__name__} is no text, number, list or object")
+
+
 def _text_sized(text: object, most_bytes: int) -> None:
     if not isinstance(text, str):
         raise TypeError(f"its text is {type(text).__name__}")
+    text = gate.plain_text(text)
     if len(text) > most_bytes or len(text.encode()) > most_bytes:
         raise _TooLarge(f"returned a text of more than {most_bytes} bytes")

@@ -27,6 +27,7 @@ from intersession_actors.channels.outcomes import (
     delivery_of,
     thread_of,
 )
+from intersession_actors.gate import invalid
 from intersession_actors.runtime import Clock, MachineThreads, Threads, Timers
 
 logger = logging.getLogger("intersession.deliveries")
@@ -92,9 +93,12 @@ class ChannelCaller:
         """Say what a channel name means, from the next delivery on.
 
         Raises:
-            TypeError: this is no channel.
+            ToolRefused: this is no channel.
         """
-        made = as_channel(channel)
+        try:
+            made = as_channel(channel)
+        except TypeError as error:
+            raise invalid(f"channels[{name!r}]", str(error)) from None
         with self._changed:
             (self._kept_shut if self._sealed(name) else self._channels)[name] = made
 

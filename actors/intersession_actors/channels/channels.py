@@ -81,7 +81,7 @@ def as_channel(channel: AnyChannel) -> Channel:
     if callable(channel) and not isinstance(channel, type):
         return _checked(Channel(deliver=channel))
     raise TypeError(
-        f"{channel!r} is no channel: give a Channel, a function `deliver(outbound)`, sync or async, or a Pykka actor's ref"
+        f"{channel!r} is no channel, give a Channel, a function `deliver(outbound)`, sync or async, or a Pykka actor's ref"
     )
 
 

@@ -9,7 +9,7 @@ from intersession_actors import host
 from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import described, traced
-from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of
+from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of, plain, plain_text
 from intersession_events.facts import Fact
 
 logger = logging.getLogger("intersession.deliveries")
@@ -87,7 +87,7 @@ def _receipt(value: object) -> str | None:
         flaw = flaw_of({"receipt": value}, most=RECEIPT.most)
         if flaw is not None:
             raise ValueError(flaw.what)  # noqa: TRY301 - one way for all that is no receipt
-        source = msgspec.json.encode(value).decode()
+        source = msgspec.json.encode(plain(value)).decode()
         if len(source) > RECEIPT.most:
             raise ValueError(f"{len(source)} characters")  # noqa: TRY301 - one way for all that is no receipt
     except BaseException as error:  # noqa: BLE001 - the text is delivered, whatever the receipt does
@@ -99,7 +99,7 @@ def _receipt(value: object) -> str | None:
 def thread_of(outcome: host.Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
     """Return what became of a wish for a thread."""
     match outcome:
-        case host.Came(str() as thread) if thread.strip():
+        case host.Came(str() as given) if (thread := plain_text(given)).strip():
             return _checked_thread(thread)
         case host.Came(value):
             return NotDelivered(

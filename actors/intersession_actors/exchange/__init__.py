@@ -1,6 +1,6 @@
 """The coordinator: drives each `sessions_send` through its run, the reply-back loop and the announce."""
 
-from intersession_actors.exchange.commands import HoldExchange, OpenExchange, ReleaseExchange
+from intersession_actors.exchange.commands import HoldExchange, OpenExchange, ReleaseExchange, StopAsking
 from intersession_actors.exchange.coordinator import Coordinator
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.fixed import fixed_by
@@ -16,6 +16,7 @@ __all__ = [
     "OpenExchange",
     "Outcome",
     "ReleaseExchange",
+    "StopAsking",
     "announce_run",
     "decide",
     "exchange_in",

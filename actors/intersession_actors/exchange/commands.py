@@ -56,6 +56,15 @@ class HoldRuled(FlowCommand, frozen=True, kw_only=True):
     ruling: Ruling
 
 
+class StopAsking(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody wants nothing to go on of an exchange about which the host's rule is asked: it is held without its word.
+
+    Where no rule is asked, this is nothing.
+    """
+
+    by: str
+
+
 ExchangeCommand = (
-    OpenExchange | RunEnded | DeliveryEnded | HoldExchange | ReleaseExchange | HoldRuled | Resume
+    OpenExchange | RunEnded | DeliveryEnded | HoldExchange | ReleaseExchange | HoldRuled | StopAsking | Resume
 )

@@ -16,11 +16,13 @@ from intersession_actors.exchange.commands import (
     HoldRuled,
     OpenExchange,
     ReleaseExchange,
+    StopAsking,
 )
 from intersession_actors.exchange.exchange import Exchange, Phase
 from intersession_actors.exchange.holds import decide_hold, decide_release
 from intersession_actors.exchange.rules import Circumstances, decide, evolve, go_on
 from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
+from intersession_actors.gate import word_of
 from intersession_actors.holding import GoingOn, Ruling
 from intersession_actors.policy import HoldOrder
 from intersession_actors.streams import (
@@ -110,6 +112,8 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
                 return self._release(flow, command)
             case HoldRuled():
                 return self._ruled(flow, command)
+            case StopAsking():
+                return self._stop_asking(flow, command)
             case Resume():
                 return self._resume(flow, command)
             case _:
@@ -283,6 +287,14 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             return None
         self._rulings[flow.stream] = asked._replace(is_given=True)
         return self._after(flow, asked.outcome, command.ruling)
+
+    def _stop_asking(self, flow: ExchangeFlow, command: StopAsking) -> Plan:
+        asked = self._rulings.get(flow.stream)
+        if asked is None:
+            return Plan(events=())
+        self._rulings[flow.stream] = asked._replace(is_given=True)
+        note = word_of(f"{command.by} stopped it before the host's rule had spoken")
+        return self._after(flow, asked.outcome, Ruling(holds=True, note=note)) or Plan(events=())
 
     def _orders(self, state: Exchange, ruling: Ruling | None) -> tuple[HoldOrder, ...]:
         accepted, holds = state.accepted, self.world.holds

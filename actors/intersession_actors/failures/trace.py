@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Final
 
 from intersession_actors.disclosure import redact_text
-from intersession_actors.gate import ERROR, storable
+from intersession_actors.gate import ERROR, plain_text, storable
 
 MOST_TRACEBACK_BYTES: Final = 8_192
 _MOST_READ: Final = 4 * MOST_TRACEBACK_BYTES
@@ -40,7 +40,7 @@ def traced(error: BaseException, *, most_bytes: int = MOST_TRACEBACK_BYTES) -> s
 def described(error: BaseException) -> str:
     """Return an exception as one short text without secrets: it is told to who asked. Its own `__str__` may raise."""
     try:
-        text = str(error)
+        text = plain_text(str(error))
     except BaseException:  # noqa: BLE001 - a host's exception class may do anything
         text = "(its text can't be shown)"
     text, _ = redact_text(storable(text[:_MOST_ERROR_READ]))

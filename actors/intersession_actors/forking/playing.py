@@ -13,6 +13,7 @@ from intersession_actors.agents import (
     Recording,
     Turn,
     as_function,
+    function_of,
     runner_of,
     script_file,
 )
@@ -214,7 +215,10 @@ class Forker:
         return facts.ForkEdit(kind="inject", place=edit.place, key=key, value=edit.value)
 
     def _check_ids(self, agents: Given) -> None:
-        """Refuse an id that nobody can ask for, where a SPEC was given: it is mistyped."""
+        """Refuse what is no agent, and an id that nobody can ask for where a SPEC was given: it is mistyped."""
+        for agent_id, given in agents.items():
+            if not isinstance(given, str):
+                function_of(f"agents[{agent_id!r}]", given)
         specs = [agent_id for agent_id, spec in agents.items() if isinstance(spec, str) and agent_id != EVERY]
         if not specs:
             return

@@ -44,7 +44,7 @@ from intersession_actors.gate.limits import (
 from intersession_actors.gate.numbers import invalid, position_of, seconds_of
 from intersession_actors.gate.shapes import callable_of, mapping_of, path_of, text_of, texts_of
 from intersession_actors.gate.texts import checked, id_of, shown_name, spelled_out, word_of
-from intersession_actors.gate.values import flaw_of, is_storable, json_or_text, storable
+from intersession_actors.gate.values import flaw_of, is_storable, json_or_text, plain, plain_text, storable
 
 __all__ = [
     "CHOICES",
@@ -99,6 +99,8 @@ __all__ = [
     "json_or_text",
     "mapping_of",
     "path_of",
+    "plain",
+    "plain_text",
     "position_of",
     "seconds_of",
     "shown_name",

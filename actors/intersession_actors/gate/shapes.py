@@ -5,19 +5,20 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from intersession_actors.gate.numbers import invalid
+from intersession_actors.gate.values import plain_text
 
 T = TypeVar("T")
 
 
 def text_of(field: str, value: object) -> str:
-    """Return a text as it was given; what is in it is for others to judge.
+    """Return a text that was given, as a plain one; what is in it is for others to judge.
 
     Raises:
         ToolRefused: it is none.
     """
     if not isinstance(value, str):
         raise invalid(field, f"it is no text but {_kind(value)}, give one")
-    return value
+    return plain_text(value)
 
 
 def texts_of(field: str, value: object) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from intersession_actors.gate.limits import CHAT_NAME, NAME, TOOL_ARGUMENTS, TOOL_RESULT, WORD
 from intersession_actors.gate.numbers import invalid
-from intersession_actors.gate.values import is_storable, storable
+from intersession_actors.gate.values import is_storable, plain_text, storable
 from intersession_events.plain_json import JsonValue, is_object, is_too_deep
 
 _CUT: Final = "…"
@@ -51,11 +51,12 @@ def id_of(text: str, most: int = WORD.most) -> str:
 
 
 def checked(field: str, text: object, *, most: int = NAME.most) -> str:
-    """Return a name or an id that a host's own code gives, as it is.
+    """Return a name or an id that a host's own code gives, as a plain text.
 
     Raises:
         ToolRefused: it is no text, empty, longer than `most` characters, has control characters, or can't be recorded.
     """
+    text = plain_text(text) if isinstance(text, str) else text
     if not isinstance(text, str) or not text:
         raise invalid(field, "it is no text with something in it, give one")
     if len(text) > most:

@@ -45,6 +45,23 @@ def storable(text: str) -> str:
     return text if is_storable(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
+def plain_text(text: str) -> str:
+    """Return a text of a class of the host's own (markup, a member of an enum) as a plain one: the log takes no other.
+
+    Its own methods are not asked: they may do anything, wherever the text goes.
+    """
+    return text if type(text) is str else str.__str__(text)
+
+
+def plain(value: JsonValue) -> JsonValue:
+    """Return a value that is not too deep with plain texts alone, also in the names of fields."""
+    if isinstance(value, str):
+        return plain_text(value)
+    if is_object(value):
+        return {plain(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if is_list_like(value) else value
+
+
 def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
     """Return the first thing that is wrong with named values, or None. `most` is for the characters of all their texts.
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.failures import Reports, described
-from intersession_actors.gate import word_of
+from intersession_actors.gate import plain_text, word_of
 from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside, Raised
 from intersession_actors.runtime import Threads, Timers
 from intersession_events.facts import HeldText
@@ -74,10 +74,7 @@ class RuleCaller:
         def came(outcome: Outcome) -> None:
             self._timers.cancel(timer)
             ruling = _ruling(outcome)
-            if ruling is None:
-                error = outcome.error if isinstance(outcome, Raised) else _nonsense(outcome.value)
-                ruling = self._failed(stream, error, inside)
-            done(ruling)
+            done(ruling if isinstance(ruling, Ruling) else self._failed(stream, ruling, inside))
 
         def give_up() -> None:
             if call.cancel():
@@ -97,22 +94,19 @@ class RuleCaller:
         return Ruling(holds=True, note=word_of(f"the host's rule failed: {said}"))
 
 
-def _ruling(outcome: Outcome) -> Ruling | None:
+def _ruling(outcome: Outcome) -> Ruling | BaseException | str:
+    """Return what a rule said, or why that says nothing."""
     if isinstance(outcome, Raised):
-        return None
+        return outcome.error
     match outcome.value:
         case bool() as holds:
             return Ruling(holds)
         case None:
             return Ruling(holds=False)
-        case str() as note if note.strip():
+        case str() as given if note := plain_text(given).strip():
             return Ruling(holds=True, note=word_of(note))
-        case _:
-            return None
-
-
-def _nonsense(value: object) -> str:
-    return f"it returned a {type(value).__name__}, not True, False, None or a text that says why"
+        case value:
+            return f"it returned a {type(value).__name__}, not True, False, None or a text that says why"
 
 
 def _too_late(_outcome: Outcome) -> None:

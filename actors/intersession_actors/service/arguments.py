@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeVar, get_args, get_origin, ge
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import flaw_of, invalid
+from intersession_actors.gate import flaw_of, invalid, plain
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -42,7 +42,7 @@ def read_arguments(kind: type[A], arguments: JsonMapping) -> A:
     if flaw is not None:
         raise ToolRefused(flaw.code, f"{flaw.field}: {flaw.what}")
     try:
-        return msgspec.convert(arguments, kind)
+        return msgspec.convert(plain({**arguments}), kind)
     except msgspec.ValidationError as error:
         raise _named(str(error), kind) from None
 

@@ -1,12 +1,13 @@
 """Runs as every door has them: waiting for the end of one, and stopping one. Answers are dicts, as a model sees them."""
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.exchange import ReleaseExchange
+from intersession_actors.exchange import ReleaseExchange, StopAsking
 from intersession_actors.gate import IDENTITY, checked
 from intersession_actors.service.asking import ask_flow, ask_session
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
 from intersession_actors.session import Abort
+from intersession_events.facts import ExchangeHeld
 from intersession_projections.run_outcomes import RunOutcome
 
 
@@ -43,7 +44,7 @@ class RunDoor:
         return self._answer(outcome)
 
     def abort(self, run_id: str, *, by: str) -> bool:
-        """Stop a run, queued or under way, or what its exchange holds; True if there was something to stop.
+        """Stop a run, queued or under way, or what its exchange holds or may hold; True if there was something to stop.
 
         Raises:
             ToolRefused: there is no such run (`unknown_run`), or `by` is no name.
@@ -58,10 +59,23 @@ class RunDoor:
     def _end_held(self, outcome: RunOutcome, by: str) -> bool:
         """End the exchange of a run that is over, if it is held: what is stopped is what would follow from it (LIVE-1)."""
         exchange = self._service.flows.exchange(outcome.exchange_id or "")
-        if exchange is None or exchange.held is None:
+        if exchange is None or not exchange.is_open:
             return False
-        command = ReleaseExchange(stream=exchange.stream, action="end", by=by, hold_id=exchange.hold_id)
-        return bool(ask_flow(self._service, command).recorded)
+        hold_id = exchange.hold_id if exchange.held is not None else self._held_at_once(exchange.stream, by)
+        if hold_id is None:
+            return False
+        command = ReleaseExchange(stream=exchange.stream, action="end", by=by, hold_id=hold_id)
+        try:
+            return bool(ask_flow(self._service, command).recorded)
+        except ToolRefused as refused:
+            if refused.code != "invalid_request":
+                raise
+            return False  # it was released meanwhile, and has gone on
+
+    def _held_at_once(self, stream: str, by: str) -> str | None:
+        """Hold a text about which the host's rule is asked, without its word; None where it is asked about none."""
+        recorded = ask_flow(self._service, StopAsking(stream=stream, by=by)).recorded
+        return next((one.event.hold_id for one in recorded if isinstance(one.event, ExchangeHeld)), None)
 
     def _answer(self, outcome: RunOutcome) -> Result:
         """Return the end of a run, and whether its exchange holds what follows from it (LIVE-1)."""

@@ -47,6 +47,14 @@ from intersession_actors.service import (
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
 from intersession_actors.system.forks import Forks
+from intersession_actors.system.handed import (
+    clock_of,
+    ids_of,
+    runtime_of,
+    smell_rules,
+    stopping_of,
+    tracer_provider_of,
+)
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_reload
 from intersession_actors.system.operated import Operated
@@ -113,22 +121,24 @@ class SessionSystem(Operated):
         hold: HoldRule | None = None,
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
+        for name in given_channels:
+            checked("channels: a name", name, most=CREDENTIAL.most)
         callable_of("on_failure", on_failure)
         callable_of("hold", hold)
         self._settings = Settings(config, agents=filter(is_agent, given_agents), channels={*given_channels})
         self._channels = {**self._settings.begun.channels, **given_channels}
-        self._clock = clock
-        self._new_id = new_id
-        self._runtime = runtime
+        self._clock = clock_of(clock)
+        self._new_id = ids_of(new_id)
+        self._runtime = runtime_of(runtime)
         self._on_failure = on_failure
-        self._tracer_provider = tracer_provider
-        self._smells = tuple(smells)
+        self._tracer_provider = tracer_provider_of(tracer_provider)
+        self._smells = smell_rules(smells)
         self._deliver = frozenset(texts_of("deliver", deliver))
         self._hold = hold
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
-        self._stopping = stopping
+        self._stopping = stopping_of(stopping)
         self._pykka_door: PykkaDoor | None = None
         self._opening_door = threading.Lock()
         self.start()
@@ -430,10 +440,10 @@ class SessionSystem(Operated):
 
         Raises:
             ConfigError: this is no agent id.
-            ToolRefused: it is not even a text.
-            TypeError: this is no agent.
+            ToolRefused: it is not even a text, or this is no agent.
         """
-        config = self.config.with_agents([text_of("agent_id", agent_id)])
+        agent_id = text_of("agent_id", agent_id)
+        config = self.config.with_agents([agent_id])
         self._parts.executor.register(agent_id, agent)
         self._agents[agent_id] = agent
         self._settings.config = config
@@ -443,8 +453,7 @@ class SessionSystem(Operated):
         """Say who runs the sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start.
 
         Raises:
-            ToolRefused: there is no such runtime.
-            TypeError: this is no agent.
+            ToolRefused: there is no such runtime, or this is no agent.
         """
         if name != "acp":
             raise invalid("name", 'there is no such runtime, give "acp"')
@@ -456,10 +465,9 @@ class SessionSystem(Operated):
         """Say who delivers for a channel; what is parked for it goes out. One that a fork has sealed stays so. In a coroutine: async channels run on its loop.
 
         Raises:
-            ToolRefused: this is no name.
-            TypeError: this is no channel.
+            ToolRefused: this is no name, or no channel.
         """
-        checked("name", name, most=CREDENTIAL.most)
+        name = checked("name", name, most=CREDENTIAL.most)
         with suppress(RuntimeError):
             self._parts.hosts_loop.offer(asyncio.get_running_loop())
         self._parts.caller.register(name, channel)

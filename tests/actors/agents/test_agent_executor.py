@@ -10,6 +10,7 @@ import pytest
 
 from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Reply, Turn
 from intersession_actors.agents.executor import MOST_LOST
+from intersession_actors.errors import ToolRefused
 from intersession_actors.host import HostsLoop
 from intersession_actors.runtime import Handler, PooledRuntime
 from intersession_events.facts import Message, Provenance, Usage
@@ -245,9 +246,11 @@ def test_an_agent_nobody_registered_is_no_agent(executor: AgentExecutor) -> None
 
 
 def test_registering_something_that_is_no_agent_says_what_is(executor: AgentExecutor) -> None:
-    with pytest.raises(TypeError, match="a function `agent"):
+    with pytest.raises(
+        ToolRefused, match=r"agents\['agent'\]: 'no agent' is no agent, give a function `agent"
+    ):
         executor.register("agent", "no agent")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(TypeError, match="no agent"):
+    with pytest.raises(ToolRefused, match="is no agent"):
         executor.register("agent", str)
     assert executor.registered == ()
 

@@ -17,6 +17,7 @@ from intersession_actors.channels import (
     Outbound,
 )
 from intersession_actors.channels.outcomes import DeliveryResult
+from intersession_actors.errors import ToolRefused
 
 WAIT = 20.0
 
@@ -83,7 +84,7 @@ async def async_generator(_: Outbound) -> AsyncIterator[str]:
 @pytest.mark.parametrize("function", [generator, async_generator])
 def test_a_channel_of_which_a_call_runs_nothing_is_no_channel(caller: ChannelCaller, function: Any) -> None:
     for channel in (function, Channel(deliver=function)):
-        with pytest.raises(TypeError, match="is a generator, and calling it sends nothing"):
+        with pytest.raises(ToolRefused, match="is a generator, and calling it sends nothing"):
             caller.register("telegram", channel)
 
     def plain(given: Outbound) -> Any:

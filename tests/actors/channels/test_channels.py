@@ -28,6 +28,7 @@ from intersession_actors.channels.caller import MOST_LOST
 from intersession_actors.channels.fitting import fitted
 from intersession_actors.channels.lanes import Calls
 from intersession_actors.channels.outcomes import DeliveryResult
+from intersession_actors.errors import ToolRefused
 from intersession_actors.host import HostsLoop
 from intersession_events.printable import printable
 from support.fakes import ManualClock, ManualTimers
@@ -110,7 +111,7 @@ def test_a_hosts_actor_is_a_channel(caller: ChannelCaller) -> None:
 
 def test_something_that_is_no_channel_is_refused_when_it_is_registered(caller: ChannelCaller) -> None:
     for nothing in ("telegram", str, None):
-        with pytest.raises(TypeError, match="is no channel"):
+        with pytest.raises(ToolRefused, match="is no channel"):
             caller.register("telegram", nothing)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
