@@ -92,7 +92,7 @@ class View:
             ToolRefused: it is no place, or not in the log (`invalid_request`).
         """
         typed = "head" if at is None else at
-        if not isinstance(typed, str) and -_FAR < typed < 0:
+        if isinstance(typed, int | float) and -_FAR < typed < 0:
             typed = str(math.floor(typed))
         try:
             places = Places(self.log, now_ms=self.reader.clock.now_ms(), sees=self.sees)

@@ -1,6 +1,6 @@
 """Forks that run on: where a log is cut, which edits follow the cut, and which agents answer there (FORK)."""
 
-from intersession_actors.forking.carrying import Carried, Stopping, carry_on
+from intersession_actors.forking.carrying import Carried, Stopping, carry_on, stopping_of
 from intersession_actors.forking.door import ForkDoor
 from intersession_actors.forking.listing import Listed, forks_of
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
@@ -30,5 +30,6 @@ __all__ = [
     "overlaid",
     "pauses_in",
     "set_in",
+    "stopping_of",
     "without_pauses",
 ]

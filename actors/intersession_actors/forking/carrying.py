@@ -10,6 +10,7 @@ import msgspec
 from intersession_actors.agents import Divergence, OnDivergence, Turn
 from intersession_actors.forking.outcomes import Outcome, outcome_of
 from intersession_actors.forking.standing import HeldAt, Standing, standing
+from intersession_actors.gate import invalid
 from intersession_actors.service import Service
 
 _LOOK_AGAIN_S = 0.05
@@ -38,6 +39,17 @@ class Stopping:
         with self._lock:
             self.found = self.found or divergence
         return _Never() if self._otherwise is None else self._otherwise(turn, divergence)
+
+
+def stopping_of(stopping: Stopping | None) -> Stopping | None:
+    """Return what recorded agents do where their recording ends.
+
+    Raises:
+        ToolRefused: it is none of it.
+    """
+    if stopping is None or isinstance(stopping, Stopping):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        return stopping
+    raise invalid("stopping", f"it is no `Stopping` but {type(stopping).__name__}, `fork` hands it in")
 
 
 class _Never:

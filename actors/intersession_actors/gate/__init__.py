@@ -42,7 +42,7 @@ from intersession_actors.gate.limits import (
     SearchText,
 )
 from intersession_actors.gate.numbers import invalid, position_of, seconds_of
-from intersession_actors.gate.shapes import callable_of, mapping_of, path_of, text_of, texts_of
+from intersession_actors.gate.shapes import callable_of, callables_of, mapping_of, path_of, text_of, texts_of
 from intersession_actors.gate.texts import checked, id_of, shown_name, spelled_out, word_of
 from intersession_actors.gate.values import flaw_of, is_storable, json_or_text, plain, plain_text, storable
 
@@ -86,6 +86,7 @@ __all__ = [
     "RunText",
     "SearchText",
     "callable_of",
+    "callables_of",
     "checked",
     "fit_block",
     "fit_message",

@@ -8,6 +8,7 @@ from intersession_actors.gate.numbers import invalid
 from intersession_actors.gate.values import plain_text
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Callable[..., object])
 
 
 def text_of(field: str, value: object) -> str:
@@ -66,6 +67,21 @@ def callable_of(field: str, value: Callable[..., object] | None) -> None:
     """
     if value is not None and not callable(value):
         raise invalid(field, f"{_kind(value)} can't be called, give a function")
+
+
+def callables_of(field: str, values: Iterable[C]) -> tuple[C, ...]:
+    """Return what is to be called later, each of it.
+
+    Raises:
+        ToolRefused: it is no list of what can be called.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - as above
+        raise invalid(field, f"it is no list of functions but {_kind(values)}, give one, such as [function]")
+    given = tuple(values)
+    for number, value in enumerate(given):
+        if not callable(value):
+            raise invalid(f"{field}[{number}]", f"{_kind(value)} can't be called, give a function")
+    return given
 
 
 def _kind(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from intersession_actors.runtime.actor import Failure, Handler, HandlerFailed, Ref
 from intersession_actors.runtime.clock import Clock, SystemClock
+from intersession_actors.runtime.given import clock_of, ids_of, runtime_of
 from intersession_actors.runtime.inbox import Inbox, InboxFull, Mail
 from intersession_actors.runtime.pool import PooledRuntime
 from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler, handled_here
@@ -34,5 +35,8 @@ __all__ = [
     "TimerWheel",
     "Timers",
     "WaitedInHandler",
+    "clock_of",
     "handled_here",
+    "ids_of",
+    "runtime_of",
 ]

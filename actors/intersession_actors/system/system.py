@@ -19,12 +19,22 @@ from intersession_actors.config import Config
 from intersession_actors.debugger import At, Debugger, View, status_at
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
-from intersession_actors.forking import Carried, Cast, MadeFork, Playing, Stopping, Wanted, set_in
+from intersession_actors.forking import (
+    Carried,
+    Cast,
+    MadeFork,
+    Playing,
+    Stopping,
+    Wanted,
+    set_in,
+    stopping_of,
+)
 from intersession_actors.gate import (
     CREDENTIAL,
     IDENTITY,
     RUN_TIME,
     callable_of,
+    callables_of,
     checked,
     invalid,
     mapping_of,
@@ -36,7 +46,7 @@ from intersession_actors.gate import (
 from intersession_actors.holding import HoldRule
 from intersession_actors.host import DoorThreads
 from intersession_actors.methods import GatewayMethods
-from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime
+from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime, clock_of, ids_of, runtime_of
 from intersession_actors.service import (
     Caller,
     ChatDoor,
@@ -47,14 +57,6 @@ from intersession_actors.service import (
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
 from intersession_actors.system.forks import Forks
-from intersession_actors.system.handed import (
-    clock_of,
-    ids_of,
-    runtime_of,
-    smell_rules,
-    stopping_of,
-    tracer_provider_of,
-)
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_reload
 from intersession_actors.system.operated import Operated
@@ -63,6 +65,7 @@ from intersession_actors.system.recovery import recover_channel, wake_agent
 from intersession_actors.system.settings import Settings
 from intersession_actors.system.status import standing_of, status_of
 from intersession_actors.system.store import checked_store, open_store
+from intersession_actors.system.tracing import tracer_provider_of
 from intersession_actors.tools import Tools
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ForkEdit
@@ -132,7 +135,7 @@ class SessionSystem(Operated):
         self._runtime = runtime_of(runtime)
         self._on_failure = on_failure
         self._tracer_provider = tracer_provider_of(tracer_provider)
-        self._smells = smell_rules(smells)
+        self._smells = callables_of("smells", smells)
         self._deliver = frozenset(texts_of("deliver", deliver))
         self._hold = hold
         self._agents = given_agents

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from intersession_actors.agents import Turn
 from intersession_actors.config import Tracing as Settings
 from intersession_actors.failures import described
+from intersession_actors.gate import invalid
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
 
@@ -28,6 +29,20 @@ MOST_REMEMBERED: Final = 10_000
 _NS_PER_MS: Final = 1_000_000
 
 Attributes = dict[str, str | bool | int | float | Sequence[str]]
+
+
+def tracer_provider_of(provider: Any) -> Any:  # OpenTelemetry's, which not every host has
+    """Return a provider of tracers that a host hands in; None is the global one.
+
+    Raises:
+        ToolRefused: it gives no tracers.
+    """
+    if provider is None or callable(getattr(provider, "get_tracer", None)):
+        return provider
+    raise invalid(
+        "tracer_provider",
+        f"{type(provider).__name__} has no get_tracer(), give OpenTelemetry's TracerProvider",
+    )
 
 
 class Tracing:
