@@ -1,6 +1,6 @@
 """The verb `lens`: exactly what an agent was given in an attempt, rebuilt from the log and held against its hash (LENS-1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
 import msgspec
@@ -215,11 +215,26 @@ def _run_named(view: View, name: str, *, field: str) -> RunOutcome:
         return view.run(flow_id(flow), field=field)
     asked = _asked_at(view, stream, base)
     if asked is None:
-        raise invalid(field, f"{name[:64]!a}: no agent was asked for that")
+        named = ", ".join(f"@{mark}" for mark in _asked_in(view, stream))
+        raise invalid(field, f"{name[:64]!a}: no agent was asked for that; agents were asked for {named}")
     run = view.reader.runs.get(asked)
     if run is None:
         raise ToolRefused("invalid_request", str(not_recorded(flow, field)))
     return run
+
+
+def _asked_in(view: View, stream: str) -> Iterator[str]:
+    """Yield the places of an exchange or a spawn for which an agent was asked."""
+    for recorded in view.log.stream(stream):
+        match recorded.event:
+            case ExchangeAccepted() | SpawnAccepted():
+                yield "reply"
+            case TurnRequested(turn=turn):
+                yield f"turn:{turn}"
+            case AnnounceRequested():
+                yield "announce"
+            case _:
+                pass
 
 
 def _asked_at(view: View, stream: str, base: InRun) -> str | None:

@@ -89,7 +89,7 @@ def smells(view: View, given: SmellsOf) -> SmellsAnswer | SmellingAnswer:
     name, at = view.parted(given.run, given.at, field="run")
     flow, last = view.flow(name), None if at is None else view.place(at).position
     found = _found(view, rules, flow, last)
-    return {"run": flow.run_id, "smells": [smell for smell in found if _is_of(smell, given)]}
+    return {"run": flow_id(flow), "smells": [smell for smell in found if _is_of(smell, given)]}
 
 
 def smells_of(view: View, flow: Flow, at: int | None = None) -> list[SmellAnswer]:

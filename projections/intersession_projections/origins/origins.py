@@ -144,7 +144,8 @@ class Origins:
             if hop is None:
                 continue
             if isinstance(recorded.event, facts.DeliveryDecided):
-                hop = replace(hop, edited_by=self._editor_of(recorded.event))
+                child = self._child_of(recorded.event)
+                hop = replace(hop, edited_by=self._editor_of(recorded.event), source=child or hop.source)
             text = hop.text if self._shows is None else self._shows(hop)
             if text is not None:
                 yield replace(hop, text=text)
@@ -158,6 +159,15 @@ class Origins:
             if isinstance(event, facts.AnnounceDecided) and event.delivery_id == delivery.delivery_id:
                 return event.edited_by
         return None
+
+    def _child_of(self, delivery: facts.DeliveryDecided) -> str | None:
+        """Return the sub-agent whose result a text announces in the name of the session that wanted it; None for any other."""
+        if delivery.purpose != "spawn_announce" or delivery.owner is None:
+            return None
+        first = next(iter(self._log.stream(delivery.owner, to=1)), None)
+        return (
+            first.event.child if first is not None and isinstance(first.event, facts.SpawnAccepted) else None
+        )
 
     def _rows(self, part: Span) -> Iterator[Row]:
         after, to = part.after, part.to or 0

@@ -20,6 +20,13 @@ _BEFORE: Final = 3
 """How far before a run's acceptance its session may have been opened, its route set, its message recorded: they are
 in the same append."""
 
+_LATEST: Final = 4096
+"""So many events of its session behind its end an answer is looked for that came too late."""
+_LATE: Final = (
+    "SELECT originator_version FROM stored_events WHERE originator_id = ? AND originator_version > ? "
+    "AND originator_version <= ? AND topic LIKE 'late\\_reply\\_dropped.%' ESCAPE '\\' ORDER BY originator_version"
+)
+
 
 class Timeline:
     """Queries on what happened, step by step."""
@@ -87,6 +94,17 @@ class Timeline:
         for recorded in self._log.stream(stream, after=taken - 1, to=last if outcome.ended else None):
             if run_of(recorded.event) == outcome.run_id:
                 yield recorded
+        yield from self._late(outcome)
+
+    def _late(self, outcome: RunOutcome) -> Iterator[Recorded]:
+        """Yield the answers of a run that came when it was over: they stand behind all else of it, among what came since."""
+        if not outcome.ended or (outcome.status == "ok" and outcome.attempt == 1):
+            return
+        stream, last = session_stream(outcome.session_key), outcome.last_version
+        for (version,) in self._log.query(_LATE, (stream, last, last + _LATEST)):
+            for recorded in self._log.stream(stream, after=version - 1, to=version):
+                if run_of(recorded.event) == outcome.run_id:
+                    yield recorded
 
     def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
         """Yield a message by its id."""

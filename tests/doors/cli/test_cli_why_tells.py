@@ -86,3 +86,40 @@ def test_what_a_process_left_open_is_at_nobodys_work(tmp_path: Path) -> None:
     assert "under_way" in left
     assert "No process writes this log now" in left
     assert "No process writes" not in beside
+
+
+@pytest.mark.clause("ORIGIN-1", "SPAWN-9")
+def test_the_result_of_a_sub_agent_is_its_own_words_in_the_chat(tmp_path: Path) -> None:
+    """The text in the chat came from nowhere, as the session that announced it had not said it."""
+
+    def main(turn: Turn) -> str:
+        if ":subagent:" in turn.session_key:
+            return "The detour is 84 km longer."
+        if turn.step == "message":
+            turn.tools.call("sessions_spawn", {"task": "count"})
+        return "I have put a helper on it."
+
+    with Booth(str(tmp_path / "log.db")) as booth:
+        system = booth.start({"main": main}, {"t": MemoryChannel()})
+        system.inbound(channel="t", chat_id="1", sender="ada", text="go", agent_id="main", wait=20)
+        wait_for(system, facts.SpawnClosed)
+        system.close()
+        found = ran("origin", "84 km", "--store", booth.url, "--json").json
+
+    (sent,) = [hop for hop in found["hops"] if hop["via"] == "delivery"]
+    said = {hop["position"]: hop["who"] for hop in (found["first"], *found["hops"])}
+    assert sent["who"] == "agent:main:main"
+    assert ":subagent:" in said[sent["cause"]]
+
+
+@pytest.mark.clause("LENS-1")
+def test_a_place_for_which_nobody_was_asked_names_those_for_which_somebody_was(tmp_path: Path) -> None:
+    with Booth(str(tmp_path / "log.db")) as booth:
+        system = booth.start({"main": lambda _: "REPLY_SKIP", "research": lambda _: "yes"})
+        system.tools(MAIN).call("sessions_send", ASKED)
+        wait_for(system, facts.ExchangeClosed)
+        system.close()
+        refused = ran("lens", f"{one_exchange(booth.url)}@turn:3", "--store", booth.url, "--json")
+
+    assert refused.exit_code == 1
+    assert "agents were asked for @reply, @turn:1, @announce" in refused.json["error"]

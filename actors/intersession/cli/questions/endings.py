@@ -30,7 +30,9 @@ def ends_named(typed: Iterable[str]) -> tuple[WorkEnd, ...]:
 
 def _codes(text: str) -> list[WorkEnd]:
     wanted = " ".join(text.casefold().split())
-    found = [code for code in CODES if wanted == code or wanted in map(str.casefold, in_words(code))]
+    found: list[WorkEnd] = [
+        code for code in CODES if wanted == code or wanted in map(str.casefold, in_words(code))
+    ]
     if found:
         return found
     alike = near(wanted, CODES)

@@ -86,7 +86,7 @@ def smells(
 
 def _show_one(screen: Screen, found: SmellsAnswer) -> None:
     if not found["smells"]:
-        screen.line(safe(f"run {found['run']}: nothing that is seldom meant", "dim"))
+        screen.line(safe(f"{found['run']}: nothing that is seldom meant", "dim"))
     show_smells(screen, found["smells"])
 
 
