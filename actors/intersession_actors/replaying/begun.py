@@ -24,6 +24,9 @@ class Begun(NamedTuple):
 MARGIN: Final = 8
 """What leads to a run may be recorded a little before it, in the same append."""
 
+_TRIED: Final = 4
+"""So many snapshots are looked at, the last ones: what did not come to its end in all that time is read from the beginning."""
+
 Begins = Mapping[str, Begun]
 """By stream."""
 
@@ -31,17 +34,14 @@ Begins = Mapping[str, Begun]
 def begun_before(log: Log, stream: str, position: int) -> Begun | None:
     """Return the last snapshot of a session before a position that will do; None where there is none."""
     versions = log.states.versions(stream, SHAPE)
-    before = set(
-        versions[: bisect_left(versions, position, key=lambda version: _position(log, stream, version))]
-    )
-    if not before:
-        return None
-    for snapshot in reversed(list(log.states.kept(stream))):
-        if isinstance(snapshot, Snapshot) and snapshot.version in before and _fits(log, snapshot):
-            session = session_in(snapshot.data)
-            first = _first(log, snapshot, session)
-            if first is not None and HELD not in session.settings:  # who held it is told by an event
-                return Begun(snapshot.version, first, snapshot.data, session)
+    before = bisect_left(versions, position, key=lambda version: _position(log, stream, version))
+    for version in reversed(versions[max(before - _TRIED, 0) : before]):
+        for snapshot in log.states.kept(stream, version=version):
+            if isinstance(snapshot, Snapshot) and snapshot.topic == SHAPE and _fits(log, snapshot):
+                session = session_in(snapshot.data)
+                first = _first(log, snapshot, session)
+                if first is not None and HELD not in session.settings:  # who held it is told by an event
+                    return Begun(snapshot.version, first, snapshot.data, session)
     return None
 
 
@@ -50,11 +50,13 @@ def _first(log: Log, snapshot: Snapshot, session: Session) -> int | None:
     open_ = {waiting.cause for waiting in session.queue}
     if session.running is not None:
         open_.add(session.running.waiting.cause)
+    if not open_:
+        return snapshot.version
     near = log.stream(snapshot.stream, after=max(0, snapshot.version - EVERY), to=snapshot.version)
     queued = [recorded.version for recorded in near if recorded.id in open_]
     if len(queued) < len(open_):
         return None
-    return max(1, min(queued, default=snapshot.version + MARGIN) - MARGIN)
+    return max(1, min(queued) - MARGIN)
 
 
 def _position(log: Log, stream: str, version: int) -> int:

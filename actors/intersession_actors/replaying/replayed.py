@@ -29,6 +29,7 @@ from intersession_projections.run_outcomes import Runs
 from intersession_projections.timeline import Step, recorded_at
 
 Progress = Callable[[int, int], None]
+_PAGE: Final = 250
 # Most events of the stream are checkpoints: one by one they would be a long way.
 _LOADED: Final = (
     "SELECT originator_version FROM stored_events WHERE originator_id='log' "
@@ -161,9 +162,17 @@ class Recordings:
         return max(first - 1, self._forked_at), [
             recorded
             for stream in streams
-            for recorded in self._log.stream(stream, after=begun[stream].first - 1 if stream in begun else 0)
-            if recorded.position <= last
+            for recorded in self._until(last, stream, after=begun[stream].first - 1 if stream in begun else 0)
         ]
+
+    def _until(self, last: int, stream: str, *, after: int) -> Iterator[Recorded]:
+        """Yield the events of a stream up to a position: of what a long session did long after it only a page is read."""
+        while page := self._log.stream(stream, after=after, limit=_PAGE):
+            for recorded in page:
+                if recorded.position > last:
+                    return
+                yield recorded
+            after = page[-1].version
 
     def _streams_of(self, steps: Sequence[Step]) -> tuple[Iterable[str], int]:
         """Return the streams that steps touch, with those of their causal chains, and where the first of all these begins."""

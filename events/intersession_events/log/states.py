@@ -111,8 +111,8 @@ class States(Protocol):
         """Return the names of the streams that have snapshots, sorted."""
         ...
 
-    def kept(self, stream: str) -> "Iterator[Snapshot | CorruptEvent]":
-        """Yield the snapshots of a stream, by version; for each that was changed, an error that says so."""
+    def kept(self, stream: str, *, version: int | None = None) -> "Iterator[Snapshot | CorruptEvent]":
+        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so."""
         ...
 
     def problems(self) -> Iterator[str]:

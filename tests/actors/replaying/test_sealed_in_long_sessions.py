@@ -1,7 +1,8 @@
 """A run in a long session is decided again from the snapshot before it: nobody waits for what came long before (issue 10)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -11,7 +12,8 @@ from intersession_actors.replaying import Recordings, replay_file, replay_run
 from intersession_actors.session import long_sessions, take_snapshots
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_events import facts
-from intersession_events.log import EVERY
+from intersession_events.ids import session_stream
+from intersession_events.log import EVERY, Log, Recorded
 from intersession_events.stores import SqliteLog
 from support.rewritten import rewritten
 from support.rows import edited
@@ -99,3 +101,30 @@ def test_a_snapshot_that_is_wrong_changes_nothing(store: Path, tmp_path: Path) -
         rows.execute("UPDATE stored_snapshots SET originator_version = originator_version + 1")
     with open_log(mine) as log:
         assert log.debug.replay(exchanges(log.debug)[LATE])["same"]
+
+
+class Counted:
+    """A log that counts how many events of streams are read."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.read = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def stream(self, stream: str, **asked: Any) -> Sequence[Recorded]:
+        found = self._log.stream(stream, **asked)
+        self.read += len(found)
+        return found
+
+
+@pytest.mark.clause("SEAL-1")
+def test_of_a_long_session_only_what_is_near_a_run_is_read(debugger: Debugger) -> None:
+    log, asked = debugger.view.log, exchanges(debugger)
+    whole = sum(len(log.stream(session_stream(key))) for key in ("agent:main:main", "agent:ops:main"))
+    assert whole > 5 * EVERY
+    for number in (0, 1, LATE, ROUNDS - 1):
+        counted = Counted(log)
+        assert replay_run(cast("Log", counted), debugger.view.flow(asked[number]))["same"]
+        assert counted.read < 3 * EVERY

@@ -113,9 +113,10 @@ class StreamStates:
         """Return the names of the streams that have snapshots, sorted."""
         return self._recorder.streams()
 
-    def kept(self, stream: str) -> Iterator[Snapshot | CorruptEvent]:
-        """Yield the snapshots of a stream, by version; for each that was changed, an error that says so."""
-        for stored in self._recorder.select_events(stream):
+    def kept(self, stream: str, *, version: int | None = None) -> Iterator[Snapshot | CorruptEvent]:
+        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so."""
+        after = None if version is None else version - 1
+        for stored in self._recorder.select_events(stream, gt=after, lte=version):
             try:
                 yield self._snapshots.mapper.to_domain_event(stored)  # type: ignore[misc]  # of this store, these are all
             except CorruptEvent as error:
