@@ -401,6 +401,7 @@ def test_a_turn_that_is_refused_once_the_rule_has_spoken_ends_the_loop(booth: Bo
 
     closed(system, run_id)
     assert [ended.reason for ended in recorded(system, LoopEnded)] == ["policy_denied"]
+    assert system.debug.replay()["firstDifference"] is None
 
 
 @pytest.mark.clause("GATE-5")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_actors.config import Config
+from intersession_actors.exchange import OpenExchange
 from intersession_actors.policy import (
     Allowed,
     SpawnRefused,
@@ -28,6 +29,7 @@ from intersession_actors.policy import (
 )
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.session import CheckSend, Enqueue, Session, evolve
+from intersession_actors.spawn import OpenSpawn
 from intersession_actors.streams import Refused, RulesInForce
 from intersession_events import facts
 from intersession_events.facts import Budget, ExchangeAccepted, SessionOpened, SpawnAccepted
@@ -65,6 +67,28 @@ class Doors:
         self._sessions: dict[str, Session] = {}
         self._before: dict[str, list[_Stood]] = {}
         self._versions: dict[str, int] = {}
+
+    def judged(
+        self, recorded: Recorded, command: OpenExchange | OpenSpawn, config: Config
+    ) -> OpenExchange | OpenSpawn | Refusal:
+        """Return the command that begins a flow as a door would give it today, or why none would."""
+        if command.accepted.inferred:
+            return command
+        budget = self.goes_on(command.accepted, config)
+        if isinstance(command, OpenSpawn):
+            refusal = self.spawned(command.accepted, config) or budget
+            if isinstance(refusal, Refusal):
+                return refusal
+            return command if budget is None else msgspec.structs.replace(command, budget=budget)
+        judged = self.sent(recorded, command.accepted, config)
+        if isinstance(judged, Refusal):
+            return judged
+        if isinstance(budget, Refusal):
+            return budget
+        if command.budget == judged.budget:
+            judged = msgspec.structs.replace(judged, settings=config.session.exchange)
+        command = msgspec.structs.replace(command, accepted=judged)
+        return command if budget is None else msgspec.structs.replace(command, budget=budget)
 
     def sent(
         self, recorded: Recorded, accepted: ExchangeAccepted, config: Config

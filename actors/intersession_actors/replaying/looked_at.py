@@ -17,6 +17,7 @@ from intersession_actors.holding import HeldSessions, order_in
 from intersession_actors.policy import WALL, HoldOrder, Spent, Tripped, check_run, used_when_stopped
 from intersession_actors.replaying.outside import RecordedClock, stream_at_hand
 from intersession_actors.replaying.recording import Recording
+from intersession_actors.replaying.refusals import REFUSED, Refusals
 from intersession_actors.runtime import Stopwatch
 from intersession_actors.streams import World
 from intersession_events import facts
@@ -25,8 +26,6 @@ from intersession_events.log import Log, Recorded
 
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
 """How the error of a delivery ends that was given up because of its age."""
-REFUSED: Final = {"requester_gone", "target_gone", "policy_denied", "turn_failed"}
-"""Why a loop ends whose next step a session does not take."""
 _RUNS: Final = "session.agentToAgent.limits.runs"
 
 
@@ -55,30 +54,6 @@ class RecordedStopwatch(Stopwatch):
                 return min(elapsed, self._oldest_ms() - 1)
             case _:
                 return elapsed
-
-
-class Refusals:
-    """Which flows have been refused a step since their last event: they decide again."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        self._came: set[tuple[str, int]] = set()
-
-    def take(self, stream: str) -> None:
-        """Note that a session refused the step of a flow."""
-        self._came.add((stream, self._recording.version(stream)))
-
-    def came(self, stream: str) -> bool:
-        """Whether a flow was refused the step that it decided on last."""
-        return (stream, self._recording.version(stream)) in self._came
-
-    def comes(self, stream: str, ahead: Sequence[Recorded]) -> bool:
-        """Whether the session of a child is still to refuse the announce, as what is decided then shows."""
-        match [item.event for item in ahead[:2]]:
-            case [facts.ChildEnded(status="ok"), facts.AnnounceDecided(why="child_failed")]:
-                return not self.came(stream)
-            case _:
-                return False
 
 
 @dataclass(kw_only=True, eq=False)
@@ -248,7 +223,7 @@ class RecordedHolds(HeldSessions):
         if not isinstance(held, facts.ExchangeHeld):
             return False
         if held.next_end is not None:
-            return held.next_end in REFUSED and not self._refusals.came(stream)
+            return self._refusals.come_before(stream, held)
         if not _says_nothing(held):
             return False
         first, then = (self._recording.ahead(stream, len(decided) + further) for further in range(2))

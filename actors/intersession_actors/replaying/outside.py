@@ -1,6 +1,6 @@
 """Stand-ins for the outside world in a replay: agents, channels, timers and a clock that give what was recorded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from intersession_actors.agents import Results
@@ -16,13 +16,14 @@ from intersession_actors.failures import FailureKind, Reports
 from intersession_actors.holding import GoingOn, Ruling
 from intersession_actors.prompt import RunContext
 from intersession_actors.replaying.recording import Recording
+from intersession_actors.replaying.refusals import Refusals
 from intersession_actors.runtime import Fire, Handler, Key, handled_here
 from intersession_actors.session import ContextCache, Running
 from intersession_events import facts
 from intersession_events.errors import Sealed
 from intersession_events.facts import Message, RunQueued
 from intersession_events.ids import session_stream
-from intersession_events.log import Log
+from intersession_events.log import Log, Recorded
 
 WEBCHAT: Final = "webchat"
 
@@ -145,6 +146,13 @@ class RecordedChannels:
         self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
         self._recording = recording
 
+    def forget_attempt(self, delivery: Sequence[Recorded]) -> None:
+        """Know nothing any more of the last attempt of a delivery: the process that made it is gone."""
+        decided = delivery[0].event if delivery else None
+        started = [item.event.attempt for item in delivery if isinstance(item.event, facts.DeliveryStarted)]
+        if isinstance(decided, facts.DeliveryDecided) and started:
+            self.deliveries.recorded(decided.key, started[-1])
+
     def has(self, name: str) -> bool:
         """Whether somebody delivered for the channel: what was decided shows it."""
         if name != WEBCHAT:
@@ -186,10 +194,11 @@ class RecordedChannels:
 
 
 class RecordedRule:
-    """The rule of the host's for what is held: it says what it said."""
+    """The rule of the host's for what is held: it says what it said. One that held only what a refusal led to had let go on before."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, refusals: Refusals) -> None:
         self._recording = recording
+        self._refusals = refusals
 
     def rules_on(
         self,
@@ -202,11 +211,12 @@ class RecordedRule:
     ) -> None:
         """Say whether the text was held."""
         del hold_id, going, inside
-        for recorded in self._recording.append_ahead(stream):
-            if isinstance(recorded.event, facts.ExchangeHeld):
-                done(Ruling(holds=True, note=recorded.event.note))
-                return
-        done(Ruling(holds=False))
+        ahead = (item.event for item in self._recording.append_ahead(stream))
+        held = next((event for event in ahead if isinstance(event, facts.ExchangeHeld)), None)
+        if held is None or self._refusals.come_before(stream, held):
+            done(Ruling(holds=False))
+        else:
+            done(Ruling(holds=True, note=held.note))
 
 
 class RecordedContexts(ContextCache):

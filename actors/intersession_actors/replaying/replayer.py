@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar, cast
 
-import msgspec
-
 from intersession_actors.agents import AgentExecutor, runner_of
 from intersession_actors.chains import UnderWay
 from intersession_actors.channels import ChannelCaller
@@ -13,15 +11,16 @@ from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator, OpenExchange, fixed_by
 from intersession_actors.holding import Holds, RuleCaller
+from intersession_actors.replaying.at_hand import command_at_hand, in_words
 from intersession_actors.replaying.difference import Difference, failed, missing, refused
 from intersession_actors.replaying.doors import Doors, Refusal
 from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for, goes_on
+from intersession_actors.replaying.held_steps import HeldSteps
 from intersession_actors.replaying.looked_at import (
     RecordedHolds,
     RecordedLedger,
     RecordedStopwatch,
     RecordedWorld,
-    Refusals,
     RunsOfChains,
 )
 from intersession_actors.replaying.outside import (
@@ -37,14 +36,14 @@ from intersession_actors.replaying.outside import (
     turn_of,
 )
 from intersession_actors.replaying.recording import MANAGED, Recording
+from intersession_actors.replaying.refusals import Refusals
 from intersession_actors.replaying.sealed_log import SealedLog
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_actors.replaying.told import Told
-from intersession_actors.runtime import Failure, Handler, Ref, handled_here
+from intersession_actors.runtime import Failure, Handler, Ref
 from intersession_actors.session import (
     Archive,
     CheckSend,
-    ContextDue,
     Enqueue,
     ReadAgain,
     RunReturned,
@@ -57,10 +56,8 @@ from intersession_actors.streams import (
     Command,
     DeliveryEnded,
     OfStream,
-    Refused,
     RulesInForce,
     RunEnded,
-    Step,
     StepRefused,
     StepTaken,
 )
@@ -93,8 +90,6 @@ class Replayer:
         self._difference: Difference | None = None
         self._log = SealedLog(recording, command=self._led_to, differs=self._differs)
         self._sessions: dict[str, Ref] = {}
-        self._held: list[tuple[str, Step]] = []
-        """Steps of flows to sessions whose turn has not come there."""
         self._led: dict[str, str | None] = {}
         """What led to the step of a flow, in words."""
         self._told = Told()
@@ -110,7 +105,7 @@ class Replayer:
         self._log.on_committed(self._runs.take)
         self._refusals = Refusals(recording)
         self._chains = RecordedLedger(log, self._runs.of, recording, self._refusals)
-        rule = RecordedRule(recording) if recording.was_ruled else None
+        rule = RecordedRule(recording, self._refusals) if recording.was_ruled else None
         holds = Holds(RecordedHolds(recording, self._refusals), cast("RuleCaller | None", rule))
         holds.sessions.take(recording.order_so_far())
         self._log.on_committed(holds.sessions.take)
@@ -149,6 +144,13 @@ class Replayer:
             clock, recording, oldest_ms=lambda: self._world.delivery_max_age_ms
         )
         self._doors = Doors(recording, self._world.rules)
+        self._steps = HeldSteps(
+            recording,
+            self._contexts,
+            self._doors,
+            tell_session=self._to_session,
+            tell_flow=self._to_flow,
+        )
         self._managers = {
             prefix: self._runtime.start(
                 manager, self._world, name=prefix, on_failure=partial(self._failed, prefix)
@@ -179,7 +181,7 @@ class Replayer:
     def _end(self) -> None:
         """Have decided what nobody has recorded: behind the end of a stream there may be nothing."""
         self._runtime.run()
-        while self._difference is None and (self._told.hand_on_any() or self._release_any()):
+        while self._difference is None and (self._told.hand_on_any() or self._steps.release_any()):
             self._runtime.run()
 
     # --- what happens next
@@ -189,7 +191,7 @@ class Replayer:
 
         First comes what somebody outside did, then what actors had told the stream's, then that of a start of the process.
         """
-        if self._release(recorded):
+        if self._steps.release(recorded):
             return
         if recorded.position not in self._fed:
             self._fed.add(recorded.position)
@@ -202,13 +204,13 @@ class Replayer:
             if self._feed(recorded):
                 return
         stream = self._recording.decided_in(recorded)
-        if self._release_step_of(stream) or self._told.hand_on(_box(stream, recorded.event)):
+        if self._steps.release_of(stream) or self._told.hand_on(_box(stream, recorded.event)):
             return
         if recorded.position not in self._resumed:
             self._resumed.add(recorded.position)
             if self._resume(recorded):
                 return
-        if not self._release_any():
+        if not self._steps.release_any():
             self._differs(missing(recorded))
 
     def _feed(self, recorded: Recorded) -> bool:
@@ -220,7 +222,7 @@ class Replayer:
                 self._to_session(key, command)
             case ToFlow(stream, command, cut_off):
                 if cut_off:
-                    self._forget_attempt(stream)
+                    self._channels.forget_attempt(self._recording.past(stream))
                 self._to_flow(stream, self._judged_today(recorded, command))
             case None if (
                 isinstance(recorded.event, facts.DeliveryDecided) and recorded.event.purpose in _AT_A_DOOR
@@ -245,35 +247,14 @@ class Replayer:
     def _judged_today(self, recorded: Recorded, command: Command) -> Command:
         """Have what a door let in judged again by today's code and the configuration in force then, where that was recorded."""
         settings = self._configs.recorded_at(self._position)
-        if settings is None:
-            return command
-        if not isinstance(command, OpenExchange | OpenSpawn) or command.accepted.inferred:
+        if settings is None or not isinstance(command, OpenExchange | OpenSpawn):
             return command
         began = self._recording.ahead(command.stream) or recorded
-        budget = self._doors.goes_on(command.accepted, settings)
-        judged: facts.ExchangeAccepted | Refusal | None
-        if isinstance(command, OpenExchange):
-            judged = self._doors.sent(began, command.accepted, settings)
-        else:
-            judged = self._doors.spawned(command.accepted, settings)
-        refusal = next((one for one in (judged, budget) if isinstance(one, Refusal)), None)
-        if refusal is not None:
-            self._differs(refused(began, *refusal))
+        judged = self._doors.judged(began, command, settings)
+        if isinstance(judged, Refusal):
+            self._differs(refused(began, *judged))
             return command
-        if isinstance(command, OpenExchange) and isinstance(judged, facts.ExchangeAccepted):
-            if command.budget == judged.budget:
-                judged = msgspec.structs.replace(judged, settings=settings.session.exchange)
-            command = msgspec.structs.replace(command, accepted=judged)
-        return (
-            msgspec.structs.replace(command, budget=budget) if isinstance(budget, facts.Budget) else command
-        )
-
-    def _forget_attempt(self, stream: str) -> None:
-        past = self._recording.past(stream)
-        decided = past[0].event if past else None
-        started = [item.event.attempt for item in past if isinstance(item.event, facts.DeliveryStarted)]
-        if isinstance(decided, facts.DeliveryDecided) and started:
-            self._channels.deliveries.recorded(decided.key, started[-1])
+        return judged
 
     def _give(self, recorded: Recorded) -> None:
         """Let an event have happened that no actor decided."""
@@ -291,8 +272,8 @@ class Replayer:
 
     def _tell_session(self, key: str, command: Command) -> None:
         if isinstance(command, Enqueue | Archive) and command.flow is not None:
-            self._held.append((key, command))
-            self._led[command.flow] = _command_at_hand()
+            self._steps.keep(key, command)
+            self._led[command.flow] = command_at_hand()
         elif isinstance(command, CheckSend):
             delivery = stream_at_hand()
             judged = self._doors.checked(delivery, command, key)
@@ -330,72 +311,11 @@ class Replayer:
         if self._recording.has(stream):
             self._managers[stream.partition(":")[0]].tell(command, urgent=True)
 
-    def _release(self, recorded: Recorded) -> bool:
-        """Let go on what comes next in its session; say whether there is anything."""
-        due = [held for held in self._held if self._is_due(*held)]
-        for held in due[:1]:
-            self._held.remove(held)
-            self._to_session(*held)
-        if due:
-            return True
-        for wanted in self._contexts.wanted:
-            key, run_id, read = wanted
-            if session_stream(key) == recorded.stream and self._contexts.starts_any(key):
-                self._contexts.wanted.remove(wanted)
-                if self._contexts.starts(key, run_id):
-                    read()
-                else:  # that run was aborted since
-                    self._to_session(key, ContextDue(run_id=run_id))
-                return True
-        return False
-
-    def _release_step_of(self, stream: str) -> bool:
-        """Have a session take a step of a flow, or refuse it, where no such step was recorded."""
-        for held in self._held:
-            key, step = held
-            if step.flow != stream:
-                continue
-            self._held.remove(held)
-            taken = self._doors.stepped(stream, step, key) if isinstance(step, Enqueue) else step
-            if isinstance(taken, Refused):
-                self._to_flow(
-                    stream,
-                    StepRefused(
-                        stream=stream, run_id=step.run_id, code=taken.code, error=taken.error, ask=step.ask
-                    ),
-                )
-            else:
-                self._to_session(key, taken)
-            return True
-        return False
-
-    def _release_any(self) -> bool:
-        """Let one go on that was never recorded: it shows what is decided now."""
-        if not self._held:
-            return False
-        self._to_session(*self._held.pop(0))
-        return True
-
-    def _is_due(self, key: str, command: Step) -> bool:
-        stream = session_stream(key)
-        if not self._recording.has(stream):
-            return False
-        coming = self._recording.ahead(stream)
-        if coming is None:
-            return False
-        if isinstance(command, Enqueue):
-            version = self._recording.message_version(key, command.message.id)
-            if version is None or version <= coming.version:
-                return version is not None
-            before = (self._recording.at(stream, near) for near in range(coming.version, version))
-            return all(item is not None and isinstance(item.event, _BEFORE_A_MESSAGE) for item in before)
-        return isinstance(coming.event, facts.SessionArchived | facts.RunAborted | facts.RunFailed)
-
     # --- what goes wrong
 
     def _led_to(self, stream: str) -> str | None:
         """Return what led to what is appended to a stream: a session only makes the append of a flow's step."""
-        return _command_at_hand() if is_session(stream) else self._led.pop(stream, None) or _command_at_hand()
+        return command_at_hand() if is_session(stream) else self._led.pop(stream, None) or command_at_hand()
 
     def _differs(self, difference: Difference) -> None:
         if self._difference is None:
@@ -405,11 +325,11 @@ class Replayer:
         message = failure.message
         name = message.stream if ":" not in stream and isinstance(message, OfStream) else stream
         version = self._recording.version(name) + 1
-        self._differs(failed(name, version, failure.error, _in_words(message)))
+        self._differs(failed(name, version, failure.error, in_words(message)))
 
     def _set_aside(self, stream: str, reason: str) -> None:
         version = self._recording.version(stream) + 1
-        self._differs(failed(stream, version, RuntimeError(reason), _command_at_hand()))
+        self._differs(failed(stream, version, RuntimeError(reason), command_at_hand()))
 
     # --- the settings that were in force
 
@@ -420,35 +340,11 @@ class Replayer:
 _AT_A_DOOR = {"send", "command_reply"}
 """What is delivered because somebody at a door said it; all else an actor decides."""
 
-_BEFORE_A_MESSAGE = facts.SessionOpened | facts.RouteChanged | facts.RunAborted | facts.ThreadBound
-
 
 def _box(stream: str, event: facts.Event) -> str:
     """Return where the words to a stream are kept that an event can follow from: that a child is gone leads to one kind alone."""
     is_gone = isinstance(event, facts.ChildArchived) and event.reason == "deleted"
     return f"gone {stream}" if is_gone else stream
-
-
-def _command_at_hand() -> str | None:
-    actor = handled_here()
-    if not isinstance(actor, Handler):
-        return None
-    owner = getattr(actor, "_owner", None)
-    command = getattr(owner, "under_way", None)
-    current = actor.actor_inbox.current
-    return _in_words(command if command is not None else current.message if current is not None else None)
-
-
-def _in_words(command: object) -> str | None:
-    """Return a command with what tells it from others."""
-    if command is None:
-        return None
-    told = {
-        name: value
-        for name in ("stream", "run_id", "attempt", "status", "by", "reason")
-        if isinstance(value := getattr(command, name, None), str | int) and value
-    }
-    return f"{type(command).__name__}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
 
 def _never_done(work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
