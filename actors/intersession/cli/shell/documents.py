@@ -4,7 +4,7 @@ import json
 import re
 from typing import Final
 
-_UNPRINTABLE: Final = re.compile(r"[^ -~\n]")
+_UNUSUAL: Final = re.compile(r"[^ -~\n]+")
 
 
 def json_text(value: object, encoding: str | None, *, indent: int | None = 2) -> str:
@@ -13,12 +13,13 @@ def json_text(value: object, encoding: str | None, *, indent: int | None = 2) ->
     Nothing but ASCII goes to what is not UTF-8. Without an indent it is one line.
     """
     text = json.dumps(value, ensure_ascii=not _is_utf8(encoding), indent=indent)
-    return _UNPRINTABLE.sub(_escaped, text)
+    return text if text.replace("\n", "").isprintable() else _UNUSUAL.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
-    character = found.group()
-    return character if character.isprintable() else json.dumps(character)[1:-1]
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1] for character in found.group()
+    )
 
 
 def _is_utf8(encoding: str | None) -> bool:

@@ -9,8 +9,9 @@ from intersession.cli.app import app, overview
 from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure
 from intersession.cli.shell.documents import json_text
 from intersession.cli.shell.log_lines import ROOT
+from intersession.cli.shell.output import help_console
 from intersession.cli.shell.said_once import is_new
-from intersession.cli.shell.terminal import Screen, give_up_output, help_console, safe
+from intersession.cli.shell.terminal import Screen, give_up_output, safe
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
@@ -50,7 +51,8 @@ def _run(tokens: list[str], screen: Screen) -> int:
         if as_json:
             _print_json(answer.value)
         else:
-            answer.show(screen)
+            with screen.together():
+                answer.show(screen)
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, a program that reads JSON must get JSON

@@ -1,0 +1,210 @@
+"""Standard output and standard error as commands print to them: many lines in one write, and laid out by rich only where they need it."""
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import IO, Final, TextIO
+
+from rich.cells import cell_len
+from rich.console import COLOR_SYSTEMS, Console
+from rich.text import Text
+
+from intersession.cli.shell.old_encodings import LEGIBLE
+
+_WIDE: Final = 10_000
+"""The width of a pipe or a file: long lines are left to whoever reads it."""
+_NARROWEST: Final = 40
+_READABLE: Final = 100
+_BLOCK: Final = 16 * 1024
+"""So many characters wait at most to be written: `head` gets its lines at once, and memory stays small."""
+_GAP: Final = 2
+"""So many spaces stand between the columns of a table."""
+_TAB: Final = 8
+
+
+class _Console(Console):
+    """A console that leaves a broken pipe to whoever runs the command."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on as every other write to a broken pipe does."""
+        raise BrokenPipeError
+
+
+class Output:
+    """A file that is printed to, a terminal or not.
+
+    What it is given is safe to print. rich takes some 200 µs for each call, so it lays out only what has to be broken or cut;
+    other lines become the same characters without it.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        reconfigure: Callable[..., None] | None = getattr(file, "reconfigure", None)
+        if reconfigure is not None:
+            # What an old encoding has no character for is shown in another way, not refused.
+            reconfigure(errors=LEGIBLE)
+        console = _plain_console(file)
+        self.is_terminal: Final = console.is_terminal
+        """Whether somebody looks at it."""
+        self.width: Final = max(console.width, _NARROWEST) if self.is_terminal else _WIDE
+        """How many characters fit on a line."""
+        self.console: Final = _plain_console(file, self.width)
+        self._colors = COLOR_SYSTEMS.get(self.console.color_system or "") if self.is_terminal else None
+        self._lock = RLock()
+        self._waiting: list[str] = []
+        self._size = 0
+        self._together = 0
+
+    @property
+    def file(self) -> IO[str]:
+        """What is written to; `flush` before writing to it past this output."""
+        return self.console.file
+
+    @property
+    def encoding(self) -> str:
+        """How it encodes what is written to it."""
+        return self.console.encoding
+
+    @property
+    def has_styles(self) -> bool:
+        """Whether anything in bold or in colour is shown so."""
+        return self._colors is not None
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """Write lines in blocks while this lasts. Elsewhere each is written as it comes, for whoever waits for the next."""
+        self._together += 1
+        try:
+            yield
+        finally:
+            self._together -= 1
+            self.flush()
+
+    def write(self, text: str) -> None:
+        """Write characters, now or with others."""
+        with self._lock:
+            self._waiting.append(text)
+            self._size += len(text)
+            if not self._together or self._size >= _BLOCK:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write out what waits, so that a broken pipe shows now.
+
+        Raises:
+            BrokenPipeError: nobody reads it any more.
+        """
+        with self._lock:
+            waiting, self._waiting, self._size = "".join(self._waiting), [], 0
+            if waiting:
+                self.file.write(waiting)
+            self.file.flush()
+
+    def unbroken(self, text: Text) -> None:
+        """Print lines as long as they are, on a terminal."""
+        for line in text.split(allow_blank=True):
+            line.expand_tabs(_TAB)
+            self.write(f"{self._styled(line)}\n")
+
+    def plain(self, text: str) -> None:
+        """Print lines as long as they are, for a program or a file."""
+        if "\t" in text:
+            text = "\n".join(map(_with_spaces, text.split("\n")))
+        self.write(f"{text}\n")
+
+    def wrapped(self, text: Text) -> None:
+        """Print lines, each broken where it does not fit."""
+        for line in self.folded(text, self.width):
+            self.laid_out(line)
+
+    def cut(self, line: Text) -> None:
+        """Print one line, and of a longer one as much as fits."""
+        line.truncate(self.width, overflow="ellipsis")
+        self.laid_out(line)
+
+    def laid_out(self, line: Text) -> None:
+        """Print one line that was broken or cut before to fit."""
+        if self._fits(line.plain, self.width):
+            self.write(f"{self._styled(line)}\n")
+            return
+        with self.console.capture() as captured:
+            self.console.print(line, no_wrap=True)
+        self.write(captured.get())
+
+    def folded(self, text: Text, room: int) -> Iterator[Text]:
+        """Yield lines as they are once each is broken to fit into so many columns."""
+        for line in text.split(allow_blank=True):
+            line.expand_tabs(_TAB)
+            if self._fits(line.plain, room):
+                yield line
+            else:
+                yield from line.wrap(self.console, room)
+
+    def _fits(self, line: str, room: int) -> bool:
+        """Whether nothing of a line has to be broken or cut to be shown in so many columns. In doubt it has."""
+        if line.isascii():
+            return len(line) <= room
+        # An emoji by what follows it is not as wide as its parts: rich knows where such a line breaks.
+        return len(line) <= room and "\ufe0f" not in line and cell_len(line) <= room
+
+    def columns(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+        """Print a table of one line a row, if it has room. Says whether it had."""
+        widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
+        if sum(widths) + _GAP * len(widths) > self.width:
+            return False
+        self.write(self._row(head, widths, "bold"))
+        for row in rows:
+            self.write(self._row(row, widths))
+        return True
+
+    def _row(self, cells: Sequence[str], widths: Sequence[int], style: str = "") -> str:
+        padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+        gap = " " * _GAP
+        if not self.is_terminal:
+            # A pipe gets no padding at the ends of lines.
+            return f"{gap.join(padded).rstrip()}\n"
+        if style:
+            padded, gap = [self._styled(Text(cell, style)) for cell in padded], self._styled(Text(gap, style))
+        return f"{gap.join(padded)}\n"
+
+    def _styled(self, line: Text) -> str:
+        """Return a line as the characters that show it, with its styles."""
+        if self._colors is None:
+            return line.plain
+        if line.style:
+            line = Text().append_text(line)
+        legacy = self.console.legacy_windows
+        return "".join(
+            text if style is None else style.render(text, color_system=self._colors, legacy_windows=legacy)
+            for text, style, _ in line.render(self.console)
+        )
+
+
+def _with_spaces(line: str) -> str:
+    """Return a line with spaces in place of tabs, up to the next of their columns."""
+    *parts, last = line.split("\t")
+    told, at = "", 0
+    for part in parts:
+        at += cell_len(part) + 1
+        spaces = 1 + -at % _TAB
+        at += spaces - 1
+        told += part + " " * spaces
+    return told + last
+
+
+def help_console() -> Console:
+    """Return the console that help is printed to: as wide as the terminal, but no wider than is good to read."""
+    return _plain_console(sys.stdout, min(_plain_console(sys.stdout).width, _READABLE))
+
+
+def _plain_console(file: TextIO, width: int | None = None) -> Console:
+    """Return a console that takes nothing in a text for markup. With NO_COLOR it has no styles at all, bold neither."""
+    return _Console(
+        file=file,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=width,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
