@@ -91,20 +91,22 @@ class Keeping:
 
         Return whether it has: somebody else may have written into it meanwhile.
         """
-        left = 1
+        ended = False
 
-        def page(cursor: Cursor) -> None:
-            nonlocal left
+        def page(cursor: Cursor) -> bool:
+            nonlocal ended
             last, positions = self._views.positions(cursor)
-            left = last - self._take_page(cursor, name, positions[name]) if name in positions else -1
+            if name in positions:
+                ended = self._take_page(cursor, name, positions[name]) >= last
+            return name in positions
 
         def join() -> None:
-            if left == 0:
+            if ended:
                 self._views.join(name)
 
-        while left > 0:
-            self._writer.transact(page, PAGE_TIMEOUT_S, join)
-        return left == 0
+        while not ended and self._writer.transact(page, PAGE_TIMEOUT_S, join):
+            pass
+        return ended
 
     def _take_page(self, cursor: Cursor, name: str, position: int) -> int:
         rows = _page(cursor, position)
