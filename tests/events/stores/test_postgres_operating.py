@@ -113,10 +113,12 @@ def test_programs_that_are_older_than_the_server_are_passed_over(
         (old / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(old))
     monkeypatch.setattr(dumping, "_packaged", lambda: ())
+    with psycopg.connect(postgres.url) as connection:
+        version = connection.info.server_version // 10_000
     with PostgresLog(postgres_url) as log:
         log.append_now([to("s", 0, said("a"))])
         with pytest.raises(
-            BackupFailed, match=r"pg_dump is of version 13: that is older .* install .* version 18"
+            BackupFailed, match=rf"pg_dump is of version 13: that is older .* install .* version {version} "
         ):
             back_up(log, tmp_path / "log.dump")
         monkeypatch.setattr(dumping, "_packaged", lambda: (postgres.binaries,))
@@ -127,17 +129,30 @@ def test_programs_that_are_older_than_the_server_are_passed_over(
         assert back_up(log, tmp_path / "path.dump").events == 1
 
 
+@pytest.mark.parametrize("named_by", ["the URL", "the environment"])
 @pytest.mark.usefixtures("programs")
 def test_a_log_that_a_service_names_is_backed_up_as_any_other(
-    postgres: Server, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    postgres: Server, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named_by: str
 ) -> None:
     """What pg_dump is told lies in a service file itself, and libpq takes no service that names another one."""
     services = tmp_path / "services.conf"
     services.write_text(f"[bots]\nhost={postgres.directory}\nuser=postgres\ndbname=postgres\n")
     monkeypatch.setenv("PGSERVICEFILE", str(services))
-    with PostgresLog(f"postgresql:///?service=bots&schema={schema_of(postgres_url)}&files={tmp_path}") as log:
+    if named_by == "the environment":
+        monkeypatch.setenv("PGSERVICE", "bots")
+    service = "service=bots&" if named_by == "the URL" else ""
+    url = f"postgresql:///?{service}schema={schema_of(postgres_url)}&files={tmp_path}"
+    with PostgresLog(url) as log:
         log.append_now([to("s", 0, said("a"))])
         assert back_up(log, tmp_path / "log.dump").events == 1
+    # Programs of an earlier version refuse a service file with a setting that is newer than they are.
+    told = dumping.programs_for(address_of(url)).settings
+    assert {key: told[key] for key in ("host", "user", "dbname")} == {
+        "host": str(postgres.directory),
+        "user": "postgres",
+        "dbname": "postgres",
+    }
+    assert "sslcertmode" not in told
 
 
 @pytest.fixture

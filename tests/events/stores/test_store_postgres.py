@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+import intersession_events.stores.postgres
 from intersession_events.errors import (
     AppendConflict,
     NoSuchStore,
@@ -246,6 +247,15 @@ def test_a_name_that_postgresql_can_not_hold_fails_its_own_append_alone(log: Pos
         log.append_now([to("s\0", 0, A)])
     assert log.append_now([to("s", 0, said("nul", "a\0b"))]).position == 1
     assert next(iter(log.all())).event == said("nul", "a\0b").event
+
+
+def test_no_statement_subtracts_times() -> None:
+    """Issue 13: the lease of a new log ends at -infinity, from which PostgreSQL before version 17 subtracts nothing."""
+    room = Path(intersession_events.stores.postgres.__file__).parent
+    subtracted = [
+        path.name for path in room.glob("*.py") if re.search(r"(?<!-)- *clock_timestamp", path.read_text())
+    ]
+    assert subtracted == []
 
 
 @pytest.mark.parametrize(

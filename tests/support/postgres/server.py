@@ -42,7 +42,11 @@ def _binaries() -> Generator[Path]:
     """Give the folder of the programs: a copy, where root has installed them in a place that is closed to who runs them.
 
     The copy is not beside the files of the server, since programs in memory may not be run everywhere.
+    `POSTGRES_BIN` names those of another version.
     """
+    if named := os.environ.get("POSTGRES_BIN"):
+        yield Path(named)
+        return
     wheel = _installed()
     bin_of = Path("pginstall18") / "bin"
     if os.geteuid() != 0 or _is_open_to_all(wheel / bin_of):

@@ -17,6 +17,8 @@ from intersession_events.stores.postgres.address import Address
 
 _SERVICE: Final = "intersession"
 _OF_SERVICES: Final = frozenset({"service", "servicefile"})
+_FILLED_IN: Final = {"sslcertmode": b"allow"}
+"""What libpq sets itself as it connects. Programs before version 16 take no file that names it."""
 _DUMP: Final = "pg_dump"
 _RESTORE: Final = "pg_restore"
 _VERSION: Final = re.compile(r"\(PostgreSQL\) ([0-9]+)")
@@ -44,12 +46,16 @@ def programs_for(address: Address) -> Programs:
         with closing(psycopg.connect(address.conninfo, autocommit=True)) as connection:
             version = connection.info.server_version // 10_000
             settings = {key: str(value) for key, value in conninfo_to_dict(address.conninfo).items() if value}
-            if settings.keys() & _OF_SERVICES:
+            if settings.keys() & _OF_SERVICES or os.environ.get("PGSERVICE"):
                 # A service file names no other one: what the user's own comes to, but for what is only as it always is.
                 found = {
                     one.keyword.decode(): one.val for one in connection.pgconn.info if one.val != one.compiled
                 }
-                settings |= {key: value.decode() for key, value in found.items() if value is not None}
+                settings |= {
+                    key: value.decode()
+                    for key, value in found.items()
+                    if value is not None and _FILLED_IN.get(key) != value
+                }
     except psycopg.Error as error:
         said = address.said(error)
     else:

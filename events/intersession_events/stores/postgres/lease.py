@@ -91,7 +91,8 @@ def take(cursor: PgCursor, shown: str) -> int:
         StoreLocked: there is a writer that is alive.
     """
     cursor.execute(
-        "SELECT holder, gateway, extract(epoch FROM alive_until - clock_timestamp()) > 0 FROM log_writer FOR UPDATE"
+        # Compared, and not subtracted: before PostgreSQL 17 no interval is infinite.
+        "SELECT holder, gateway, alive_until > clock_timestamp() FROM log_writer FOR UPDATE"
     )
     found = cursor.fetchone()
     if found is not None and found[2]:
