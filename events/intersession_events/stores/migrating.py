@@ -56,10 +56,13 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         place = _filling(target)
         opened.callback(place.close)
         there = place.whole()
-        if there is not None:
-            opened.enter_context(there)
-        log = opened.enter_context(_taken(source))
-        if there is not None:
+        if there is None:
+            log = opened.enter_context(_taken(source))
+        else:
+            before = _epoch_in(opened.enter_context(there))
+            log = opened.enter_context(_taken(source))
+            if before < _epoch_in(there) == log.epoch:
+                raise MigrationFailed(f"{there.path} is the log itself: name another place to move it to")
             return _moved_before(log, there, told)
         # Both have the same rows at the end, so one of them is verified: what lies in a file is looked at without a network.
         is_verified = isinstance(log, SqliteLog) or is_postgres(target)
@@ -76,6 +79,12 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         place.finish()
         crash_point("M3")
         return Migrated(log.path, place.shown, events, resumed_at, head)
+
+
+def _epoch_in(log: PortableLog) -> int:
+    ((epoch,),) = log.query("SELECT epoch FROM log_identity")
+    found: int = epoch
+    return found
 
 
 def _tell_nobody(_what: Literal["verifying", "copying", "comparing"], _done: int, _of: int) -> None:

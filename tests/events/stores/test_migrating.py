@@ -252,6 +252,14 @@ def test_a_target_that_has_gone_on_is_not_taken_for_the_same(source: str, target
         migrate(source, target)
 
 
+def test_a_log_is_not_moved_to_where_it_is(source: str, target: str) -> None:
+    migrate(source, target)
+    for place in (source, target):
+        with pytest.raises(MigrationFailed, match="is the log itself"):
+            migrate(place, place)
+    migrate(source, target)  # there are two
+
+
 def test_another_log_whose_move_was_begun_is_left_alone(
     source: str, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -206,6 +206,17 @@ def test_a_server_that_is_none_for_a_log_is_refused_by_name(postgres: Server) ->
 
 
 @pytest.mark.postgres
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_can_not_hold_every_text_is_refused(postgres: Server, encoding: str) -> None:
+    name = f"of_{encoding.lower()}"
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0".encode())
+    for read_only in (False, True):
+        with pytest.raises(NoSuchStore, match=f"keeps texts as {encoding}, a log needs UTF8"):
+            PostgresLog(postgres.url.replace("/postgres?", f"/{name}?"), read_only=read_only)
+
+
+@pytest.mark.postgres
 def test_a_pooler_that_lends_its_connections_for_a_transaction_is_refused(
     postgres: Server, postgres_url: str
 ) -> None:

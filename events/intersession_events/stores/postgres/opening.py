@@ -254,6 +254,12 @@ def _check_server(connection: Connection[TupleRow], address: Address) -> None:
         _LOGGER.warning(
             "%s is %s: nobody has tried a log on that", address.shown, says.split(" on ", maxsplit=1)[0]
         )
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding not in {None, "UTF8"}:
+        raise NoSuchStore(
+            address.shown,
+            f"its database keeps texts as {encoding}, a log needs UTF8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+        )
     if row is not None and row[1] != connection.info.backend_pid:
         _check_pooler(connection, address)
 
