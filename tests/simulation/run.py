@@ -58,7 +58,9 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--keep", help="of one seed only these departures from the plain course, as a failure prints them"
     )
-    parser.add_argument("--sealed", action="store_true", help="replay what each seed recorded, too")
+    parser.add_argument(
+        "--sealed", action="store_true", help="replay what each seed recorded, and not only some"
+    )
     parser.add_argument("--no-shrink", action="store_true", help="print failures as they are")
     parser.add_argument("--table", action="store_true", help="print how often what has happened")
     parser.add_argument("--at-least", type=int, default=0, help="fail where something happened less often")
@@ -82,7 +84,7 @@ def _outcomes(given: argparse.Namespace) -> Iterator[Outcome]:
 
 def _with_bug(bug: str | None, seed: int, keep: Sequence[str] | None, *, sealed: bool) -> Outcome:
     with BUGS[bug]() if bug is not None else nullcontext():
-        return simulate(seed, keep, sealed=sealed)
+        return simulate(seed, keep, sealed=sealed or None)
 
 
 def _told(outcome: Outcome, *, shrink: bool, bug: str | None) -> int:

@@ -52,6 +52,7 @@ def expected() -> list[str]:
         *(f"fault {fault}" for fault in FAULTS if fault != "reorder"),
         *(f"refusal {code}" for code in REFUSALS),
         *(f"end {reason}" for reason in ENDS),
+        "replayed sealed",
     ]
 
 

@@ -32,8 +32,6 @@ KEPT = (
 )
 """Seeds whose logs were called different once, though no rule was another. They stay."""
 EVERY_NIGHT = 10_000
-UNEXPLAINED = 0.005
-"""Of so many the log does not tell why they are different: who had decided, been refused and decided again, for example."""
 
 OTHERWISE = {
     "a turn more": (5, exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
@@ -130,8 +128,6 @@ def test_what_thousands_of_simulated_systems_recorded_is_decided_as_it_was() -> 
     told = subprocess.run(
         [*command_line, "--seeds", str(EVERY_NIGHT)], cwd=ROOT, check=False, capture_output=True, text=True
     ).stdout
-    found = re.findall(r"^seed \d+: (\w+):", told, re.MULTILINE)
 
+    assert re.findall(r"^seed \d+: .*", told, re.MULTILINE) == []
     assert f"{EVERY_NIGHT} seeds from 0 on" in told
-    assert {law for law in found if law != "sealed"} == set()
-    assert len(found) <= EVERY_NIGHT * UNEXPLAINED

@@ -13,7 +13,7 @@ from simulation.chance import typed
 from simulation.faults import FAULTS, Tally
 from simulation.shrinking import command, shrunk
 from simulation.table import expected, missing, table
-from simulation.world import simulate
+from simulation.world import SEALED_EVERY, simulate
 from support.paths import ROOT
 
 # What a process had begun to await when it crashed, nobody awaits.
@@ -69,6 +69,14 @@ def test_a_fault_that_is_planted_is_found(bug: str, seed: int) -> None:
 
 def test_each_planted_fault_has_a_seed_that_finds_it() -> None:
     assert FOUND_BY.keys() == BUGS.keys()
+
+
+@pytest.mark.clause("C5", "SEAL-2")
+def test_what_some_seeds_recorded_is_replayed_sealed_and_all_of_it_where_that_is_asked_for() -> None:
+    replayed = [simulate(seed).tally.counts["replayed sealed"] for seed in range(SEALED_EVERY + 1)]
+
+    assert replayed == [1, *[0] * (SEALED_EVERY - 1), 1]
+    assert simulate(1, sealed=True).tally.counts["replayed sealed"] == 1
 
 
 @pytest.mark.clause("C1")
