@@ -17,6 +17,7 @@ from intersession_events.plain_json import JsonObject
 from intersession_projections.differences import FlowKind, Outline, Part, Row, RowKind, compare, outline_of
 from intersession_projections.flow_summary import kind_of
 from intersession_projections.flows import Position
+from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import (
     Flow,
     flow_id,
@@ -230,7 +231,13 @@ def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: fr
             if name not in inside and inner.accepted <= at and (of_inner := _events(view, inner, at)):
                 yield name, _outline(view, inner, of_inner, at, inside)
 
-    return outline_of(kind_of(flow), events, begun=begun, shown=lambda text, key: view.shown(text, key) or "")
+    return outline_of(
+        kind_of(flow),
+        events,
+        begun=begun,
+        shown=lambda text, key: view.shown(text, key) or "",
+        since=without_pauses(pauses_in(view.log)),
+    )
 
 
 def _begun_by(view: View, run_id: str) -> list[Flow]:

@@ -5,7 +5,6 @@ from intersession_actors.forking.door import ForkDoor
 from intersession_actors.forking.listing import Listed, forks_of
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.overlay import overlaid, set_in
-from intersession_actors.forking.pauses import pauses_in, without_pauses
 from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
 from intersession_actors.forking.told import Came, came_told, outcomes_told
 
@@ -28,8 +27,6 @@ __all__ = [
     "make_fork",
     "outcomes_told",
     "overlaid",
-    "pauses_in",
     "set_in",
     "stopping_of",
-    "without_pauses",
 ]

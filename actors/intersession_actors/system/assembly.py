@@ -15,7 +15,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.exchange import Coordinator, fixed_by
 from intersession_actors.failures import OnFailure, Reports, described
-from intersession_actors.forking import pauses_in, set_in, without_pauses
+from intersession_actors.forking import set_in
 from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
 from intersession_actors.runtime import Clock, Runtime, TimerWheel
@@ -35,6 +35,7 @@ from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
 from intersession_events.stores import MEMORY, Tails
 from intersession_projections.flows import DeliverySummary
+from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.smells import SmellRule
 from intersession_projections.tailed_views import tails_of
 from intersession_projections.transcript_mirror import mirror_directory, transcript_mirror

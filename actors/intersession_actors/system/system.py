@@ -386,6 +386,7 @@ class SessionSystem(Operated):
                 agents=cast.agents,
                 channels=self._channels,
                 config=cast.config,
+                clock=self._clock,
                 deliver=unsealed,
                 stopping=cast.stopping,
             )
@@ -403,6 +404,7 @@ class SessionSystem(Operated):
             agents=cast.agents,
             channels=self._channels,
             config=cast.config,
+            clock=self._clock,
             stopping=cast.stopping,
         )
 

@@ -19,15 +19,23 @@ Begun = Callable[[str], Iterable[tuple[str, Outline]]]
 Shown = Callable[[str, str], str]
 """A text as who asks may read it; the second argument is the key of the session that it is of."""
 
+Since = Callable[[int], int]
+"""When something that began at a time (ms) would have begun, had it gone on without a pause."""
+
 _OURS: Final = "sessions_"
 _OPEN: Final = "open"
 _AFTERWARDS: Final = (facts.ChildArchived, facts.SessionArchived)
 """What is no part of a run any more."""
 
 
-def outline_of(kind: FlowKind, events: Sequence[Recorded], *, begun: Begun, shown: Shown) -> Outline:
-    """Return a flow by its parts. `events` are all of it, of whatever streams, in log order, as far as they are looked at."""
-    folding = _Folding(kind, begun, shown)
+def outline_of(
+    kind: FlowKind, events: Sequence[Recorded], *, begun: Begun, shown: Shown, since: Since = lambda time: time
+) -> Outline:
+    """Return a flow by its parts. `events` are all of it, of whatever streams, in log order, as far as they are looked at.
+
+    `since` says from when on a time counts: in a fork the time before it was made does not.
+    """
+    folding = _Folding(kind, begun, shown, since)
     # An event of a session may stand before the one of its flow that names it: they are of one commit.
     for recorded in events:
         folding.flow(recorded)
@@ -70,10 +78,11 @@ class _Draft:
 
 
 class _Folding:
-    def __init__(self, kind: FlowKind, begun: Begun, shown: Shown) -> None:
+    def __init__(self, kind: FlowKind, begun: Begun, shown: Shown, since: Since) -> None:
         self._kind: FlowKind = kind
         self._begun = begun
         self._shown = shown
+        self._since = since
         self._parts: list[_Draft] = []
         self._runs: dict[str, _Draft] = {}
         self._of_flow: set[str] = set()
@@ -367,7 +376,7 @@ class _Folding:
             + sum(one.totals.tokens for one in inner),
             cost_micros=sum(usage.cost_micros or 0 for usage in self._usage.values())
             + sum(one.totals.cost_micros for one in inner),
-            duration_ms=max(times) - min(times) if times else 0,
+            duration_ms=self._since(max(times)) - self._since(min(times)) if times else 0,
             deliveries=dict(sorted(texts.items())),
         )
 

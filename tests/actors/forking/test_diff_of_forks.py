@@ -1,6 +1,7 @@
 """What differs between a run and a fork of it begins at the edit, whatever is edited, wherever, and however it goes on (DIFF)."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -11,7 +12,8 @@ from intersession_actors.debugger import DiffAnswer
 from intersession_actors.forking import Wanted, make_fork
 from intersession_events.facts import ForkEdit
 from intersession_events.machine import machine_entropy, random_id
-from support.forks_played import Conversation, Played, conversation, play
+from support.fakes import ManualClock
+from support.forks_played import WAIT, Conversation, Played, conversation, play
 
 TURNS = 4
 ANSWERS = {
@@ -113,3 +115,18 @@ def test_what_is_added_at_a_place_changes_nothing_before_it(talk: Conversation, 
 
 def diff_of(talk: Conversation, played: Played) -> DiffAnswer:
     return talk.system.debug.diff(talk.exchange, played.made.id)
+
+
+@pytest.mark.clause("DIFF-1", "FORK-4")
+def test_a_fork_took_no_longer_for_the_time_before_it_was_made(tmp_path: Path) -> None:
+    """A fork of last night's run, made in the morning, took all night."""
+    clock = ManualClock()
+    night = conversation(tmp_path, clock=clock)
+    clock.advance(10 * 3_600_000)
+    with night.system.fork(night.exchange, at="turn:2", agents={"*": "recorded"}) as fork:
+        assert fork.carried_on(WAIT).state == "ended"
+        found = night.system.debug.diff(night.exchange, fork.log.log_id)
+        before_it = night.system.debug.diff(night.exchange, f"{fork.log.log_id}@turn:1")
+    night.system.close(grace=0)
+    assert found["totals"]["b"]["durationMs"] == found["totals"]["a"]["durationMs"]
+    assert 0 <= before_it["totals"]["b"]["durationMs"] <= found["totals"]["a"]["durationMs"]

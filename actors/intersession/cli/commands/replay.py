@@ -46,6 +46,7 @@ from intersession_actors.debugger import View, delivery_value
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
+from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, recorded_at, steps_of
@@ -107,6 +108,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     beats: tuple[Beat, ...]
     steps: tuple[Step, ...]
     standing: Standing | None = None
+    took_ms: int | None = None
     undelivered: tuple[JsonObject, ...] = ()
     waiting: tuple[str, ...] = ()
     """What did not reach people outside, of a session: as plain JSON, and in words."""
@@ -159,7 +161,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
         standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
         standing = standing.with_smells(reader, at)
-        return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing)
+        took_ms = _took_ms(reader, subject.flow)
+        return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing, took_ms=took_ms)
 
     def value(self, *, steps: bool) -> JsonObject:
         """Return what `--json` prints."""
@@ -182,7 +185,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         match self.subject:
             case FlowSubject(flow=flow):
                 today = day(began_ms(flow))
-                show_flow_head(screen, flow, None if self.standing is None else self.standing.in_words())
+                how = None if self.standing is None else self.standing.in_words()
+                show_flow_head(screen, flow, self.took_ms, how)
             case SessionSubject(row=row, generation=generation):
                 screen.line(
                     safe(f"session {row.key}", "bold"), safe(f"  {generation or row.session_id}", "dim")
@@ -205,10 +209,17 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                 screen.line(safe(f"  a text {words}", "yellow"))
 
 
-def show_flow_head(screen: Screen, flow: Flow, how: str | None = None) -> None:
-    """Say what it is about: which flow, when, how it stands (`how`, if that is known better)."""
-    began, ended = began_ms(flow), flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
-    took = "" if ended is None else f", took {duration(ended - began)}"
+def _took_ms(reader: Reader, flow: Flow) -> int | None:
+    """Return how long a flow has lasted that is over, in a fork without the time before that was made."""
+    ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
+    since = without_pauses(pauses_in(reader.log))
+    return None if ended is None else since(ended) - since(began_ms(flow))
+
+
+def show_flow_head(screen: Screen, flow: Flow, took_ms: int | None, how: str | None = None) -> None:
+    """Say what it is about: which flow, when, how long it took if it is over, how it stands (`how`, if that is known better)."""
+    began = began_ms(flow)
+    took = "" if took_ms is None else f", took {duration(took_ms)}"
     screen.line(safe(f"{kind_of(flow)} {flow_id(flow)}", "bold"))
     screen.line(safe(f"  {moment(began)} UTC{took}; {how or in_words(flow)}", "dim"))
     if not isinstance(flow, RunOutcome) and flow.inferred:
