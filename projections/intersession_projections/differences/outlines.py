@@ -29,7 +29,12 @@ _AFTERWARDS: Final = (facts.ChildArchived, facts.SessionArchived)
 
 
 def outline_of(
-    kind: FlowKind, events: Sequence[Recorded], *, begun: Begun, shown: Shown, since: Since = lambda time: time
+    kind: FlowKind,
+    events: Sequence[Recorded],
+    *,
+    begun: Begun,
+    shown: Shown,
+    since: Since = lambda time: time,
 ) -> Outline:
     """Return a flow by its parts. `events` are all of it, of whatever streams, in log order, as far as they are looked at.
 
