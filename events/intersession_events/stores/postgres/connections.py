@@ -390,6 +390,11 @@ class LogDatastore(PostgresDatastore):
 
 def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  # whatever its rows are
     """Set what an acknowledgement rests on, and where tables are looked for."""
+    connection.execute(settling(connection, schema, writes=writes))
+
+
+def settling(connection: Connection[Any], schema: str, *, writes: bool) -> bytes:  # the same
+    """Return the statement by which the server is told what a connection is for; the connection itself knows it then."""
     if not connection.autocommit:
         connection.autocommit = True
     settings = {
@@ -412,4 +417,4 @@ def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  
     durable = sql.SQL(
         "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
     )
-    connection.execute(sql.SQL("SELECT {}, {}").format(calls, durable))
+    return sql.SQL("SELECT {}, {}").format(calls, durable).as_bytes(connection)

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, TypeVar, cast
 
 import psycopg
@@ -18,7 +17,7 @@ from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, identity_of, recent_of
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import WriterApplication
-from intersession_events.stores.postgres.connections import PgCursor, settle
+from intersession_events.stores.postgres.connections import PgCursor, settle, settling
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.lease import Lease, holder_in, take
 from intersession_events.stores.postgres.readers import Reading
@@ -200,7 +199,7 @@ def _looked_at(
     *,
     unfinished: bool,
 ) -> Identity | None:
-    reading = Reading(connection, settle=partial(settle, connection, address.schema, writes=False))
+    reading = Reading(connection, settle=settling(connection, address.schema, writes=False))
     ((ours, filling, others),), *made = reading.together([(_IS_THERE, (address.schema,)), *asking_of_log()])
     if not ours:
         if others:

@@ -11,14 +11,15 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 import psycopg
-from psycopg import Connection, Cursor
+from psycopg import Connection
 from psycopg.pq import TransactionStatus
-from psycopg.rows import TupleRow, tuple_row
+from psycopg.rows import TupleRow
 from psycopg_pool import PoolTimeout
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.postgres.dialect import translated
+from intersession_events.stores.postgres.wire import Answer, Pipeline
 
 IDLE_S: Final = 600.0
 """A connection that nobody has asked for so long is closed."""
@@ -71,7 +72,7 @@ class Readers:
         for last_try in (False, True):
             with self.connection() as connection:
                 try:
-                    return _rows(_asked(connection, statement, parameters))
+                    return Reading(connection).alone(statement, parameters)
                 except psycopg.OperationalError:
                     if last_try or not connection.broken:
                         raise
@@ -152,41 +153,41 @@ class Readers:
 class Reading:
     """Queries in one transaction, which begins with the first of them."""
 
-    def __init__(
-        self, connection: Connection[TupleRow], *, settle: Callable[[], None] = lambda: None
-    ) -> None:
-        """Ask on a connection. A new one can be settled with the first question; the settings stay if it ends by a COMMIT."""
-        self._connection = connection
+    def __init__(self, connection: Connection[TupleRow], *, settle: bytes | None = None) -> None:
+        """Ask on a connection. A new one is settled with the first question by a statement; that stays if it ends by a COMMIT."""
+        self._pipeline = Pipeline(connection)
         self._settle = settle
         self._begun = False
 
     def __call__(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return all rows of a portable reading statement."""
-        if not self._begun:
-            return self.together([(statement, parameters)])[0]
-        return _rows(_asked(self._connection, statement, parameters))
+        return self.together([(statement, parameters)])[0]
 
     def together(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Return the rows of several statements, which are sent at once."""
-        with self._connection.pipeline():
-            if not self._begun:
-                self._connection.execute(_BEGIN)
-                self._settle()
-                self._begun = True
-            cursors = [_asked(self._connection, *question) for question in questions]
-        return [_rows(cursor) for cursor in cursors]
+        if not self._begun:
+            self._pipeline.send_once(_BEGIN)
+            if self._settle is not None:
+                self._pipeline.send_once(self._settle)
+            self._begun = True
+        return self._asked(questions)
 
+    def alone(self, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
+        """Return the rows of a statement that needs no other to see the same."""
+        return self._asked([(statement, parameters)])[0]
 
-def _asked(
-    connection: Connection[TupleRow], statement: str, parameters: Sequence[SqlValue]
-) -> Cursor[TupleRow]:
-    ours = translated(statement)
-    cursor = connection.cursor(row_factory=tuple_row, binary=True)
-    return cursor.execute(ours.statement, ours.arranged(parameters))
-
-
-def _rows(cursor: Cursor[TupleRow]) -> list[Row]:
-    return cursor.fetchall() if cursor.description else []
+    def _asked(self, questions: Sequence[Question]) -> list[list[Row]]:
+        answers: list[Answer] = []
+        try:
+            for statement, parameters in questions:
+                ours = translated(statement)
+                answers.append(self._pipeline.send(ours.statement, ours.arranged(parameters)))
+            self._pipeline.wait()
+        except BaseException:
+            with suppress(psycopg.Error):
+                self._pipeline.leave()
+            raise
+        return [self._pipeline.rows(answer) for answer in answers]
 
 
 def _is_sound(connection: Connection[TupleRow]) -> bool:

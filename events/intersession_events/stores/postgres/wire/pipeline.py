@@ -4,7 +4,7 @@ By libpq itself: psycopg's own way, which finds out anew what each parameter is,
 """
 
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Generator, Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -19,9 +19,11 @@ from psycopg.waiting import Ready, Wait, wait
 
 from intersession_events.stores.postgres.wire.values import typed_value
 
-Prepared = dict[tuple[bytes, tuple[int, ...]], bytes]
+Prepared = OrderedDict[tuple[bytes, tuple[int, ...]], bytes]
 """The names under which a connection has prepared statements, by their text and the types of their parameters."""
 
+_MOST_PREPARED: Final = 200
+"""So many statements stay prepared on a connection: those that came last."""
 _NUMBERS: Final = count(1)
 """No name comes twice: what one stood for may be forgotten on one side alone."""
 _PREPARED: Final[WeakKeyDictionary[Connection[Any], Prepared]] = WeakKeyDictionary()  # of any rows
@@ -58,7 +60,7 @@ class Pipeline:
     def __init__(self, connection: Connection[Any]) -> None:  # whatever its rows are
         self._connection = connection
         self._to = connection.pgconn
-        self._known = _PREPARED.setdefault(connection, {})
+        self._known = _PREPARED.setdefault(connection, OrderedDict())
         self._coming: deque[Answer] = deque()
         self._loading: abc.Transformer | None = None
         self.failed_at: Answer | None = None
@@ -80,7 +82,12 @@ class Pipeline:
         if to.pipeline_status == PipelineStatus.OFF:
             to.enter_pipeline_mode()
         name = self._known.get(key := (statement, tuple(types)))
-        if name is None:
+        if name is not None:
+            self._known.move_to_end(key)
+        else:
+            if len(self._known) >= _MOST_PREPARED:
+                _, oldest = self._known.popitem(last=False)
+                self.send_once(b"DEALLOCATE " + oldest)
             name = self._known[key] = b"ours%d" % next(_NUMBERS)
             to.send_prepare(name, _numbered(statement), types)
             self._coming.append(Answer())
