@@ -15,6 +15,9 @@ from intersession_actors.runtime import MachineThreads, Threads
 
 logger = logging.getLogger("intersession.host")
 
+LINGER_S = 2.0
+"""A thread that is not kept waits so long for another job: to start one takes longer than most jobs that come in bursts."""
+
 
 class Job:
     """One piece of work for a thread. `lane` is who it is done for."""
@@ -31,7 +34,7 @@ class Job:
 class Workers:
     """Runs jobs, at most `size` at a time and `per_lane` of one lane, the lanes in turns and each in order of arrival.
 
-    Threads with nothing to do end, but for `keep` of them.
+    Threads that have had nothing to do for a while end, but for `keep` of them.
     """
 
     def __init__(
@@ -180,6 +183,7 @@ class Workers:
                 self._idle += 1
                 if self._stopped:
                     self._changed.notify_all()
+            is_late = False
             while True:
                 job = self._queue.take(self._has_seat) if self._busy < self._size else None
                 if job is not None:
@@ -187,7 +191,7 @@ class Workers:
                     self._idle -= 1
                     self._work_on(job)
                     return job
-                if self._stopped or self._idle > self._keep:
+                if self._stopped or (is_late and self._idle > self._keep):
                     self._idle -= 1
                     return None
-                self._changed.wait()
+                is_late = not self._changed.wait(LINGER_S if self._idle > self._keep else None)
