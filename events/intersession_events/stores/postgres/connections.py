@@ -290,11 +290,11 @@ class PgCursor:
             self.wait()
             self._forget()
         if self._pipeline is not None and self._begun:
-            self._pipeline.send_encoded(_APPEND, _TAKES, parameters)
+            self._pipeline.send_encoded(_APPEND, _TAKES, parameters, name=_CALLED)
             return
         # On its own it is a transaction, or it is a part of that which was begun.
         alone = Pipeline(self._cursor.connection)
-        alone.send_encoded(_APPEND, _TAKES, parameters)
+        alone.send_encoded(_APPEND, _TAKES, parameters, name=_CALLED)
         try:
             alone.wait()
         except psycopg.Error as error:
@@ -324,6 +324,7 @@ class PgCursor:
 
 
 _APPEND: Final = b"SELECT append_events(%s, %s, %s, %s, %s, %s, %s, %s)"
+_CALLED: Final = b"append_events"
 _TAKES: Final = (NUMBER, NUMBER, NUMBER, TEXTS, NUMBERS, TEXTS, BYTES, TRUTH)
 
 

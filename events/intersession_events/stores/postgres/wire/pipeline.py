@@ -76,22 +76,24 @@ class Pipeline:
             values.append(raw)
         return self.send_encoded(statement, types, values)
 
-    def send_encoded(self, statement: bytes, types: Sequence[int], values: Sequence[bytes | None]) -> Answer:
-        """Send a statement with parameters as they go over the wire."""
+    def send_encoded(
+        self, statement: bytes, types: Sequence[int], values: Sequence[bytes | None], *, name: bytes = b"ours"
+    ) -> Answer:
+        """Send a statement with parameters as they go over the wire; what it is prepared as begins with a name."""
         to = self._to
         if to.pipeline_status == PipelineStatus.OFF:
             to.enter_pipeline_mode()
-        name = self._known.get(key := (statement, tuple(types)))
-        if name is not None:
+        known = self._known.get(key := (statement, tuple(types)))
+        if known is not None:
             self._known.move_to_end(key)
         else:
             if len(self._known) >= _MOST_PREPARED:
                 _, oldest = self._known.popitem(last=False)
                 self.send_once(b"DEALLOCATE " + oldest)
-            name = self._known[key] = b"ours%d" % next(_NUMBERS)
-            to.send_prepare(name, _numbered(statement), types)
+            known = self._known[key] = b"%s_%d" % (name, next(_NUMBERS))
+            to.send_prepare(known, _numbered(statement), types)
             self._coming.append(Answer())
-        to.send_query_prepared(name, values, [Format.BINARY] * len(values), Format.BINARY)
+        to.send_query_prepared(known, values, [Format.BINARY] * len(values), Format.BINARY)
         self._coming.append(answer := Answer())
         return answer
 
