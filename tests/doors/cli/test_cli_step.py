@@ -11,7 +11,8 @@ from textual.widgets import Input, Static
 
 from intersession import SessionSystem, Turn, echo, open_log
 from intersession.cli.stepping.drawn import DrawnRun
-from intersession.cli.stepping.screen import StepScreen, TextScreen
+from intersession.cli.stepping.over import TextScreen
+from intersession.cli.stepping.screen import StepScreen
 from intersession.cli.stepping.stepper import Stepper
 from intersession_actors.debugger import Debugger
 from intersession_actors.errors import ToolRefused
@@ -135,7 +136,7 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
             ):
                 await pilot.press(key)
                 assert isinstance(app.screen, TextScreen)
-                assert words in str(app.screen.query_one("#text", Static).render())
+                assert words in seen(app)
                 await pilot.press("escape")
                 assert not isinstance(app.screen, TextScreen)
             for typed, words in (
@@ -150,6 +151,53 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
                 assert isinstance(app.screen, TextScreen)
                 assert words in str(app.screen.query_one("#text", Static).render())
                 await pilot.press("escape")
+
+
+@pytest.mark.clause("STEP-1")
+async def test_what_is_opened_is_left_by_its_own_key_and_a_question_by_escape(demo_log: DemoLog) -> None:
+    """A question could be left by its answer alone, the help not by `?`, and arrows moved the place behind it."""
+    with debugging(demo_log) as debugger:
+        app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:2")
+        async with app.run_test(size=(80, 24)) as pilot:
+            here = said(app, "#place")
+            await pilot.press("question_mark")
+            assert isinstance(app.screen, TextScreen)
+            await pilot.press("right", "question_mark")
+            assert not isinstance(app.screen, TextScreen)
+            await pilot.press("f")
+            assert app.query_one("#ask", Input).has_focus
+            await pilot.press("escape")
+            assert not app.query_one("#ask", Input).display
+            assert said(app, "#place") == here
+            await pilot.press("right")
+            assert said(app, "#place") != here
+
+
+@pytest.mark.clause("STEP-1")
+@pytest.mark.parametrize(("width", "keys"), [(40, ("? keys", "q quit")), (80, ("w why", "f fork"))])
+async def test_a_narrow_screen_names_the_keys_that_lead_on(
+    demo_log: DemoLog, width: int, keys: tuple[str, ...]
+) -> None:
+    """At 80 columns the line ended before why, lens, fork, and the help."""
+    with debugging(demo_log) as debugger:
+        app = StepScreen(debugger, demo_log.exchange)
+        async with app.run_test(size=(width, 24)) as pilot:
+            await pilot.pause()
+            last = seen(app).splitlines()[-1]
+
+    assert [key for key in keys if key not in last] == []
+
+
+@pytest.mark.clause("STEP-1", "WHY-1", "WHY-2")
+async def test_why_says_on_the_screen_what_the_command_says(demo_log: DemoLog) -> None:
+    """It named events by their stored names, and neither inputs nor what would have changed it."""
+    with debugging(demo_log) as debugger:
+        app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:5+1")
+        async with app.run_test(size=(200, 60)) as pilot:
+            await pilot.press("w")
+            told = str(app.screen.query_one("#text", Static).render())
+
+    assert told.strip() == ran("why", f"{demo_log.exchange}@turn:5+1", "--store", demo_log.path).out.strip()
 
 
 @pytest.mark.clause("STEP-1", "FORK-1")
@@ -240,3 +288,8 @@ def test_without_a_terminal_there_is_no_screen_and_no_waiting_for_keys(demo_log:
 
 def said(app: StepScreen, name: str) -> str:
     return str(app.query_one(name, Static).render())
+
+
+def seen(app: StepScreen) -> str:
+    """Return what somebody sees on the whole screen, line by line."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())

@@ -5,20 +5,21 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from io import StringIO
 from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
 
-from intersession.cli.shell import one_line, safe
+from intersession.cli.shell import Screen, one_line, safe
 from intersession.cli.stepping.drawn import DrawnRun
+from intersession.cli.stepping.over import TextScreen, keys_table
 from intersession.cli.stepping.stepper import Stepper
-from intersession.cli.story import change_in_words, difference_lines, parts, speaker
-from intersession_actors.debugger import Debugger, SmellAnswer, ToldAnswer
+from intersession.cli.story import change_in_words, difference_lines, parts, show_why, speaker
+from intersession_actors.debugger import Debugger, SmellAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
 from intersession_events.plain_json import JsonObject
@@ -28,46 +29,6 @@ from intersession_projections.wording import short_name
 _LOOK_AGAIN_S: Final = 0.5
 _MESSAGES: Final = 20
 _NARROWEST: Final = 40
-
-HELP: Final = """\
-right, left   next event, event before
-n, p          next answer, answer before
-], [          next run of the same session, run before
-home, end     before the first event, after the last
-c, e          cause, effect
-g             go to a place: 412, event:ID, a time, head, RUN@turn:3, …
-/             find words
-b             break on kind:NAME, session:NAME or words
-r, R          run on to the break, run back to it
-l             lens: what the agent of this turn was given
-w             why: what led to the event, and by which rule it ended
-d             what differs between this run and another one, or here and a place (@turn:1);
-              with nothing typed, what this event changed
-f             fork here: the command of it, with what is otherwise (--reply TEXT, --skip,
-              --agent '*=recorded', …); return runs it, and shows what came of it
-tab           the next part of the screen; arrows and page keys scroll it
-?             this help
-q             leave"""
-
-
-class TextScreen(ModalScreen[None]):
-    """A text over everything else; any of escape, q and return leaves it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "dismiss", "back"),
-    ]
-    DEFAULT_CSS = "TextScreen { align: center middle; } TextScreen > VerticalScroll { width: 90%; height: 90%; border: round $accent; padding: 0 1; }"
-
-    def __init__(self, title: str, text: Text) -> None:
-        super().__init__()
-        self._title = title
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        """Show the text."""
-        with VerticalScroll() as scroll:
-            scroll.border_title = self._title
-            yield Static(self._text, id="text")
 
 
 class StepScreen(App[None]):
@@ -86,27 +47,29 @@ class StepScreen(App[None]):
     #ask { display: none; dock: bottom; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        # In the order of the last line, of which a narrow screen shows the beginning.
+        Binding("question_mark", "help", "keys"),
+        Binding("q", "quit", "quit"),
         Binding("right", "event(1)", "event", priority=True),
-        Binding("left", "event(-1)", "back", priority=True),
+        Binding("left", "event(-1)", "back", priority=True, show=False),
         Binding("n", "turn(1)", "answer"),
         Binding("p", "turn(-1)", "answer back", show=False),
-        Binding("right_square_bracket", "other_run(1)", "next run", show=False),
-        Binding("left_square_bracket", "other_run(-1)", "run before", show=False),
-        Binding("home", "edge(0)", "start", show=False),
-        Binding("end", "edge(1)", "end", show=False),
         Binding("c", "cause", "cause"),
-        Binding("e", "effect", "effect"),
-        Binding("g", "ask('go')", "go"),
-        Binding("slash", "ask('find')", "find"),
-        Binding("b", "ask('break')", "break"),
-        Binding("r", "run_to_break(1)", "run"),
-        Binding("R", "run_to_break(-1)", "run back"),
+        Binding("e", "effect", "effect", show=False),
         Binding("l", "lens", "lens"),
         Binding("w", "why", "why"),
         Binding("d", "ask('diff')", "diff"),
         Binding("f", "ask('fork')", "fork"),
-        Binding("question_mark", "help", "help"),
-        Binding("q", "quit", "quit"),
+        Binding("slash", "ask('find')", "find"),
+        Binding("g", "ask('go')", "go"),
+        Binding("b", "ask('break')", "break"),
+        Binding("r", "run_to_break(1)", "run"),
+        Binding("R", "run_to_break(-1)", "run back"),
+        Binding("right_square_bracket", "other_run(1)", "next run", show=False),
+        Binding("left_square_bracket", "other_run(-1)", "run before", show=False),
+        Binding("home", "edge(0)", "start", show=False),
+        Binding("end", "edge(1)", "end", show=False),
+        Binding("escape", "leave_question", "leave", show=False),
     ]
 
     def __init__(
@@ -162,8 +125,8 @@ class StepScreen(App[None]):
 
     def action_event(self, direction: int) -> None:
         """Move by an event."""
-        if self.focused is not None and self.focused.id == "ask":
-            return
+        if len(self.screen_stack) > 1 or (self.focused is not None and self.focused.id == "ask"):
+            return  # what is opened or asked has the arrows
         self._moved(self._stepper.event(1 if direction > 0 else -1), "no event there")
 
     def action_turn(self, direction: int) -> None:
@@ -213,6 +176,11 @@ class StepScreen(App[None]):
         ask.styles.display = "block"
         ask.focus()
 
+    def action_leave_question(self) -> None:
+        """Take the question away that is asked, with nothing done."""
+        self.query_one("#ask", Input).styles.display = "none"
+        self.query_one("#drawn").focus()
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Do what was asked for."""
         event.input.styles.display = "none"
@@ -255,13 +223,13 @@ class StepScreen(App[None]):
         except (ToolRefused, LogError) as error:
             self.notify(str(error), severity="warning", markup=False)
             return
-        told = [f"{one['code']}: {one['text']}" for one in found["explanations"]]
-        causes = [_cause(one) for one in found["causes"]]
-        self.push_screen(TextScreen("why", safe("\n".join([*told, "", "because", *causes]))))
+        told = StringIO()
+        show_why(Screen(told), found)
+        self.push_screen(TextScreen("why", Text(told.getvalue().rstrip())))
 
     def action_help(self) -> None:
         """Show the keys."""
-        self.push_screen(TextScreen("keys", Text(HELP)))
+        self.push_screen(TextScreen("keys", keys_table()))
 
     def _differ(self, given: str) -> None:
         """Show what differs from another run, or between here and a place; else what the event changed."""
@@ -389,11 +357,6 @@ class StepScreen(App[None]):
         found = self._debugger.state(stepper.run, frm=stepper.before, to=stepper.position)["changes"]
         lines = [f"{path}: {how}" for path, how in map(change_in_words, found)]
         return lines if len(lines) <= most else [*lines[:most], f"… {len(lines) - most} more (d)"]
-
-
-def _cause(told: ToldAnswer) -> str:
-    who = " → ".join(short_name(name) for name in (told["who"], told["to"]) if name)
-    return f"#{told['position']} {told['topic']}  {who}  {one_line(told['text'] or '', 100)}"
 
 
 def _transcript(messages: Sequence[JsonObject]) -> Text:

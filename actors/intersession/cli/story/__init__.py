@@ -6,6 +6,7 @@ from intersession.cli.story.flow import FlowStory
 from intersession.cli.story.names import Names
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import parts, show_message, speaker
+from intersession.cli.story.reasons import show_effects, show_why
 from intersession.cli.story.session import SessionStory
 from intersession.cli.story.standing import Standing, delivery_in_words
 from intersession.cli.story.subject import (
@@ -41,8 +42,10 @@ __all__ = [
     "kind_of",
     "names_in",
     "parts",
+    "show_effects",
     "show_legend",
     "show_message",
+    "show_why",
     "speaker",
     "tell_unknown",
     "unknown_names",

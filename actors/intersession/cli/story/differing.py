@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from intersession.cli.shell import duration, one_line, safe
+from intersession.cli.shell import clock, duration, one_line, safe
 from intersession.cli.story.names import Names
 from intersession.cli.story.raw_messages import parts, speaker
 from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
@@ -160,12 +160,21 @@ def _brief(value: JsonValue) -> str:
 def change_in_words(change: Change) -> tuple[str, str]:
     """Return what changed between two places, and from what to what, each on one line."""
     path = "/".join(short_name(part) for part in change["path"].split("/"))
-    return path, f"{_value(change['before'])} → {_value(change['after'])}"
+    is_time = path.endswith(_TIMES)
+    return path, f"{_value(change['before'], is_time=is_time)} → {_value(change['after'], is_time=is_time)}"
 
 
-def _value(value: JsonValue) -> str:
+_EARLIEST_MS: Final = 10**11
+"""Numbers below are no time of any log: a duration, perhaps."""
+_TIMES: Final = ("At", "Ms")
+"""How the names of fields end that are times."""
+
+
+def _value(value: JsonValue, *, is_time: bool) -> str:
     if value is None:
         return "nothing"
+    if is_time and isinstance(value, int) and value > _EARLIEST_MS:
+        return clock(value)
     if is_object(value) and "role" in value and "content" in value:
         said = " ".join(text for text, _ in parts(value))
         return f"{speaker(value)}: {one_line(said, 60)}"

@@ -1,48 +1,13 @@
 """`intersession why`: what led to an event, what it led to, and why things ended, were refused or reached nobody."""
 
-from collections.abc import Iterable
-from itertools import zip_longest
-from typing import Annotated, cast, get_args
+from typing import Annotated, cast
 
-import msgspec
 from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, in_fork, reader_of
-from intersession.cli.shell import (
-    READING,
-    Answer,
-    Reading,
-    Screen,
-    clock,
-    day,
-    duration,
-    moment,
-    one_line,
-    safe,
-)
-from intersession.cli.story import Names
-from intersession_actors.debugger import Debugger, EffectAnswer, EffectsAnswer, ToldAnswer, View, WhyAnswer
-from intersession_actors.explaining import Waiting
-from intersession_events.plain_json import JsonObject, JsonValue
-from intersession_projections.wording import counted
-
-_TEXT = 100
-_NOBODY_AT_WORK = (
-    "No process writes this log now: nobody is at work on what is not over. The next start goes on with it."
-)
-_CARRIED = frozenset({"turn_replied", "primary_ended", "child_ended"})
-_WORDED = frozenset({"exchange_released"})
-"""Whoever writes a text anew is named, though the text that went on says the same."""
-_FAILED = frozenset({"run_failed", "run_aborted"})
-_WAITING = frozenset(get_args(Waiting))
-_ROOTS = {
-    "person": "a person said so",
-    "operator": "somebody called a door of the system",
-    "timer": "its time had come",
-    "start": "the system was started",
-    "import": "the import shows no more",
-    "system": "the system does so of its own accord",
-}
+from intersession.cli.shell import READING, Answer, Reading
+from intersession.cli.story import show_effects, show_why
+from intersession_actors.debugger import Debugger, EffectsAnswer, View, WhyAnswer
 
 
 def why(
@@ -75,127 +40,6 @@ def why(
         at_work = has_writer(reader.log)
     if forward:
         effects = cast("EffectsAnswer", found)
-        return Answer(found, lambda screen: _show_effects(screen, effects, steps=steps))
+        return Answer(found, lambda screen: show_effects(screen, effects, steps=steps))
     answer = cast("WhyAnswer", found)
-    return Answer(found, lambda screen: _show(screen, answer, steps=steps, at_work=at_work))
-
-
-def _show(screen: Screen, found: WhyAnswer, *, steps: bool, at_work: bool) -> None:
-    names = Names()
-    _line(screen, names, found["event"])
-    for explanation in found["explanations"]:
-        screen.line()
-        _show_explanation(screen, explanation)
-    if not at_work and any(one["code"] in _WAITING for one in found["explanations"]):
-        screen.line()
-        screen.line(safe(_NOBODY_AT_WORK, "yellow"))
-    causes = found["causes"] if steps else _told(found["event"], found["causes"])
-    if causes:
-        screen.line()
-        screen.line(safe("because", "bold"))
-        for cause in causes:
-            _line(screen, names, cause, indent=2)
-    root = found["root"]
-    screen.line()
-    if root is None:
-        screen.line(safe("What it began with is beyond reach.", "dim"))
-        return
-    began = f"#{root['position']}  {moment(root['timeMs'])} UTC"
-    screen.line(safe(f"It began with {began}: {_ROOTS[root['kind']]}.", "dim"))
-
-
-def _show_explanation(screen: Screen, explanation: JsonObject) -> None:
-    how = {True: "", False: "; the rules of today say otherwise", None: ""}[explanation["asDecided"]]
-    head = f"  #{explanation['position']}  {explanation['rule']} {explanation['code']}{how}"
-    screen.one_line(safe(f"why the {explanation['about']}", "bold"), safe(head, "dim"))
-    screen.indented(explanation["text"], 2)
-    for given in explanation["inputs"]:
-        set_at = "" if given.get("position") is None else f", #{given['position']}"
-        value = _value_of(given["value"], given.get("unit"))
-        screen.one_line(f"    {given['name']} = ", value, safe(f"  ({given['setBy']}{set_at})", "dim"))
-    for other in explanation["instead"]:
-        verdict = "" if "verdict" not in other else f" → {other['verdict']}"
-        change = safe(f"{other['change']}{verdict}")
-        screen.indented(safe("otherwise: ", "dim").append_text(change), 4)
-
-
-def _value_of(value: JsonValue, unit: JsonValue) -> str:
-    match value, unit:
-        case None, _:
-            return "nothing"
-        case int(), "time":
-            return f"{day(value)} {clock(value)} UTC"
-        case int(), "duration":
-            return duration(value)
-        case str(), _:
-            return one_line(value, _TEXT)
-        case float(), _:
-            return f"{value:g}"
-        case _:
-            return one_line(msgspec.json.encode(value).decode(), _TEXT)
-
-
-def _show_effects(screen: Screen, found: EffectsAnswer, *, steps: bool) -> None:
-    names = Names()
-    _line(screen, names, found["event"])
-    _show_tree(screen, names, found["effects"], 1, found["event"]["text"], steps=steps)
-    screen.line()
-    opened = ", ".join(f"{one['kind']} {one['id']} (#{one['position']})" for one in found["open"])
-    screen.line(safe(f"still open: {opened or 'nothing'}", "dim"))
-
-
-def _show_tree(
-    screen: Screen, names: Names, effects: Iterable[EffectAnswer], depth: int, text: str, *, steps: bool
-) -> None:
-    """Print a tree. What follows from one thing alone stands below it, at the same depth: only branches go in."""
-    left = [(effect, depth, text) for effect in reversed(list(effects))]
-    while left:
-        effect, level, before = left.pop()
-        told = steps or (_is_told(effect) and effect["text"] != before)
-        if told:
-            _line(screen, names, effect, indent=2 * level)
-        if effect["more"]:
-            more = counted(effect["more"], "more event")
-            screen.line(safe(f"{'  ' * (level + 1)}… {more}: why {effect['position']} --forward", "dim"))
-        below = effect["effects"]
-        inner = level + 1 if len(below) > 1 else level
-        said = effect["text"] if told else before
-        left.extend((one, inner, said) for one in reversed(below))
-
-
-def _told(event: ToldAnswer, causes: Iterable[ToldAnswer]) -> list[ToldAnswer]:
-    """Leave out what only carried a text that another event tells."""
-    shown: list[ToldAnswer] = []
-    said = event["text"]
-    path = list(causes)
-    for cause, before in zip_longest(path, path[1:]):
-        carries = before is not None and _name(cause) in _CARRIED and _name(before) in _FAILED
-        if _is_told(cause) and (cause["text"] != said or _name(cause) in _WORDED) and not carries:
-            shown.append(cause)
-            said = cause["text"]
-    return shown
-
-
-def _name(event: ToldAnswer) -> str:
-    return event["topic"].rpartition(".")[0]
-
-
-def _is_told(event: ToldAnswer) -> bool:
-    return bool(event["how"]) or event["way"] == "said"
-
-
-def _line(screen: Screen, names: Names, event: ToldAnswer, *, indent: int = 0) -> None:
-    head = safe(f"{' ' * indent}#{event['position']}  {clock(event['timeMs'])}  ", "dim")
-    who, to = (None if name is None else names.of(name) for name in (event["who"], event["to"]))
-    if event["way"] == "said":
-        between = f"{who or ''} → {to}".strip() if to is not None else who or ""
-        screen.one_line(
-            head, safe(between, "bold"), f" {event['how']}".rstrip() + ": ", one_line(event["text"], _TEXT)
-        )
-        return
-    words = event["how"] or f"{_name(event)}: {one_line(event['text'], _TEXT)}"
-    if event["how"][:1].islower():  # what follows is said of whose session it is
-        who = names.of(event["stream"].partition(":")[2]) if event["stream"].startswith("session:") else who
-    elif event["how"]:
-        who = None
-    screen.one_line(head, safe(f"{who} ", "bold") if who is not None else "", words)
+    return Answer(found, lambda screen: show_why(screen, answer, steps=steps, at_work=at_work))
