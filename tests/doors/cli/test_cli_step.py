@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from intersession import SessionSystem, Turn, echo, open_log
@@ -182,10 +183,22 @@ async def test_a_narrow_screen_names_the_keys_that_lead_on(
     with debugging(demo_log) as debugger:
         app = StepScreen(debugger, demo_log.exchange)
         async with app.run_test(size=(width, 24)) as pilot:
-            await pilot.pause()
+            await shown(app, pilot, "? keys")
             last = seen(app).splitlines()[-1]
 
     assert [key for key in keys if key not in last] == []
+
+
+@pytest.mark.clause("STEP-1")
+async def test_where_it_is_narrow_the_event_stands_below_the_diagram(demo_log: DemoLog) -> None:
+    """At 40 columns nothing was seen but the diagram, and of a wider one a part."""
+    with debugging(demo_log) as debugger:
+        app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:1")
+        async with app.run_test(size=(40, 14)) as pilot:
+            await shown(app, pilot, "turn_replied", "replies:")
+            assert "╭─ research" not in seen(app)
+            await pilot.resize_terminal(120, 30)
+            await shown(app, pilot, "turn_replied", "replies:", "╭─ research")
 
 
 @pytest.mark.clause("STEP-1", "WHY-1", "WHY-2")
@@ -288,6 +301,15 @@ def test_without_a_terminal_there_is_no_screen_and_no_waiting_for_keys(demo_log:
 
 def said(app: StepScreen, name: str) -> str:
     return str(app.query_one(name, Static).render())
+
+
+async def shown(app: StepScreen, pilot: Pilot[None], *words: str) -> None:
+    """Wait until all of some words are seen."""
+    for _ in range(500):
+        if all(word in seen(app) for word in words):
+            return
+        await pilot.pause()
+    raise AssertionError(f"{words} are not all in:\n{seen(app)}")
 
 
 def seen(app: StepScreen) -> str:

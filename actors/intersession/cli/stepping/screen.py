@@ -12,6 +12,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Resize
 from textual.widgets import Footer, Input, Static
 
 from intersession.cli.shell import Screen, one_line, safe
@@ -29,6 +30,9 @@ from intersession_projections.wording import short_name
 _LOOK_AGAIN_S: Final = 0.5
 _MESSAGES: Final = 20
 _NARROWEST: Final = 40
+_BESIDE: Final = 80
+_ALL_BELOW: Final = 30
+"""From so many columns on the parts stand beside each other; else from so many lines on all of them below each other."""
 
 
 class StepScreen(App[None]):
@@ -45,6 +49,10 @@ class StepScreen(App[None]):
     .transcript { width: 1fr; border: round $panel; }
     #event { height: 2fr; border: round $panel; }
     #ask { display: none; dock: bottom; }
+    .narrow #parts { layout: vertical; }
+    .narrow #left { width: 100%; height: 3fr; min-width: 0; }
+    .narrow #right { width: 100%; height: 2fr; }
+    .low #transcripts { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         # In the order of the last line, of which a narrow screen shows the beginning.
@@ -97,7 +105,7 @@ class StepScreen(App[None]):
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
         yield Static(id="place")
-        with Horizontal():
+        with Horizontal(id="parts"):
             with Vertical(id="left"):
                 yield DrawnRun(id="drawn")
             with Vertical(id="right"):
@@ -117,8 +125,12 @@ class StepScreen(App[None]):
         if self._follow:
             self.set_interval(_LOOK_AGAIN_S, self._look_again)
 
-    def on_resize(self) -> None:
-        """Draw the diagram anew: it is as wide as its part of the screen."""
+    def on_resize(self, event: Resize) -> None:
+        """Lay the parts out below each other where there is no room beside, and draw the diagram as wide as its part."""
+        whole = self.screen_stack[0]
+        narrow = event.size.width < _BESIDE
+        whole.set_class(narrow, "narrow")
+        whole.set_class(narrow and event.size.height < _ALL_BELOW, "low")
         self.call_after_refresh(self._show)
 
     # --- the keys
