@@ -75,9 +75,11 @@ def origin(view: View, given: Origin) -> OriginAnswer:
         flow = view.flow(run)
         within = frozenset(step.position for step in steps_of_flow(view.log, flow))
         to = min(to, max(within, default=0))
-    found = Origins(view.log, shows=None if view.is_operator else lambda hop: _shown(view, hop)).of(
-        given.words, to=to, within=within
-    )
+    found = Origins(
+        view.log,
+        shows=None if view.is_operator else lambda hop: _shown(view, hop),
+        named=lambda shown, to: _named(view, shown, to),
+    ).of(given.words, to=to, within=within)
     for hop in (*(() if found.first is None else (found.first,)), *found.hops):
         view.is_seen(hop.session_key)
     return {
@@ -92,6 +94,14 @@ def origin(view: View, given: Origin) -> OriginAnswer:
 def _shown(view: View, hop: Hop) -> str | None:
     """Return what of a text who asks may read: a secret can't be found by searching for it (FIND-1)."""
     return view.shown(hop.text, hop.session_key) if view.is_seen(hop.session_key) else None
+
+
+def _named(view: View, shown: str, to: str) -> str:
+    """Return the key of the session that an answer of a tool showed to another one by some name (KEY-2, KEY-3)."""
+    agent = view.reader.parse(to).agent_id
+    if shown == "main":
+        return str(view.reader.main_key(agent))
+    return shown if shown.startswith("agent:") else f"agent:{agent}:{shown}"
 
 
 def _answer(hop: Hop) -> HopAnswer:

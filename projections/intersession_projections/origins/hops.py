@@ -1,6 +1,6 @@
 """Hops of words: each place where they were said or arrived, and which place they came from. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
 import msgspec
@@ -16,7 +16,12 @@ Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "del
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
 them, a text took them to a channel, or they stand in a message of the system's."""
 
+Says = Callable[[str], bool]
+"""Whether a text has the words."""
+
 _SESSION: Final = "session:"
+_LIST: Final = "sessions_list"
+"""Each row of its answer names its session as `key`, all else that names one as `sessionKey`."""
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -60,12 +65,15 @@ def said_in(row: Row) -> str:
             return ""
 
 
-def hop_of(recorded: Recorded) -> Hop | None:
-    """Return what an event says as a hop; None for one in which nobody says anything."""
+def hop_of(recorded: Recorded, says: Says) -> Hop | None:
+    """Return what an event says as a hop; None for one in which nobody says anything.
+
+    `source` is as the event names it: an answer of a tool shows a session to who asked, so it may be `main`.
+    """
     event = recorded.event
     match event:
         case facts.MessageRecorded():
-            return _of_message(recorded, as_read(event))
+            return _of_message(recorded, as_read(event), says)
         case facts.DeliveryDecided():
             return _hop(
                 recorded,
@@ -105,15 +113,13 @@ def leading_to(hops: Iterable[Hop], positions: frozenset[int]) -> list[Hop]:
     return [every[position] for position in sorted(kept)]
 
 
-def _of_message(recorded: Recorded, message: facts.Message) -> Hop:
+def _of_message(recorded: Recorded, message: facts.Message, says: Says) -> Hop:
     key, text, run_id = recorded.stream.removeprefix(_SESSION), _text_of(message), message.run_id
     match message.role:
         case "assistant":
             return _hop(recorded, key, who=key, to=None, via="agent", text=text, run_id=run_id)
         case "toolResult":
-            value = _value(facts.text_of(message))
-            named = value.get("sessionKey") if is_object(value) else None
-            source = named if isinstance(named, str) else None
+            source = _named_around(_value(facts.text_of(message)), says, by=message.tool_name)
             who = message.tool_name or "a tool"
             return _hop(recorded, key, who=who, to=key, via="tool", text=text, run_id=run_id, source=source)
         case "user" | "system":
@@ -169,6 +175,28 @@ def _hop(
         run_id=run_id,
         source=source,
     )
+
+
+def _named_around(value: JsonValue, says: Says, *, by: str | None) -> str | None:
+    """Return the session that an answer of a tool names nearest around the words; where they are in no text of it, the one of all of it."""
+    whole = _named_in(value, by)
+    left = [(value, whole)]
+    while left:
+        value, named = left.pop()
+        if isinstance(value, str):
+            if named is not None and says(value):
+                return named
+        elif is_object(value):
+            named = _named_in(value, by) or named
+            left.extend((part, named) for part in reversed(value.values()))
+        elif is_list(value):
+            left.extend((part, named) for part in reversed(value))
+    return whole
+
+
+def _named_in(value: JsonValue, by: str | None) -> str | None:
+    named = value.get("sessionKey", value.get("key") if by == _LIST else None) if is_object(value) else None
+    return named if isinstance(named, str) else None
 
 
 def _called_with(message: facts.Message) -> Iterator[str]:

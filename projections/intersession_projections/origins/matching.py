@@ -11,6 +11,16 @@ _WORD: Final = re.compile(r"\w+", re.UNICODE)
 _ESCAPED: Final = re.compile(r'[\x00-\x1f"\\\x7f]+')
 """What a string of JSON writes otherwise, once more in a string inside of a string."""
 
+_AS_NUMBERS: Final = b"\\u"
+_SLASH: Final = b"\\/"
+"""How JSON may write any letter, and a slash. JSON of others is kept as they wrote it: what a tool gave, what a model called it with."""
+FOLDED_TO_ASCII: Final = "ßẞ\u017f\u212aİŉǰẖẗẘẙẚﬀﬁﬂﬃﬄﬅﬆ"
+"""Letters beyond ASCII that are letters of ASCII, or have some in them, in small letters."""
+_OTHERWISE: Final = re.compile(
+    b"|".join([re.escape(_AS_NUMBERS), *(re.escape(one.encode()) for one in FOLDED_TO_ASCII)])
+)
+"""What may be a letter of ASCII in what is stored, and is not that letter."""
+
 _FEWEST: Final = 3
 """A run of fewer words is anybody's: `of the` says nothing about where it came from."""
 
@@ -33,9 +43,13 @@ class Phrase(NamedTuple):
         return min(_FEWEST, max(len(self.words) - 1, 2))
 
     def plainest(self) -> bytes:
-        """Return the longest part that any JSON writes as it is: what is stored without it does not hold the phrase."""
+        """Return the longest part that our JSON writes as it is."""
         part = max(_ESCAPED.split(self.given), key=len)
         return part.encode("utf-8", "surrogatepass")
+
+    def may_hold(self, stored: bytes, plainest: bytes) -> bool:
+        """Whether stored JSON may hold the phrase exactly, by a look at it as it lies there."""
+        return plainest in stored or _AS_NUMBERS in stored or (b"/" in plainest and _SLASH in stored)
 
     def may_share(self, stored: bytes, more_than: int) -> bool:
         """Whether stored JSON may hold more than so many of the words in a row, by a look at it as it lies there."""
@@ -45,7 +59,7 @@ class Phrase(NamedTuple):
             run = run + 1 if not word.isascii() or word.encode() in low else 0
             if run > more_than:
                 return True
-        return False
+        return len(self.words) > more_than and _OTHERWISE.search(stored) is not None
 
 
 def folded(text: str) -> str:

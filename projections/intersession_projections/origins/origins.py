@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded, Row
-from intersession_projections.origins.hops import Hop, hop_of, leading_to, linked, said_in
+from intersession_projections.origins.hops import Hop, Says, hop_of, leading_to, linked, said_in
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
 from intersession_projections.positions import Span
 from intersession_projections.timeline import recorded_at
@@ -25,6 +25,9 @@ MOST_HOPS: Final = 500
 
 Shows = Callable[[Hop], str | None]
 """Returns what of a text who asks may read; None where they may not know of it. Only what they may read is found."""
+
+Named = Callable[[str, str], str]
+"""Returns the key of the session that is shown by some name to another one, whose key stands second."""
 
 _PAGE: Final = 2000
 _TOPICS: Final = ("message_recorded.", "delivery_decided.")
@@ -49,9 +52,17 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Origins:
     """Queries on where words came from."""
 
-    def __init__(self, log: Log, *, shows: Shows | None = None, most_rows: int = MOST_ROWS) -> None:
+    def __init__(
+        self,
+        log: Log,
+        *,
+        shows: Shows | None = None,
+        named: Named | None = None,
+        most_rows: int = MOST_ROWS,
+    ) -> None:
         self._log = log
         self._shows = shows
+        self._named = named or _named
         self._most_rows = most_rows
 
     def of(self, given: str, *, to: int | None = None, within: frozenset[int] | None = None) -> Origin:
@@ -64,7 +75,7 @@ class Origins:
         begins = 0 if within is None else max(0, last - self._most_rows)
         part = Span(begins, min(last, begins + self._most_rows))
         cut = part.to if part.to != last else begins or None
-        whole = self._whole(phrase, part, within) if phrase.words else None
+        whole = self._whole(phrase, part, within) if phrase.given else None
         if whole is not None:
             match, found, left = whole
             return _origin(found, match, phrase.given, left or cut)
@@ -82,7 +93,7 @@ class Origins:
         found: dict[Match, list[int]] = {"exact": [], "folded": []}
         for row in self._rows(part):
             state: bytes = row[4]
-            if plain in state or (not found["exact"] and phrase.may_share(state, everything)):
+            if phrase.may_hold(state, plain) or (not found["exact"] and phrase.may_share(state, everything)):
                 match = holds(self._said(row), phrase)
                 if match is not None:
                     found[match].append(row[0])
@@ -90,7 +101,7 @@ class Origins:
                 break
         exact, any_case = found["exact"], sorted((*found["exact"], *found["folded"]))
         for match, positions in (("exact", exact), ("folded", any_case)):
-            hops, left = self._hops(positions, within)
+            hops, left = self._hops(positions, within, lambda text: holds(text, phrase) is not None)
             if hops:
                 return "exact" if match == "exact" else "folded", hops, left
         return None
@@ -119,14 +130,20 @@ class Origins:
                     positions.append(row[0])
                 if within is None and len(positions) > MOST_HOPS + 1:
                     break
-        return self._hops(positions, within)
+        return self._hops(
+            positions,
+            within,
+            lambda text: longest_shared(text, words.words, more_than=everything) is not None,
+        )
 
-    def _hops(self, positions: Sequence[int], within: frozenset[int] | None) -> tuple[list[Hop], int | None]:
+    def _hops(
+        self, positions: Sequence[int], within: frozenset[int] | None, says: Says
+    ) -> tuple[list[Hop], int | None]:
         """Return the first hops at positions, else the first of those that lead to `within` and the last ones, and where more are left out."""
         if within is None:
-            found = list(linked(self._shown(recorded_at(self._log, positions[: MOST_HOPS + 1]))))
+            found = list(linked(self._shown(recorded_at(self._log, positions[: MOST_HOPS + 1]), says)))
             return found, found[-1].position if len(positions) > MOST_HOPS + 1 and found else None
-        found = leading_to(linked(self._shown(recorded_at(self._log, positions))), within)
+        found = leading_to(linked(self._shown(recorded_at(self._log, positions), says)), within)
         if len(found) <= MOST_HOPS + 1:
             return found, None
         return [found[0], *found[-MOST_HOPS:]], found[-MOST_HOPS].position
@@ -135,14 +152,16 @@ class Origins:
         """Return what a row says to who asks, unproven; nothing, if that is not to be seen."""
         if self._shows is None:
             return said_in(row)
-        shown = self._shown(self._log.all(after=row[0] - 1, to=row[0]))
+        shown = self._shown(self._log.all(after=row[0] - 1, to=row[0]), lambda _: False)
         return next((hop.text for hop in shown), "")
 
-    def _shown(self, events: Iterable[Recorded]) -> Iterator[Hop]:
+    def _shown(self, events: Iterable[Recorded], says: Says) -> Iterator[Hop]:
         for recorded in events:
-            hop = hop_of(recorded)
+            hop = hop_of(recorded, says)
             if hop is None:
                 continue
+            if hop.via == "tool" and hop.source is not None:
+                hop = replace(hop, source=self._named(hop.source, hop.session_key))
             if isinstance(recorded.event, facts.DeliveryDecided):
                 child = self._child_of(recorded.event)
                 hop = replace(hop, edited_by=self._editor_of(recorded.event), source=child or hop.source)
@@ -174,6 +193,12 @@ class Origins:
         while after < to and (page := self._log.rows(after=after, limit=min(_PAGE, to - after))):
             yield from (row for row in page if row[0] <= to and row[3].startswith(_TOPICS))
             after = page[-1][0]
+
+
+def _named(shown: str, to: str) -> str:
+    """Return the key of a session that is shown without its agent to one of the same agent."""
+    family, agent = to.split(":")[:2]
+    return shown if shown.startswith(f"{family}:") else f"{family}:{agent}:{shown}"
 
 
 def _origin(found: Sequence[Hop], match: Match, words: str, cut: int | None) -> Origin:

@@ -1,6 +1,8 @@
 """Where words came from, and by which hops they reached others (ORIGIN-1)."""
 
 import json
+import sys
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from intersession_events.facts import DeliveryDecided, Provenance, Route, ToolCallBlock
 from intersession_projections.origins import Origins
-from intersession_projections.origins.matching import Phrase, longest_shared
+from intersession_projections.origins.matching import FOLDED_TO_ASCII, Phrase, holds, longest_shared
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"
@@ -197,14 +199,83 @@ def test_what_may_not_be_read_is_not_found_by_it(story: Story) -> None:
     assert hidden.first is None
 
 
-@given(st.text(max_size=40), st.text(max_size=40), st.text(min_size=1, max_size=40))
-def test_what_holds_a_phrase_exactly_is_never_passed_over_unread(before: str, after: str, words: str) -> None:
+@pytest.mark.clause("ORIGIN-1")
+@given(
+    st.text(max_size=40),
+    st.text(max_size=40),
+    st.text(min_size=1, max_size=40) | st.sampled_from(["café closed", "a/b c", "🙂 here"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_what_holds_a_phrase_exactly_is_never_passed_over_unread(
+    before: str, after: str, words: str, numbered: bool, slashed: bool
+) -> None:
+    """Also in JSON of others: a tool of Python's writes letters as numbers, one of PHP's slashes with a sign before."""
     phrase = Phrase.of(words)
-    stored = json.dumps({"content": f"{before}{phrase.given}{after}"}, ensure_ascii=False).encode(
-        "utf-8", "surrogatepass"
-    )
+    source = json.dumps({"content": f"{before}{phrase.given}{after}"}, ensure_ascii=numbered)
+    source = source.replace("/", "\\/") if slashed else source
+    stored = json.dumps(source, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
-    assert phrase.plainest() in stored
+    assert phrase.may_hold(stored, phrase.plainest())
+
+
+@pytest.mark.clause("ORIGIN-1")
+@given(
+    st.lists(
+        st.text(st.sampled_from("askKIißẞ\u017f\u212aİﬁﬀé"), min_size=1, max_size=6), min_size=1, max_size=4
+    ).map(" ".join),
+    st.sampled_from([str.upper, str.lower, str.casefold, str.title]),
+)
+def test_what_holds_a_phrase_in_any_case_is_never_passed_over_unread(
+    words: str, written: Callable[[str], str]
+) -> None:
+    phrase = Phrase.of(words)
+    if not phrase.words or holds(written(words), phrase) is None:
+        return
+    stored = json.dumps({"content": written(words)}, ensure_ascii=False).encode()
+
+    assert phrase.may_share(stored, len(phrase.words) - 1)
+
+
+@pytest.mark.clause("ORIGIN-1")
+@pytest.mark.parametrize(
+    ("said", "asked", "match"),
+    [
+        ('{"note": "das Caf\\u00e9 ist zu"}', "das Café ist zu", "exact"),
+        ('{"url": "https:\\/\\/a.example\\/x"}', "https://a.example/x", "exact"),
+        ("die straße ist zu", "die Straße ist zu", "folded"),
+        ("DIE STRASSE IST ZU", "die Straße ist zu", "folded"),
+        ("die Straße ist zu", "die Strasse ist zu", "folded"),
+    ],
+)
+def test_words_are_found_however_their_letters_were_written(
+    story: Story, said: str, asked: str, match: str
+) -> None:
+    story.say(MAIN, said, role="toolResult", tool_call_id="c", tool_name="look")
+    at = story.log.head()
+    found = Origins(story.log).of(asked)
+    assert found.first is not None
+    assert (found.first.position, found.match) == (at, match)
+
+    story.say(MAIN, asked, role="assistant")  # what is there as it was asked for hides nothing
+    found = Origins(story.log).of(asked)
+    assert found.first is not None
+    assert (found.first.position == at, found.match) == (match == "exact", "exact")
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_what_has_no_word_in_it_is_found_as_it_was_given(story: Story) -> None:
+    story.say(MAIN, "fine \N{WAVING HAND SIGN}!")
+    first = Origins(story.log).of("\N{WAVING HAND SIGN}").first
+    assert first is not None
+    assert first.text == "fine \N{WAVING HAND SIGN}!"
+    assert Origins(story.log).of("\N{SNOWMAN}").first is None
+    assert Origins(story.log).of(" ").first is None
+
+
+def test_each_letter_that_becomes_one_of_ascii_in_small_letters_is_known() -> None:
+    letters = map(chr, [*range(0x80, 0xD800), *range(0xE000, sys.maxunicode + 1)])
+    assert set(FOLDED_TO_ASCII) == {one for one in letters if any(map(str.isascii, one.casefold()))}
 
 
 @given(
