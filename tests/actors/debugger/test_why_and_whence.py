@@ -270,22 +270,25 @@ def test_the_archiving_of_a_sub_agent_goes_back_to_who_wanted_its_work(tmp_path:
     assert "spawn_closed.1" in [cause["topic"] for cause in why["causes"]]
 
 
-READS = {
-    "sessions_history": lambda key: {"sessionKey": key},
-    "sessions_search": lambda _: {"query": "ferry"},
-    "sessions_list": lambda _: {"messageLimit": 5},
-}
+def reads(tool: str, key: str) -> dict[str, object]:
+    match tool:
+        case "sessions_history":
+            return {"sessionKey": key}
+        case "sessions_search":
+            return {"query": "ferry"}
+        case _:
+            return {"messageLimit": 5}
 
 
 @pytest.mark.clause("ORIGIN-1", "KEY-2")
-@pytest.mark.parametrize("tool", READS)
+@pytest.mark.parametrize("tool", ["sessions_history", "sessions_search", "sessions_list"])
 @pytest.mark.parametrize("whose", ["main", "research"])
 def test_what_a_tool_read_came_from_the_session_that_it_names(tool: str, whose: str, tmp_path: Path) -> None:
     """Also among many in one answer, and where that shows the session of the same agent as `main`."""
 
     def speak(turn: Turn) -> str:
         if turn.message == "read":
-            turn.tools.call(tool, READS[tool](f"agent:{whose}:desk"))
+            turn.tools.call(tool, reads(tool, f"agent:{whose}:desk"))
         return f"I hear {CLAIM}."
 
     # With a main session that is called otherwise.
@@ -295,9 +298,16 @@ def test_what_a_tool_read_came_from_the_session_that_it_names(tool: str, whose: 
     with SessionSystem(
         tmp_path / "log.db", agents={"main": speak, "research": speak}, config=config
     ) as system:
-        said = {"channel": "telegram", "sender": "ada", "wait": 20}
-        system.inbound(chat_id="ada", text="say", agent_id=whose, **said)
-        system.inbound(chat_id="7", text="read", chat_type="group", agent_id="main", **said)
+        system.inbound(channel="telegram", chat_id="ada", sender="ada", text="say", agent_id=whose, wait=20)
+        system.inbound(
+            channel="telegram",
+            chat_id="7",
+            sender="ada",
+            text="read",
+            chat_type="group",
+            agent_id="main",
+            wait=20,
+        )
         first = system.debug.origin(CLAIM)["first"]
         hops = system.debug.origin(CLAIM)["hops"]
 
