@@ -4,7 +4,15 @@ from intersession_projections.full_text.found import Found, Wanted
 from intersession_projections.full_text.index import FullText
 from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
 from intersession_projections.full_text.scan import Scan
-from intersession_projections.full_text.tokens import Term, holds, snippet, terms, terms_asked
+from intersession_projections.full_text.tokens import (
+    Term,
+    holds,
+    is_unspaced,
+    snippet,
+    terms,
+    terms_asked,
+    words_in_order,
+)
 from intersession_projections.full_text.view import FullTextView, Redact, events_of, private_of, shown_of
 
 __all__ = [
@@ -17,6 +25,7 @@ __all__ = [
     "Wanted",
     "events_of",
     "holds",
+    "is_unspaced",
     "message_of",
     "private_of",
     "shown_of",
@@ -25,4 +34,5 @@ __all__ = [
     "terms_asked",
     "texts_of_event",
     "texts_of_message",
+    "words_in_order",
 ]

@@ -29,6 +29,16 @@ def terms(texts: Iterable[str]) -> set[str]:
     return {term for text in texts for term in _words(folded(text))}
 
 
+def words_in_order(text: str) -> list[str]:
+    """Return the words of a text in small letters, as often as they are there: of scripts without spaces each two letters in a row."""
+    return list(_words(folded(text)))
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word is a part of a text in a script without spaces."""
+    return _UNSPACED.match(word) is not None
+
+
 def _words(folded: str) -> Iterator[str]:
     words = _WORD.findall(folded)
     if _UNSPACED.search(folded):

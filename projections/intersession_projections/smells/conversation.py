@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_projections.smells.likeness import likeness, words_in
+from intersession_projections.smells.likeness import count_of, likeness, words_in
 from intersession_projections.smells.smell import Seen, Smell
 
 ALIKE: Final = 0.8
@@ -50,7 +50,7 @@ def duplicate_message(seen: Seen) -> Iterator[Smell]:
     if asked is None or message is None:
         return
     said = words_in(facts.text_of(message))
-    if len(said) < WORDS_OF_A_MESSAGE:
+    if count_of(said) < WORDS_OF_A_MESSAGE:
         return
     for earlier in reversed(seen.earlier):
         other = _asks(earlier)

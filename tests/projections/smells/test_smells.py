@@ -63,6 +63,10 @@ def codes(rule: Callable[[Seen], Iterable[Smell]], what: Seen) -> list[str]:
     [
         (("Thank you so much!", "Thank you so much.", "thank you so very much"), True),
         (("You're welcome.", "You're welcome!", "You're welcome, too."), True),
+        (("\N{THUMBS UP SIGN}", "\N{THUMBS UP SIGN}\n", "\N{THUMBS UP SIGN}"), True),
+        (("\N{THUMBS UP SIGN}", "\N{WAVING HAND SIGN}", "\N{THUMBS UP SIGN}"), False),
+        (("準備はできています。", "はい、準備はできています", "ええ、準備はできています。"), True),
+        (("準備はできていますか", "いいえ、明日の朝です", "では明日また聞きます"), False),
         (("Is it open?", "Yes, until nine.", "And on Sunday?", "Closed."), False),
         (("Thank you!", "Thank you!", "See you on Saturday then, at the bridge."), False),
         (
@@ -322,5 +326,8 @@ def test_a_host_adds_rules_of_its_own(story: Story) -> None:
 
 def test_likeness_is_of_words() -> None:
     assert likeness("A b, c!", "c B a") == 1.0
-    assert likeness("", "") == 0.0
+    assert likeness("", "") == likeness(" ", "\n") == 0.0
+    assert likeness("!", "!") == 1.0
+    assert likeness("cafe\u0301 open", "CAF\u00c9 open") == 1.0
+    assert 0.4 < likeness("東京は晴れです", "東京は雨です") < 0.8
     assert likeness("a b", "c d") == 0.0
