@@ -10,6 +10,7 @@ from intersession_events.keys import IdReference, KeyReference, LookupMiss, pars
 from intersession_projections.known_names import KnownNames, near
 from intersession_projections.places import FEWEST, RunNames, UnknownPlace
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.sessions import SessionRow
 from intersession_projections.wording import short_name
 
 _LOOKED_AT: Final = 2_000
@@ -123,13 +124,25 @@ def _one(typed: str, found: list[str], what: str, shown_by: str) -> str:
 def _by_shown_name(reader: Reader, typed: str, field: str, *, by_label: bool = True) -> str | None:
     if (short := _by_short_name(reader, typed, field)) is not None or not by_label:
         return short
-    labelled = [row.key for row in reader.sessions.by_label(typed.strip())]
+    labelled = [row.key for row in _labelled(reader, typed.strip())]
     if len(labelled) > 1:
         raise ToolRefused(
             "ambiguous_label",
             f"{field}: several sessions have the label {typed[:128]!r}: {', '.join(labelled)}",
         )
     return labelled[0] if labelled else None
+
+
+def _labelled(reader: Reader, typed: str) -> list[SessionRow]:
+    """Return the sessions that have a label; as a diagram calls a sub-agent by it (`main/detour`), those of that agent."""
+    found = reader.sessions.by_label(typed)
+    agent, _, label = typed.partition("/")
+    if found or not label:
+        return found
+    try:
+        return reader.sessions.by_label(label, parse_agent_id(agent))
+    except InvalidKey:
+        return []
 
 
 def _by_short_name(reader: Reader, typed: str, field: str) -> str | None:

@@ -14,7 +14,7 @@ from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
 from intersession_projections.places import flow_id, steps_of_flow
 from intersession_projections.timeline import recorded_at
-from intersession_projections.wording import short_name
+from intersession_projections.wording import child_name
 
 
 @ready
@@ -78,7 +78,7 @@ def drawing(view: View, given: Show) -> Diagram:
     at = None if place is None else view.place(place).position
     positions = [step.position for step in steps_of_flow(view.log, flow)]
     events = [recorded for recorded in recorded_at(view.log, positions) if view.may_know(recorded)]
-    drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(), at=at)
+    drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(view), at=at)
     return msgspec.structs.replace(drawn, rows=tuple(_readable(view, drawn.lanes, row) for row in drawn.rows))
 
 
@@ -97,12 +97,13 @@ def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:
     return msgspec.structs.replace(row, text=shown[0] or "")
 
 
-def _names() -> Callable[[str], str]:
+def _names(view: View) -> Callable[[str], str]:
     """Return how sessions are called in one diagram: two of one short name keep their whole keys."""
     keys: dict[str, str] = {}
 
     def name(key: str) -> str:
-        short = short_name(key)
+        row = view.reader.sessions.get(key)
+        short = child_name(key, None if row is None else row.label)
         return short if keys.setdefault(short, key) == key else key
 
     return name

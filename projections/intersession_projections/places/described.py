@@ -11,7 +11,7 @@ from intersession_projections.places.located import Located, sessions_of, steps_
 from intersession_projections.places.runs_named import Flow, Sees
 from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.wording import Sides, Words, counted, run_of, short_name, words_of
+from intersession_projections.wording import Sides, Words, child_name, counted, run_of, short_name, words_of
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +119,8 @@ class PlaceWords:
                 asker = "the operator" if exchange.requester is None else short_name(exchange.requester)
                 return words_of(event, None, sides=Sides(asker, short_name(exchange.target)))
             case SpawnSummary() as spawn:
-                return words_of(event, None, sides=Sides(short_name(spawn.asker), short_name(spawn.child)))
+                child = child_name(spawn.child, spawn.label)
+                return words_of(event, None, sides=Sides(short_name(spawn.asker), child))
             case DeliverySummary() as text:
                 return words_of(event, None, sides=Sides(short_name(text.session_key), text.channel))
             case None if kind == "session":

@@ -22,7 +22,7 @@ from intersession_projections.wording.reasons import (
     plain_note,
     told_more,
 )
-from intersession_projections.wording.short_names import short_name
+from intersession_projections.wording.short_names import child_name, short_name
 from intersession_projections.wording.words import Kind, Sides, Words, route_text
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "as_read",
     "asker_of",
     "called",
+    "child_name",
     "counted",
     "person",
     "plain_note",

@@ -205,7 +205,7 @@ def test_what_if_is_asked_many_times_each_is_compared_and_forks_are_deleted(deed
     assert found_by_axe(page) == []
     row.get_by_role("link").click()
 
-    expect(page.get_by_role("heading", name="Compare")).to_be_visible()
+    expect(page.get_by_role("heading", name="and its fork")).to_be_visible()
     expect(page.get_by_label("What differs")).to_contain_text("What if")
     expect(page.locator(".proof")).to_contain_text("Verified, both")
     assert found_by_axe(page) == []
@@ -307,7 +307,7 @@ def test_whatever_is_written_into_a_fork_is_text_in_its_dialog_in_the_list_and_i
         made[answer["fork"]] = text
     deeds.open("forks")
     for fork in made:
-        expect(page.get_by_role("link", name=fork[:8])).to_be_visible()
+        expect(page.get_by_role("row").filter(has_text=fork[:8])).to_be_visible()
     shown = page.get_by_role("main").evaluate("one => one.textContent")
     assert [text for text in HOSTILE if seen(text) not in shown] == []
     for fork, text in made.items():

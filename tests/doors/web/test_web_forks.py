@@ -1,6 +1,7 @@
 """Forks in the web debugger, and runs as files: asked like the log itself, compared with it, handed out."""
 
 import io
+import lzma
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,14 @@ import httpx
 import pytest
 
 from intersession import SessionSystem, replay_file
+from intersession.web.questions.of_runs import RunsAsked, runs
 from intersession_actors.debugger import open_log
 from intersession_events.facts import AccessRecorded, ForkEdit, NotePinned
 from intersession_events.log import verify_log
 from intersession_events.stores import open_log as open_store
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
+from support.paths import ROOT
 
 
 class Forked(NamedTuple):
@@ -64,6 +67,43 @@ def test_a_run_and_its_fork_are_compared_from_the_cut_on(forked: Forked) -> None
     assert found["cut"]["edits"][0]["value"] == "Only up to 2.8 tonnes this week."
     assert found["cut"]["position"] < found["firstDivergence"]["place"]["position"]
     assert forked.ask("compare", a=forked.run, b=forked.run)["same"] is True
+
+
+def test_both_are_called_by_their_first_words_in_lists_and_in_the_comparison(forked: Forked) -> None:
+    (told,) = forked.ask("forks", run=forked.run)["forks"]
+    title = "Is the lake crossing open on Saturday?"
+
+    assert told["title"] == title
+    assert forked.ask("compare", a=forked.run, b=forked.run, other=forked.fork)["titles"] == {
+        "a": title,
+        "b": title,
+    }
+
+
+@pytest.mark.clause("FORK-2", "DIFF-1")
+def test_a_fork_of_an_old_run_took_what_it_took_itself_and_not_the_years_between(tmp_path: Path) -> None:
+    """It said that it took days, where the run was recorded days ago."""
+    with lzma.open(ROOT / "tests" / "golden" / "0.1.0" / "demo.db.xz") as packed:
+        (tmp_path / "demo.db").write_bytes(packed.read())
+    with SessionSystem(f"sqlite:///{tmp_path / 'demo.db'}") as system:
+        run = system.debug.runs(kind=["exchange"])["runs"][0]["id"]
+        fork = system.fork(
+            run,
+            at="turn:2",
+            edits=[ForkEdit(kind="reply", value="No.")],
+            agents={"*": "recorded"},
+            loose=True,
+        )
+        try:
+            fork.carried_on(timeout=20)
+            took = fork.debug.diff(run, run)["totals"]["a"]["durationMs"]
+            listed = runs(fork.debug.view, RunsAsked())["runs"]
+        finally:
+            fork.close(grace=0)
+
+    (exchange,) = [one for one in listed if one["kind"] == "exchange"]
+    assert 0 <= took < 60_000
+    assert 0 <= exchange["tookMs"] < 60_000
 
 
 def file_of(forked: Forked, what: str, **given: Any) -> httpx.Response:

@@ -184,6 +184,28 @@ def test_what_comes_is_shown_as_it_comes(debugger: Debugger) -> None:
 
 
 @pytest.mark.nightly
+def test_receipts_of_looks_are_in_the_log_for_whoever_asks_for_them(debugger: Debugger) -> None:
+    page = debugger.tab.page
+    debugger.open("log?until=60")
+    receipts = page.get_by_role("row").filter(has_text="access recorded")
+    switch = page.get_by_role("button", name="with receipts of who looked")
+    expect(page.locator("tbody tr").first).to_be_visible()
+    expect(receipts).to_have_count(0)
+    debugger.open("log")
+    expect(page.get_by_text("without receipts of who looked")).to_be_visible()
+    expect(receipts).to_have_count(0)
+    switch.click()
+    expect(receipts.first).to_be_visible()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert "receipts=true" in page.url
+    page.reload()
+    expect(receipts.first).to_be_visible()
+    switch.click()
+    expect(receipts).to_have_count(0)
+    debugger.tab.check()
+
+
+@pytest.mark.nightly
 def test_below_a_prefix_and_with_a_place_that_is_none_it_says_what_there_is(
     debugger: Debugger, tmp_path: Path
 ) -> None:

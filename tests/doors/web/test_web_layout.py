@@ -167,3 +167,39 @@ def test_a_long_transcript_shows_what_was_said_last_and_folds_what_is_earlier(se
         )
         assert far <= 1, f"at {width} the last message lies {far} below what is seen"
     served.tab.check()
+
+
+@pytest.mark.nightly
+def test_the_words_of_a_message_take_two_lines_where_they_need_them(served: Served) -> None:
+    """They were cut in the middle of a word, with an empty lane beside them."""
+    page = served.tab.page
+    long = "Yes: the ferry runs from 07:00, and the bridge is open."
+    for width in (375, 1280, 3840):
+        served.open(f"run/{served.run}", width, 1200)
+        words = page.locator("svg.dg text.lab").filter(has_text="Yes: the ferry")
+        expect(words).to_have_text(long)
+        lines = words.locator("tspan").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().bottom)"
+        )
+        arrow = page.locator("svg.dg .row").filter(has_text="Yes: the ferry").locator("line.arr")
+        under = arrow.evaluate("one => one.getBoundingClientRect().top")
+        assert sorted(lines) == lines
+        assert all(bottom < under for bottom in lines), f"at {width} words lie on their arrow"
+    served.tab.check()
+
+
+@pytest.mark.nightly
+def test_what_is_printed_has_all_that_is_to_be_filed_once(served: Served) -> None:
+    page = served.tab.page
+    try:
+        page.emulate_media(media="print")
+        served.open(f"diff?a={served.run}&b={served.run}&other={served.fork}")
+        expect(page.get_by_label("What differs")).to_contain_text("Only up to 2.8 tonnes")
+        expect(page.get_by_label("What differs")).to_be_visible()
+        served.open(f"run/{served.run}")
+        expect(page.locator(".paper")).to_contain_text("As it was written")
+        expect(page.locator(".paper table")).to_be_visible()
+        expect(page.locator(".run .notes:visible")).to_have_count(0)
+    finally:
+        page.emulate_media(media="screen")
+    served.tab.check()

@@ -48,6 +48,18 @@ def test_runs_are_listed_newest_first_in_pages_with_their_outline(served: Served
     assert [smell["code"] for smell in exchange["smells"]] == ["loop_cut"]
 
 
+@pytest.mark.clause("SHOW-1")
+def test_a_sub_agent_is_called_by_its_label_and_found_by_that_name(served: Served) -> None:
+    (spawn,) = asked(served, "runs", kind="spawn")["runs"]
+    whole = asked(served, "run", run=spawn["id"])
+    (child,) = [lane for lane in whole["lanes"] if lane["kind"] == "sub"]
+    place = asked(served, "place", at="end", run=spawn["id"])["place"]["text"]
+
+    assert child["name"] == "main/detour"
+    assert place == "after the end: the spawn of main/detour is over, announced"
+    assert served[0].debug.state("main/detour")["sessions"][0]["key"] == child["id"]
+
+
 def test_a_run_is_given_in_parts_that_agree_with_the_drawing_of_the_command_line(served: Served) -> None:
     run = the_exchange(served)
     whole = asked(served, "run", run=run)

@@ -233,7 +233,7 @@ def forked_before_it(steps: Steps, story: Story, *, keys: bool) -> None:
         steps.press("Control+Enter")
     else:
         steps.click(dialog.get_by_role("button", name="Make the fork"))
-    expect(page.get_by_role("heading", name="Compare")).to_be_visible()
+    expect(page.get_by_role("heading", name="and its fork")).to_be_visible()
     expect(page.locator("svg.dg")).to_contain_text("B was cut after")
     expect(page.get_by_label("What differs").locator("ins").filter(has_text="2.8")).to_be_visible()
     page.go_back()

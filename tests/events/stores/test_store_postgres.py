@@ -301,6 +301,11 @@ def test_portable_sql_becomes_that_of_postgresql(portable: str, own: str) -> Non
             "x",
         ),
         (
+            "postgresql://u:p@h/d?files=/srv/my files&wake=poll",
+            "postgresql://u@h/d?schema=intersession&files=/srv/my+files",
+            "intersession",
+        ),
+        (
             "postgres:///d?host=/run/pg&password=p",
             "postgresql:///d?host=/run/pg&schema=intersession",
             "intersession",
@@ -310,6 +315,7 @@ def test_portable_sql_becomes_that_of_postgresql(portable: str, own: str) -> Non
 def test_an_address_is_shown_without_what_is_secret(url: str, shown: str, schema: str) -> None:
     address = address_of(url)
     assert (address.shown, address.schema) == (shown, schema)
+    assert address_of(shown).place == address.place, "a command that is copied finds the same files"
 
 
 SECRET = "s3cr3t-pw"

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.debugger import InSpan, View, check_kinds, span_of
+from intersession_actors.debugger import InSpan, View, check_kinds, event_brief, span_of
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
 from intersession_actors.service import bounded
@@ -14,7 +14,7 @@ from intersession_events.errors import CorruptEvent
 from intersession_events.facts import AccessRecorded, ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
-from intersession_events.plain_json import JsonObject, map_strings, present
+from intersession_events.plain_json import JsonObject, map_strings
 from intersession_projections.places import sessions_of
 from intersession_projections.positions import backwards
 from intersession_projections.wording import words_in
@@ -79,22 +79,10 @@ def head_of(view: View) -> int | None:
 
 def brief(view: View, recorded: Recorded) -> JsonObject:
     """Return an event as lists have it."""
-    words = words_in(recorded)
     for key in sessions_of(view.log, recorded):
         view.is_seen(key)  # for the receipt: what an exchange, a spawn or a delivery says is of its sessions
-    return present(
-        {
-            "position": recorded.position,
-            "eventId": recorded.id,
-            "timeMs": recorded.time,
-            "stream": recorded.stream,
-            "version": recorded.version,
-            "kind": recorded.kind,
-            "who": words.who,
-            "to": words.to,
-            "text": _readable(view, recorded, words.brief),
-        }
-    )
+    told = event_brief(recorded)
+    return told | {"text": _readable(view, recorded, words_in(recorded).brief)}
 
 
 @ready
@@ -120,7 +108,6 @@ def event(view: View, given: Event) -> JsonObject:
     before = view.log.stream(found.stream, after=found.version - 2, to=found.version - 1)
     linked = found.version == 1 or (bool(before) and before[-1].hash == found.prev)
     return brief(view, found) | {
-        "topic": found.topic,
         "causation": found.causation,
         "correlation": found.correlation,
         "epoch": found.epoch,

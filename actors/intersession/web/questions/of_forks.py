@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from intersession.web.questions.of_runs import title_of
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, Name, PlaceText, invalid
@@ -47,7 +48,7 @@ def forks(view: View, given: Forks) -> JsonObject:
             found.append({"id": file.stem, "file": str(file), "timeMs": 0, "problem": str(error)})
             continue
         if told is not None and wanted in {None, told.run, told.outcome.run}:
-            found.append({**msgspec.to_builtins(told), "place": _cut_in_words(view, told), "file": str(file)})
+            found.append({**msgspec.to_builtins(told), **_in_words(view, told), "file": str(file)})
     here = view.log.forked
     return {
         "forks": sorted(found, key=lambda fork: -fork["timeMs"]),
@@ -57,17 +58,17 @@ def forks(view: View, given: Forks) -> JsonObject:
     }
 
 
-def _cut_in_words(view: View, told: ForkTold) -> JsonObject:
-    """Return where a fork was cut, as its run stood there, where that run is in this log."""
+def _in_words(view: View, told: ForkTold) -> JsonObject:
+    """Return the first words of the run that was forked, and where it was cut as it stood there, where that run is in this log."""
     place: JsonObject = msgspec.to_builtins(told.place)
     if told.parent != view.log.log_id:
-        return place
+        return {"place": place}
     try:
         flow = view.flow(told.run)
     except ToolRefused:  # taken out of the log since
-        return place
+        return {"place": place}
     cut = Located(position=told.place.position, time_ms=told.place.time_ms or 0, is_named=True)
-    return {**place, "text": view.say(cut, flow)["text"]}
+    return {"title": title_of(view, flow), "place": {**place, "text": view.say(cut, flow)["text"]}}
 
 
 @contextmanager
@@ -126,6 +127,8 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def compare(view: View, given: Compare) -> JsonObject:
     """Return what differs between two runs, or between a run and its fork; of a fork also where it was `cut`, and its `edits`.
 
+    `titles` are the first words of both.
+
     Raises:
         ToolRefused: a run, a place or the fork is none.
     """
@@ -133,4 +136,6 @@ def compare(view: View, given: Compare) -> JsonObject:
         found = Debugger(view).diff(given.a, given.b, exact=given.exact, other=Debugger(inside))
         born = inside.log.forked if given.other is not None else None
         cut = None if born is None else {"position": born.position, "edits": msgspec.to_builtins(born.edits)}
-        return {**found, "cut": cut}
+        sides = (("a", view, found["a"]), ("b", inside, found["b"]))
+        titles = {side: title_of(of, of.flow(one["run"])) for side, of, one in sides}
+        return {**found, "cut": cut, "titles": titles}

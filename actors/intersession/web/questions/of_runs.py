@@ -18,6 +18,7 @@ from intersession_events.plain_json import JsonObject, present
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import ExchangeSummary
+from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, recorded_at
@@ -254,6 +255,8 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
     value = flow_value(flow)
     ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
     timed = [row.time for row in drawn.rows if not isinstance(row, Gap)]
+    pauses = pauses_in(view.log)
+    began = without_pauses(pauses)
     sent = [
         present({"id": row.delivery_id, "channel": row.channel, "state": row.state})
         for row in deliveries_of(view.reader.flows, flow)
@@ -265,12 +268,18 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
             "lanes": [_lane(lane) for lane in drawn.lanes],
             "outline": _outline(flow, drawn),
             "endedMs": ended,
-            "tookMs": max(timed) - min(timed) if timed else None,
+            "tookMs": max(timed) - began(min(timed)) if timed else None,
+            "pauses": [[pause.cut_ms, pause.born_ms] for pause in pauses] or None,
             "deliveries": sent or None,
             "began": began_ms(flow),
             "held": flow.held if isinstance(flow, ExchangeSummary) else None,
         }
     )
+
+
+def title_of(view: View, flow: Flow) -> str:
+    """Return the first words of a run: how pages call it."""
+    return _title(drawing_of(view, flow))
 
 
 def _title(drawn: Diagram) -> str:

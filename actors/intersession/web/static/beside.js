@@ -2,8 +2,9 @@
 // and where a fork was cut.
 import { createRef, html, signal, view } from './lib.js';
 import { ask } from './api.js';
-import { cut } from './fit.js';
+import { LINE, cut, lines, needsTwo } from './fit.js';
 import { Badge, Failed, Loading, Seg, hueOf } from './parts.js';
+import { Words } from './rows.js';
 import { took } from './words.js';
 
 const MOST = 500;
@@ -109,11 +110,19 @@ export const Beside = view(({ found, other, pick }, self) => {
     born === undefined
       ? -1
       : pairs.findIndex(pair => (pair.a?.position ?? 0) > born || (pair.b?.position ?? 0) > born);
+  // Both rows of a pair are so much higher, where the words of either need two lines.
+  const roomIn = (side, row) => {
+    const [from, to] = [xs[side][row.source], xs[side][row.target]];
+    return one ? wide - Math.min(from, to) - 34 : Math.abs(to - from) - 24;
+  };
+  const isLong = (side, row) =>
+    row?.row === 'arrow' && row.source !== row.target && sides.includes(side) && needsTwo(row.text, roomIn(side, row));
+  const mores = pairs.map(pair => (isLong('a', pair.a) || isLong('b', pair.b) ? LINE : 0));
   let y = HEAD;
   const tops = pairs.map((pair, number) => {
     if (number === cutAt) y += 32;
     const top = y;
-    y += (pair.a ?? pair.b).row === 'gap' ? GAP : ROW;
+    y += (pair.a ?? pair.b).row === 'gap' ? GAP : ROW + mores[number];
     return top;
   });
   const tall = y + 16;
@@ -177,6 +186,7 @@ export const Beside = view(({ found, other, pick }, self) => {
                       <${Half}
                         row=${pair[side]}
                         y=${tops[number]}
+                        more=${mores[number]}
                         xs=${xs[side]}
                         lanes=${lanes[side]}
                         grey=${side === 'b' && cutAt > 0 && number < cutAt}
@@ -202,11 +212,13 @@ export const Beside = view(({ found, other, pick }, self) => {
                       <rect
                         class=${pair.kind === 'same' ? 'eq' : 'ne'}
                         x=${middle - 14}
-                        y=${tops[number] + 14}
+                        y=${tops[number] + 14 + mores[number]}
                         width="28"
                         height="24"
                         rx="3" />
-                      <text x=${middle} y=${tops[number] + 31} text-anchor="middle">${SIGNS[pair.kind]}</text>
+                      <text x=${middle} y=${tops[number] + 31 + mores[number]} text-anchor="middle">
+                        ${SIGNS[pair.kind]}
+                      </text>
                       <title>${SAID[pair.kind]}</title>
                     </g>
                   `}
@@ -232,8 +244,8 @@ export const Beside = view(({ found, other, pick }, self) => {
   `;
 });
 
-const Half = ({ row, y, xs, lanes, grey, right, from, wide, alone }) => {
-  const line = y + 30;
+const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
+  const line = y + 30 + more;
   const dim = grey ? 'future' : '';
   if (row.row === 'gap')
     return html`
@@ -268,9 +280,7 @@ const Half = ({ row, y, xs, lanes, grey, right, from, wide, alone }) => {
           y1=${line}
           y2=${line} />
         <path class="hd" d=${`M${b - 2 * way} ${line}l${-9 * way}-4.5v9Z`} />
-        <text class=${`lab ${dim}`} x=${Math.min(a, b) + 12} y=${line - 7}>
-          ${cut(row.text || '(no text)', space)}
-        </text>
+        <${Words} said=${lines(row.text || '(no text)', space)} x=${Math.min(a, b) + 12} y=${line - 7} grey=${dim} />
         <text class=${`meta ${dim}`} x=${Math.min(a, b) + 12} y=${line + 15}>
           <tspan class="st">${cut(row.how, space, 'term')}</tspan>
         </text>

@@ -1,7 +1,7 @@
 // The sequence diagram of a run: lanes, and the rows that can be seen. What is behind the place is grey, thin, dotted.
 import { createRef, html, kept, signal, view } from './lib.js';
-import { cut, widthOf } from './fit.js';
-import { BAND, across, laid, rowAt, rowBehind, waiting, working } from './layout.js';
+import { LINE, cut, needsTwo, widthOf } from './fit.js';
+import { BAND, across, laid, roomOf, rowAt, rowBehind, waiting, working } from './layout.js';
 import { Badge, KINDS, hueOf } from './parts.js';
 import { Row } from './rows.js';
 
@@ -9,6 +9,7 @@ const BEYOND = 400; // drawn above and below what can be seen
 const TALL_BY_TIME = 1200;
 const MOST_BY_TIME = 2000; // rows; longer runs are drawn by order
 const MOST_WITH_BARS = 5000; // steps
+const MOST_ON_TWO = 500; // rows; longer runs come in parts, and what is above would move when another part is there
 
 // What can be seen of the drawing: measured when it scrolls, or changes its size, never while it is drawn.
 function watched(self) {
@@ -76,6 +77,10 @@ const countOf = (kinds, number, isFolded) => {
   return next - number;
 };
 
+// A message whose words need two lines is so much higher.
+const moreFor = shape => row =>
+  row?.row === 'arrow' && row.source !== row.target && needsTwo(row.text, roomOf(row, shape).space) ? LINE : 0;
+
 // All that the parts of the drawing need to know, for the place and the window that there is now.
 function plan(self, state, { place, hidden, timed }) {
   const run = place.run.value;
@@ -85,8 +90,10 @@ function plan(self, state, { place, hidden, timed }) {
   const { lanes, kinds } = run;
   const isFolded = foldedIn(place, lanes, hidden.value);
   const spread = timed && kinds.length <= MOST_BY_TIME ? TALL_BY_TIME / (run.tookMs || 1) : 0;
-  const tops = kept(self, 'tops', [run, loaded, timed, hidden.value], () =>
-    laid(place.rows, kinds, spread, isFolded),
+  const shape = across(width, lanes.length);
+  const onTwo = kinds.length <= MOST_ON_TWO;
+  const tops = kept(self, 'tops', [run, loaded, timed, hidden.value, width], () =>
+    laid(place.rows, kinds, spread, isFolded, onTwo ? moreFor(shape) : () => 0),
   );
   const hereRow = rowOf(place, kinds, position);
   const bandY = tops[hereRow + 1] - (hereRow < 0 ? tops[0] / 2 : 0);
@@ -96,10 +103,16 @@ function plan(self, state, { place, hidden, timed }) {
     const row = rowBehind(place.rows, kinds.length, at);
     return tops[row] + (row > hereRow + 1 ? BAND : 0);
   };
+  // A bar goes down to the arrow of its last words, which stands lower where they need two lines.
+  const moreAt = at => {
+    const row = place.rows[rowBehind(place.rows, kinds.length, at)];
+    return onTwo && row ? moreFor(shape)(row) : 0;
+  };
   return {
-    ...across(width, lanes.length),
+    ...shape,
+    onTwo,
     ...{ self, place, run, lanes, kinds, hidden, position, loaded, width, height, tops, hereRow, bandY, from, to },
-    ...{ yOf, isFolded },
+    ...{ yOf, moreAt, isFolded },
     isSeen: (above, under) => under > top - BEYOND && above < top + height + BEYOND,
     tall: tops[kinds.length] + BAND + 24,
     start: place.rows.find(row => row?.time)?.time ?? 0,
@@ -215,7 +228,7 @@ const Bars = ({ draw }) => {
 };
 const Bar = ({ bar: [number, from, to], draw, above: before, below: behind, fill }) => {
   const above = draw.yOf(from) - before;
-  const under = to === Infinity ? draw.tall - 24 : draw.yOf(to) + behind;
+  const under = to === Infinity ? draw.tall - 24 : draw.yOf(to) + behind + (fill ? 0 : draw.moreAt(to));
   if (!draw.isSeen(above, under)) return null;
   const lane = draw.lanes[number];
   const look = `${fill ? 'wait-bar' : 'work-bar'} ${hueOf(lane.kind, lane.id)} ${from > draw.position ? 'future' : ''}`;

@@ -1,5 +1,5 @@
 // Two runs, a run and its fork, or two places of one: what came of both, one diagram, and part by part what differs.
-import { effect, html, signal, view } from './lib.js';
+import { effect, html, seen, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { AgainButton } from './again.js';
 import { Beside } from './beside.js';
@@ -40,6 +40,20 @@ const edited = cut =>
     .join('; ');
 const withEdits = cut => (edited(cut) ? `, with ${edited(cut)}` : '');
 
+// Both are called by their first words; a fork, or another place of the same run, by what it is.
+const MOST_OF_A_TITLE = 60;
+const quoted = title => {
+  if (!title) return 'A run without words';
+  return title.length > MOST_OF_A_TITLE ? `“${title.slice(0, MOST_OF_A_TITLE)}…”` : `“${title}”`;
+};
+function calledIn(found, other) {
+  const { a, b } = found.titles;
+  if (other) return { head: `${quoted(a)} and its fork`, a: 'The run', b: 'Its fork' };
+  if (found.a.run === found.b.run)
+    return { head: `${quoted(a)}, at two places`, a: capital(found.a.place.text), b: capital(found.b.place.text) };
+  return { head: `${quoted(a)} and ${quoted(b)}`, a: a || '(no words)', b: b || '(no words)' };
+}
+
 export const Diff = view((_, self) => {
   const state = self.once(() => {
     const made = { found: signal(null), error: signal(null) };
@@ -78,6 +92,8 @@ export const Diff = view((_, self) => {
   const found = state.found.value;
   const all = queried('all') === 'true';
   const other = queried('other');
+  const called = found ? calledIn(found, other) : null;
+  if (called) document.title = `${seen(called.head.slice(0, 80))} · Intersession`;
   const fields = html`
     <div class="filters" role="group" aria-label="What is compared">
       ${['a', 'b'].map(
@@ -108,7 +124,8 @@ export const Diff = view((_, self) => {
   return html`
     <div class="head">
       <div class="grow">
-        <h1>Compare</h1>
+        ${called ? html`<p class="crumbs"><span>Compare</span></p>` : null}
+        <h1>${called ? called.head : 'Compare'}</h1>
         ${found
           ? html`
               <p class="sum">
@@ -144,7 +161,7 @@ export const Diff = view((_, self) => {
         : !found
           ? html`<${Loading}/>`
           : html`
-              <${Totals} found=${found} other=${other} />
+              <${Totals} found=${found} other=${other} called=${called} />
               <div class="work compare-work">
                 <section class="left" aria-label="Both in one diagram">
                   <${Beside} found=${found} other=${other} />
@@ -165,7 +182,7 @@ const next = () => {
   }
 };
 
-const Totals = ({ found, other }) => html`
+const Totals = ({ found, other, called }) => html`
   <table class="list compare">
     <caption class="vh">What came of both</caption>
     <colgroup><col class="w-fork" /></colgroup>
@@ -181,13 +198,13 @@ const Totals = ({ found, other }) => html`
           <tr>
             <th scope="row">
               <span class=${`ab ${side}`}>${side.toUpperCase()}</span> <a
-                class="link mono"
+                class="link"
+                title=${called[side]}
                 ...${link(
                   href('run', found[side].run, { at: found[side].place.position, fork: side === 'b' ? other : '' }),
                 )}>
-                ${found[side].run.slice(0, 8)}
-              </a>
-              ${side === 'b' && other ? html` <span class="muted">fork ${other.slice(0, 8)}</span>` : null}
+                ${called[side]}
+              </a> <span class="mono muted">${(side === 'b' && other ? other : found[side].run).slice(0, 8)}</span>
             </th>
             ${TOTALS.map(
               ([name, said]) => html`

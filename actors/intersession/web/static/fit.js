@@ -31,6 +31,24 @@ export function widthOf(text, face = 'label') {
   return pen.measureText(text).width;
 }
 
+export const LINE = 18; // from one line of a label to the next
+
+// The words of a message on one line, or on two where they need them; what is left over is cut.
+export function lines(text, width, face = 'label') {
+  const whole = said(text);
+  if (whole.length <= LEAST || widthOf(whole, face) <= width) return [whole];
+  const first = whole.slice(0, atWord(whole, fitting(whole, width, face, ''))).trimEnd();
+  const rest = whole.slice(first.length).trimStart();
+  return rest ? [first, cut(rest, width, face)] : [first];
+}
+export const needsTwo = (text, width, face) => {
+  const whole = said(text);
+  return whole.length > LEAST && widthOf(whole, face) > width;
+};
+
+// More letters than this fit nowhere: a text of a megabyte is not measured.
+const said = text => String(text).slice(0, 2000).replace(/\s+/g, ' ').trim();
+
 const LEAST = 8; // letters
 export function cut(text, width, face = 'label') {
   const key = `${face} ${Math.round(width)} ${text}`;
@@ -42,17 +60,24 @@ export function cut(text, width, face = 'label') {
   return made;
 }
 function shortened(text, width, face) {
-  // More letters than this fit nowhere: a text of a megabyte is not measured.
-  const whole = String(text).slice(0, 2000).replace(/\s+/g, ' ').trim();
+  const whole = said(text);
   if (whole.length <= LEAST || widthOf(whole, face) <= width) return whole;
+  return `${whole.slice(0, atWord(whole, fitting(whole, width, face, '…'))).trimEnd()}…`;
+}
+// How many letters fit, by halves.
+function fitting(whole, width, face, end) {
   let low = LEAST - 1;
   let high = whole.length - 1;
   while (low < high) {
     const mid = (low + high + 1) >> 1;
-    if (widthOf(`${whole.slice(0, mid).trimEnd()}…`, face) <= width) low = mid;
+    if (widthOf(`${whole.slice(0, mid).trimEnd()}${end}`, face) <= width) low = mid;
     else high = mid - 1;
   }
-  return `${clipped(whole, low).trimEnd()}…`;
+  return low;
 }
-// Never half a letter: a pair of code units stays whole.
-const clipped = (text, length) => text.slice(0, /[\uD800-\uDBFF]/.test(text[length - 1]) ? length - 1 : length);
+// It ends with a word, unless that is a long one. Never with half a letter: a pair of code units stays whole.
+function atWord(whole, length) {
+  const space = whole[length] === ' ' ? length : whole.lastIndexOf(' ', length - 1);
+  if (space > length * 0.6) return space;
+  return /[\uD800-\uDBFF]/.test(whole[length - 1]) ? length - 1 : length;
+}

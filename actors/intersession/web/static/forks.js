@@ -131,12 +131,13 @@ const Row = ({ fork, remove }) => html`
       ${fork.problem
         ? html`<span class="mono">${fork.id.slice(0, 8)}</span>`
         : html`
-            <a class="t mono" ...${link(href('run', fork.outcome.run, { fork: fork.id }))}>
+            <a class="t" title=${fork.title} ...${link(href('run', fork.outcome.run, { fork: fork.id }))}>
               ${fork.depth ? '└ ' : ''}
-              ${fork.id.slice(0, 8)}
+              ${fork.title || html`<span class="mono">${fork.id.slice(0, 8)}</span>`}
             </a>
             <span class="why">
-              of <span class="mono">${fork.run.slice(0, 8)}</span>, by ${fork.by}, <${Moment} ms=${fork.timeMs} />
+              <span class="mono">${fork.id.slice(0, 8)}</span> of <span class="mono">${fork.run.slice(0, 8)}</span>,
+              by ${fork.by}, <${Moment} ms=${fork.timeMs} />
             </span>
           `}
     </td>

@@ -4,15 +4,16 @@ const HEIGHT = { a: 56, m: 34, g: 30 };
 const HEAD = 12;
 const MOST_BETWEEN = 240;
 
-// Where every row begins; with `spread`, pixels a millisecond, the space between rows is what lay between them.
-export function laid(rows, kinds, spread, isFolded) {
+// Where every row begins; `moreFor` says how much higher one is than others of its kind.
+// With `spread`, pixels a millisecond, the space between rows is what lay between them.
+export function laid(rows, kinds, spread, isFolded, moreFor) {
   const tops = new Float64Array(kinds.length + 1);
   tops[0] = HEAD;
   let before = 0;
   for (let number = 0; number < kinds.length; number++) {
     const now = rows[number]?.time;
     const more = spread && now && before ? Math.min(MOST_BETWEEN, (now - before) * spread) : 0;
-    tops[number + 1] = tops[number] + (isFolded(number) ? 0 : HEIGHT[kinds[number]] + more);
+    tops[number + 1] = tops[number] + (isFolded(number) ? 0 : HEIGHT[kinds[number]] + moreFor(rows[number]) + more);
     before = now ?? before;
   }
   return tops;
@@ -46,6 +47,13 @@ export const rowBehind = (rows, count, position) => {
   }
   return low;
 };
+
+// Where the words of a message begin, and how much room they have: between its lanes; on a narrow screen over all.
+export function roomOf(row, { xs, narrow, wide }) {
+  const [a, b] = [xs[row.source], xs[row.target]];
+  const x = Math.min(a, b) + 14;
+  return { x, space: narrow ? wide - x - 22 : Math.abs(b - a) - 28 };
+}
 
 // How wide it is, and where its lanes stand.
 export function across(width, count) {

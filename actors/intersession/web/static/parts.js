@@ -49,8 +49,10 @@ const SHAPES = {
   operator: html`<circle class="s" cx="10" cy="10" r="10" />`,
   channel: html`<path class="s" d="M5 1h10l5 9-5 9H5L0 10Z" />`,
 };
+// A sub-agent's letter is that of its own name, which stands behind its agent's.
+const ownName = lane => (lane.kind === 'sub' ? String(lane.name).replace(/^[^/]*[/]/, '') : String(lane.name));
 export const letterOf = lane =>
-  lane.kind === 'channel' ? '#' : ([...String(lane.name).replace(/^.*subagent:/, 's')][0] ?? '?').toUpperCase();
+  lane.kind === 'channel' ? '#' : ([...ownName(lane)][0] ?? '?').toUpperCase();
 export const Badge = ({ lane, small, future }) => html`
   <svg
     class=${`badge ${small ? 'sm' : ''} ${hueOf(lane.kind, lane.id)} ${future ? 'future' : ''}`}

@@ -2,6 +2,7 @@
 import { batch, computed, effect, signal } from './lib.js';
 import { ask, inside, live } from './api.js';
 import { here, queried, route, setQuery } from './state.js';
+import { name } from './words.js';
 
 const PAGE = 500;
 const ALL = 3000;
@@ -64,11 +65,16 @@ export class Place {
     this.open();
   }
 
+  // A sub-agent is called on the whole page as its run calls it: by its label, where it has one.
+  #named(run) {
+    for (const lane of run.lanes) if (lane.kind === 'sub') name(lane.id, lane.name);
+    return run;
+  }
   async open() {
     try {
       const at = queried('at');
       const [run, part, found] = await Promise.all([
-        ask('run', { run: this.id }),
+        ask('run', { run: this.id }).then(run => this.#named(run)),
         this.#part(this.id, 0),
         at ? this.where(at) : null,
       ]);

@@ -51,7 +51,7 @@ export const Raw = ({ event }) => {
       </div>
       <div class="sec">
         <h2>#${row.position} ${row.topic}</h2>
-        <pre tabindex="0">${JSON.stringify({ ...row, data }, null, 1)}</pre>
+        <pre class="all" tabindex="0">${JSON.stringify({ ...row, data }, null, 1)}</pre>
       </div>
     </div>
   `;

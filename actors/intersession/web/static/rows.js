@@ -1,6 +1,7 @@
 // The rows of a diagram, each drawn by what it is: a message, a mark on a lane, an end, or a stretch of silence.
 import { html } from './lib.js';
-import { cut, widthOf } from './fit.js';
+import { LINE, cut, lines, widthOf } from './fit.js';
+import { roomOf } from './layout.js';
 import { hueOf } from './parts.js';
 import { clock, counted, gave, given, parsed, since, took, utc } from './words.js';
 
@@ -86,21 +87,32 @@ export function below(row, gap, space) {
     if (one && widthOf(row.how, 'term') + widthOf(`${said} · ${one}`, 'small') < space) said += ` · ${one}`;
   return said;
 }
+// Words above a line, on one line or on two.
+export const Words = ({ said, x, y, grey }) => html`
+  <text class=${`lab ${grey}`} x=${x} y=${y - (said.length - 1) * LINE}>
+    ${said.length === 1
+      ? said[0]
+      : said.map(
+          (line, number) => html`<tspan x=${x} dy=${number ? LINE : 0}>${number ? line : `${line} `}</tspan>`,
+        )}
+  </text>
+`;
 const Message = ({ row, grey, lineY, draw, before }) => {
-  const { xs, lanes, hidden, narrow, wide } = draw;
+  const { xs, lanes, hidden } = draw;
   const a = xs[row.source];
   const b = xs[row.target];
   const source = lanes[row.source];
   const target = lanes[row.target];
   const off = hidden.value.has(source.id) || hidden.value.has(target.id) ? 'dash' : '';
   const way = b > a ? 1 : -1;
-  const x = Math.min(a, b) + 14;
-  const space = narrow ? wide - x - 22 : Math.abs(b - a) - 28;
+  const { x, space } = roomOf(row, draw);
+  const words = row.text || '(no text)';
+  const said = draw.onTwo ? lines(words, space) : [cut(words, space)];
   const gap = before?.time ? row.time - before.time : 0;
   return html`
     <line class=${`arr ${grey} ${off}`} x1=${a + 6 * way} x2=${b - 8 * way} y1=${lineY} y2=${lineY} />
     <path class="hd" d=${`M${b - 2 * way} ${lineY}l${-9 * way}-4.5v9Z`} />
-    <text class=${`lab ${grey}`} x=${x} y=${lineY - 8}>${cut(row.text || '(no text)', space)}</text>
+    <${Words} said=${said} x=${x} y=${lineY - 8} grey=${grey} />
     <text class=${`meta ${grey}`} x=${x} y=${lineY + 16}>
       <tspan class="st">${cut(row.how, space, 'term')}</tspan>
       ${below(row, gap, space)}

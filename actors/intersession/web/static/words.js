@@ -1,5 +1,8 @@
-// How times, lengths, names and ends are said. Pure.
+// How times, lengths, names and ends are said. Pure, but for the names that a run has given to its sub-agents.
+const named = new Map();
+export const name = (key, said) => named.set(key, said);
 export const short = key => {
+  if (named.has(key)) return named.get(key);
   const [kind, agent, ...rest] = String(key ?? '').split(':');
   if (kind !== 'agent') return key === 'operator' ? 'the operator' : String(key ?? '');
   const name = rest.join(':');

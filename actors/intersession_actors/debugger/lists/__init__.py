@@ -14,6 +14,7 @@ from intersession_actors.debugger.lists.events import (
     Events,
     EventsAnswer,
     EventsWanted,
+    event_brief,
     event_value,
     list_events,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "Stands",
     "deliveries_at",
     "delivery_value",
+    "event_brief",
     "event_value",
     "list_deliveries",
     "list_events",

@@ -124,7 +124,7 @@ def list_events(view: View, given: Events) -> EventsAnswer:
 
 def event_value(recorded: Recorded) -> JsonObject:
     """Return an event as JSON, with all that is stored of it (`data`)."""
-    return _told(recorded) | present(
+    return event_brief(recorded) | present(
         {
             "causation": recorded.causation,
             "correlation": recorded.correlation,
@@ -133,7 +133,8 @@ def event_value(recorded: Recorded) -> JsonObject:
     )
 
 
-def _told(recorded: Recorded) -> JsonObject:
+def event_brief(recorded: Recorded) -> JsonObject:
+    """Return an event as lists of programs and of pages have it: where and when it is, of which kind, and in words."""
     words = words_in(recorded)
     return present(
         {
@@ -157,6 +158,6 @@ def _shown(view: View, recorded: Recorded) -> JsonObject:
         stored: JsonObject = msgspec.json.decode(msgspec.json.encode(event_value(recorded)))
         return stored
     kind, _, name = recorded.stream.partition(":")
-    told = _told(recorded)
+    told = event_brief(recorded)
     told["text"] = view.shown(words_in(recorded).brief, name if kind == "session" else "")
     return told

@@ -44,7 +44,7 @@ class Address(NamedTuple):
     """The URL for libpq, with its password."""
     schema: str
     shown: str
-    """The URL as it may be shown: no password, no settings but the schema."""
+    """The URL as it may be shown: no password, no settings but the schema and the folder of its files, if one is named."""
     secrets: tuple[str, ...]
     """What must not be in any message."""
     place: str
@@ -91,7 +91,8 @@ def address_of(url: str) -> Address:
     return Address(
         conninfo=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}",
         schema=schema,
-        shown=shown,
+        # Whoever opens it by what is shown finds the same files.
+        shown=f"{shown}&{urlencode({'files': ours['files']}, safe='/')}" if ours.get("files") else shown,
         secrets=tuple(secret for secret in secrets if secret),
         place=_place(shown, ours.get("files")),
         notifies=wake == _WAKES[0],
