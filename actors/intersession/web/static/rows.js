@@ -3,7 +3,7 @@ import { html } from './lib.js';
 import { LINE, cut, lines, widthOf } from './fit.js';
 import { roomOf } from './layout.js';
 import { hueOf } from './parts.js';
-import { clock, counted, gave, given, parsed, since, took, utc } from './words.js';
+import { clock, counted, gave, given, parsed, ran, since, took, utc } from './words.js';
 
 const NOTABLE_MS = 100;
 const left = gutter => (gutter ? gutter - 8 : 0);
@@ -39,7 +39,7 @@ const Gutter = ({ row, future, isHere, lineY, draw }) => {
   return html`
     <text class=${`pos ${look}`} x="16" y=${lineY + 4}>#${row.position}</text>
     <text class=${`tm ${look}`} x=${draw.gutter - 16} y=${lineY + 4}>
-      ${since(row.time - draw.start)}
+      ${since(ran(row.time, draw.run.pauses) - draw.start)}
       <title>${clock(row.time)}, ${utc(row.time)}</title>
     </text>
   `;

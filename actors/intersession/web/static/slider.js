@@ -1,7 +1,7 @@
 // The slider of a run: its outline, with the place as its thumb, and the place in words.
 import { html, kept, view } from './lib.js';
 import { Icon, Time, hueOf, tickShape } from './parts.js';
-import { counted, since, took } from './words.js';
+import { counted, ran, since, took } from './words.js';
 
 const MOST_NUMBERED = 24; // ticks; with more, the numbers of turns would lie on each other
 
@@ -71,7 +71,7 @@ export const Slider = view(({ place }, self) => {
       <p class="now" aria-live="polite">
         <b title=${said}>#${position} · ${said}</b>
         <span>
-          ${step ? html`<${Time} ms=${step.timeMs} /> · ${since(step.timeMs - start)} · ` : ''}
+          ${step ? html`<${Time} ms=${step.timeMs} /> · ${since(ran(step.timeMs, run.pauses) - start)} · ` : ''}
           ${index < run.steps
             ? `${counted(run.steps - index, 'event')} follow`
             : run.state === 'open'

@@ -20,6 +20,8 @@ export const took = ms => {
 };
 export const since = ms =>
   ms < 0 ? '' : ms < 1000 ? `+${ms} ms` : ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${took(ms)}`;
+// A time of a run without what lay between the cut of a fork and its making: `[cut, born]` each.
+export const ran = (ms, pauses = []) => ms - pauses.reduce((sum, [cut, born]) => sum + (ms < born ? 0 : born - cut), 0);
 const two = number => String(number).padStart(2, '0');
 export const clock = ms => {
   const at = new Date(ms);
