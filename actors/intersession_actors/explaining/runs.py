@@ -33,8 +33,11 @@ def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Endin
             said = f"The run failed in attempt {event.attempt} ({event.error})"
         case facts.RunAborted():
             code, rule = "aborted", CUTS["aborted"]
-            how = ", by archiving its session" if event.gone else ""
-            said = f"{event.by} aborted the run{how}"
+            said = (
+                "The archiving of its session stopped the run"
+                if event.gone
+                else f"{event.by} aborted the run"
+            )
         case facts.RunInterrupted():
             code, rule = "interrupted", CUTS["interrupted"]
             said = f"Attempt {event.attempt} was cut off"

@@ -100,8 +100,9 @@ def of_run(event: facts.RunEvent, key: str | None, task: str) -> Words:
             )  # fmt: skip
         case facts.RunAborted():
             after = f"after the end: {who} was stopped before it had answered"
+            how = "was stopped, as its session was archived" if event.gone else f"was aborted by {event.by}"
             return Words(
-                event.by, key, event.partial or NO_TEXT, f"was aborted by {event.by}", event.partial,
+                event.by, key, event.partial or NO_TEXT, how, event.partial,
                 step=f"{who} is stopped at {task}", after=after,
             )  # fmt: skip
         case facts.LateReplyDropped():

@@ -120,6 +120,8 @@ def test_a_session_that_is_gone_is_told_once(tmp_path: Path) -> None:
 
     assert told.count("the asked session is gone") == 1
     assert "sessionKey:" not in why
+    assert "research/other was stopped, as its session was archived" in why
+    assert "aborted by archive" not in why
 
 
 @pytest.mark.clause("FIND-2", "ANN-3")

@@ -123,3 +123,19 @@ def test_a_place_for_which_nobody_was_asked_names_those_for_which_somebody_was(t
 
     assert refused.exit_code == 1
     assert "agents were asked for @reply, @turn:1, @announce" in refused.json["error"]
+
+
+@pytest.mark.clause("PLACE-3")
+def test_what_changed_between_two_places_is_told_with_short_ids_and_times_of_day(tmp_path: Path) -> None:
+    """Each line began with a whole id, and times were milliseconds since 1970."""
+    with Booth(str(tmp_path / "log.db")) as booth:
+        system = booth.start({"main": lambda _: "REPLY_SKIP", "research": lambda _: "yes"})
+        system.tools(MAIN).call("sessions_send", ASKED)
+        wait_for(system, facts.ExchangeClosed)
+        system.close()
+        run = one_exchange(booth.url)
+        told = ran("state", run, "--from", f"{run}@start", "--to", f"{run}@end", "--store", booth.url).out
+
+    assert f"exchanges/{run[:8]}/" in told
+    assert run not in "".join(line.partition("  ")[0] for line in told.splitlines()[2:])
+    assert re.search(r"updatedAt  (nothing|[\d:.]+) → \d\d:\d\d:\d\d\.\d{3}", told)

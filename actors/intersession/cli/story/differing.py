@@ -1,6 +1,7 @@
 """What differs between two runs, for people: where they part, then part by part with changed words marked, then totals."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -159,11 +160,14 @@ def _brief(value: JsonValue) -> str:
 
 def change_in_words(change: Change) -> tuple[str, str]:
     """Return what changed between two places, and from what to what, each on one line."""
-    path = "/".join(short_name(part) for part in change["path"].split("/"))
+    path = "/".join(
+        part[:8] if _ID.fullmatch(part) else short_name(part) for part in change["path"].split("/")
+    )
     is_time = path.endswith(_TIMES)
     return path, f"{_value(change['before'], is_time=is_time)} → {_value(change['after'], is_time=is_time)}"
 
 
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EARLIEST_MS: Final = 10**11
 """Numbers below are no time of any log: a duration, perhaps."""
 _TIMES: Final = ("At", "Ms")
