@@ -121,6 +121,8 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
     start: Recorded
     started: RunStarted
     context: RunContext | None
+    transcript: Sequence[Message]
+    """Read once: what the context has reads a long session from the log each time that it is gone through."""
     problem: str | None
 
     @property
@@ -140,7 +142,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
             step=self.run.step,
             asked=context.message,
             run_id=self.run.run_id,
-            transcript=tuple(context.transcript),
+            transcript=self.transcript,
             context=context.system_context,
             attempt=self.started.attempt,
             partial=context.partial,
@@ -170,6 +172,7 @@ def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt
         start=found[0],
         started=found[1],
         context=context,
+        transcript=() if context is None else tuple(context.transcript),
         problem=problem,
     )
 
@@ -269,7 +272,7 @@ def _answer(view: View, seen: _Attempt) -> LensAnswer:
         "contextHash": started.context_hash,
         "rebuiltHash": None if context is None else context.hash,
         "systemContext": "" if context is None else _readable(view, seen.key, context.system_context),
-        "messages": [] if context is None else _messages(view, seen, context.transcript),
+        "messages": _messages(view, seen, seen.transcript),
         "message": None if context is None else _messages(view, seen, [context.message])[0],
         "partial": [] if context is None else _messages(view, seen, context.partial),
         "tools": _tools(view, seen),
@@ -298,7 +301,7 @@ def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:
 
 def _all_of(seen: _Attempt) -> Sequence[Message]:
     context = seen.context
-    return () if context is None else (*context.transcript, context.message, *context.partial)
+    return () if context is None else (*seen.transcript, context.message, *context.partial)
 
 
 def _messages(view: View, seen: _Attempt, messages: Sequence[Message]) -> list[JsonValue]:

@@ -1,10 +1,15 @@
 """Places on the command line: the state at one, what differs between two, and stories as far as they had come."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from intersession import SessionSystem
+from intersession_events.log import Recorded
+from intersession_events.stores.portable.event_reader import EventReader
 from support.doors.command_line import DemoLog, ran
 from support.golden_logs import GoldenLog
 
@@ -71,6 +76,63 @@ def test_a_story_is_told_as_far_as_it_had_come(demo_log: DemoLog, exchange: str)
     assert early["beats"] == whole["beats"][: len(early["beats"])]
     assert max(beat["position"] for beat in early["beats"]) <= place["position"]
     assert answer(demo_log, "replay", exchange, "--at", "1")["code"] == "invalid_request"
+
+
+@pytest.fixture
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Return how many events of each stream are read."""
+    read: Counter[str] = Counter()
+    reading = EventReader.stream
+
+    def counting(reader: EventReader, stream: str, **bounds: Any) -> Sequence[Recorded]:
+        found = reading(reader, stream, **bounds)
+        read[stream] += len(found)
+        return found
+
+    monkeypatch.setattr(EventReader, "stream", counting)
+    return read
+
+
+@pytest.mark.clause("PLACE-3")
+def test_the_story_of_a_session_is_read_as_far_as_the_place(
+    demo_log: DemoLog, monkeypatch: pytest.MonkeyPatch, rows_read: Counter[str]
+) -> None:
+    """The whole session was read for any place of it: a second, of 34,000 events (issue 10)."""
+    monkeypatch.setattr("intersession.cli.story.subject._PAGE", 4)
+    whole = answer(demo_log, "replay", "main")["beats"]
+    head = answer(demo_log, "state", "--messages", "0")["place"]["position"]
+    own = rows_read["session:agent:main:main"]
+
+    for place in range(whole[0]["position"], head + 1, 5):
+        rows_read.clear()
+        early = answer(demo_log, "replay", "main", "--at", place)["beats"]
+        assert early == [beat for beat in whole if beat["position"] <= place]
+        assert rows_read["session:agent:main:main"] <= own
+    rows_read.clear()
+    answer(demo_log, "replay", "main", "--at", whole[0]["position"])
+    assert rows_read["session:agent:main:main"] <= 4 < own // 4
+    assert not [stream for stream in rows_read if stream.startswith(("exchange:", "delivery:", "spawn:"))]
+
+
+@pytest.mark.clause("LENS-1")
+def test_a_lens_reads_a_long_transcript_once(tmp_path: Path, rows_read: Counter[str]) -> None:
+    """In a model's dialect, and held against another run, it was read from the log twice (issue 10)."""
+    path = tmp_path / "long.db"
+    with SessionSystem(path, agents={"main": lambda _: "fine"}) as system:
+        runs = [
+            system.inbound(channel="x", chat_id="1", text="and now?", sender="ann", wait=20)["runId"]
+            for _ in range(60)
+        ]
+
+    def lens(*more: str) -> int:
+        rows_read.clear()
+        assert ran("lens", runs[-1], *more, "--store", path).exit_code == 0
+        return rows_read["session:agent:main:main"]
+
+    once = lens()
+    assert once > 250
+    assert [lens("--dialect", dialect) for dialect in ("openai", "anthropic", "prompt")] == [once] * 3
+    assert lens("--than", runs[0]) < once + 20
 
 
 @pytest.mark.clause("PLACE-1", "PLACE-2")

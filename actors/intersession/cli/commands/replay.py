@@ -97,7 +97,8 @@ def replay(
     with reader_of(inside) as reader:
         what, at = View(reader).parted(named(what), named(as_of), field="what")
         subject = find_subject(reader, what)
-        story = Story.of(reader, subject, at=None if at is None else reader.place(at, field="--at").position)
+        position = None if at is None else reader.place(at, field="--at").position
+        story = Story.of(reader, subject, at=position, with_steps=steps)
     return Answer(story.value(steps=steps), lambda screen: story.show(screen, steps=steps, whole=tools))
 
 
@@ -106,7 +107,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: Subject
     beats: tuple[Beat, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = ()
+    """Every event, if they are asked for: those of a long session take as long as its story."""
     standing: Standing | None = None
     took_ms: int | None = None
     undelivered: tuple[JsonObject, ...] = ()
@@ -114,7 +116,9 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """What did not reach people outside, of a session: as plain JSON, and in words."""
 
     @classmethod
-    def of(cls, reader: Reader, subject: Subject, *, at: int | None = None) -> "Story":
+    def of(
+        cls, reader: Reader, subject: Subject, *, at: int | None = None, with_steps: bool = False
+    ) -> "Story":
         """Read a subject's story from the log, as far as it had come at a position.
 
         Raises:
@@ -133,17 +137,13 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                     for row in (stood.delivery(row.delivery_id) for row in sent)
                     if row is not None and row.is_open
                 ]
-                events = [
-                    recorded
-                    for recorded in events_of_session(reader, subject)
-                    if recorded.position <= stood.position
-                ]
+                events = events_of_session(reader, subject, to=stood.position)
                 session = SessionStory(subject.row.key)
                 beats = tuple(beat for recorded in events for beat in session.tell(recorded))
                 return cls(
                     subject=subject,
                     beats=beats,
-                    steps=tuple(steps_of(events)),
+                    steps=tuple(steps_of(events)) if with_steps else (),
                     undelivered=tuple(delivery_value(row, note) for row, note in rows),
                     waiting=tuple(delivery_in_words(row, note, at_work=at_work) for row, note in rows),
                 )

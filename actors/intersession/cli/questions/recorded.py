@@ -74,8 +74,10 @@ class EventPrinter:
         words = words_in(recorded)
         between = self._names.between(words.who, words.to)
         self._screen.one_line(
-            safe(f"#{recorded.position}  {clock(recorded.time)}  {self._stream(recorded.stream)}  ", "dim"),
-            safe(recorded.kind, "bold"),
+            self._screen.styled(
+                f"#{recorded.position}  {clock(recorded.time)}  {self._stream(recorded.stream)}  ", "dim"
+            ),
+            self._screen.styled(recorded.kind, "bold"),
             f"  {between}: " if between and words.brief else f"  {between}",
             words.brief,
         )

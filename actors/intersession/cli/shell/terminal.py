@@ -74,6 +74,10 @@ class Screen:
         with self._out.together():
             yield
 
+    def styled(self, text: str, style: str) -> str | Text:
+        """Return a part of a line in a style, or just the text where none is shown: most of a long answer is such parts."""
+        return safe(text, style) if self._out.has_styles else text
+
     def line(self, *parts: str | Text) -> None:
         """Show one paragraph, made of parts."""
         if self.is_terminal:

@@ -40,7 +40,7 @@ class BeatPrinter:
                 self._text(beat, "")
             case "tool" if not self._whole:
                 text = one_line(_compact(beat.text or ""), _TOOL_TEXT)
-                self._head(beat, safe(f" {text}", "dim"))
+                self._head(beat, f" {text}")
             case "tool" | "note":
                 self._head(beat)
                 self._text(beat, "dim")
@@ -48,26 +48,27 @@ class BeatPrinter:
                 self._screen.line()
                 self._head(beat)
 
-    def _head(self, beat: Beat, tail: Text | None = None) -> None:
-        parts = [safe(f"#{beat.position:<{_INDENT - 2}} ", "dim")]
+    def _head(self, beat: Beat, tail: str = "") -> None:
+        styled = self._screen.styled
+        parts = [styled(f"#{beat.position:<{_INDENT - 2}} ", "dim")]
         if beat.who is not None:
             parts.append(self._name(beat.who))
             if beat.to is not None:
-                parts += [safe(" → "), self._name(beat.to)]
-            parts.append(safe(" " if beat.to is None else " · "))
-        parts.append(safe(beat.how, "bold" if beat.kind == "end" else ""))
-        if tail is not None:
-            parts.append(tail)
+                parts += [" → ", self._name(beat.to)]
+            parts.append(" " if beat.to is None else " · ")
+        parts.append(styled(beat.how, "bold" if beat.kind == "end" else ""))
+        if tail:
+            parts.append(styled(tail, "dim"))
         because = "" if beat.cause is None else f"  ← #{beat.cause}"
-        parts.append(safe(f"  {clock(beat.time)}{because}", "dim"))
+        parts.append(styled(f"  {clock(beat.time)}{because}", "dim"))
         self._screen.line(*parts)
 
     def _text(self, beat: Beat, style: str) -> None:
         if beat.text is not None:
-            self._screen.indented(safe(beat.text, style), _INDENT)
+            self._screen.indented(self._screen.styled(beat.text, style), _INDENT)
 
-    def _name(self, name: str) -> Text:
-        return safe(self._names.of(name), self._names.style(name))
+    def _name(self, name: str) -> str | Text:
+        return self._screen.styled(self._names.of(name), self._names.style(name))
 
     def _new_day(self, beat: Beat) -> None:
         today = day(beat.time)

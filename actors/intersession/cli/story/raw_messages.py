@@ -13,11 +13,11 @@ _CHARACTERS = 400
 
 def show_message(screen: Screen, message: JsonMapping, *, indent: int = 0, briefly: bool = False) -> None:
     """Show one message: a line on who and when, then its words. `briefly` shows how the answer of a tool begins."""
-    said_at = safe(f"  {_when(message)}", "dim")
-    screen.line(safe(" " * indent), safe(speaker(message), "bold cyan"), said_at)
+    said_at = screen.styled(f"  {_when(message)}", "dim")
+    screen.line(" " * indent, screen.styled(speaker(message), "bold cyan"), said_at)
     for text, style in parts(message):
         cut = _beginning(text) if briefly and message.get("role") == "toolResult" else text
-        screen.indented(safe(cut, style), indent + 4)
+        screen.indented(screen.styled(cut, style), indent + 4)
         if cut != text:
             left = counted(len(text) - len(cut), "more character")
             screen.indented(safe(f"… {left} (--json has all)", "dim"), indent + 4)

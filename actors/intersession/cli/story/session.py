@@ -24,23 +24,24 @@ class SessionStory:
     def tell(self, recorded: Recorded) -> list[Beat]:
         """Return the beats of the next event."""
         cause = self._causes.take(recorded)
+        if _says_nothing(recorded.event):
+            return []
         beats = [beat_of(words, recorded, cause) for words in self._told(recorded)]
         if any(beat.kind in {"said", "tool"} for beat in beats):
             self._causes.show(recorded)  # a note is never named as a cause: causes lead from text to text
         return beats
 
     def _told(self, recorded: Recorded) -> Iterator[Words]:
-        words = words_of(recorded.event, self._key)
         match recorded.event:
             case facts.MessageRecorded(message=message, source=source):
                 for said in message_words(message, self._key):
                     # OpenClaw put a stamp before the text that a person typed; the person did not (IMP-3).
                     unstamped = strip_stamp(said.text or "") if source is not None else said.text
                     yield said._replace(text=unstamped)
-            case facts.RunCompleted(reply=None) | facts.RunQueued(retry_of=str()):
-                yield words
+            case facts.RunCompleted(reply=None) | facts.RunQueued(retry_of=str()) as event:
+                yield words_of(event, self._key)
             case event if isinstance(event, facts.DeliveryEvent):
-                yield from self._of_delivery(event, words)
+                yield from self._of_delivery(event)
             case (
                 facts.RunInterrupted()
                 | facts.RunFailed()
@@ -57,29 +58,30 @@ class SessionStory:
                 | facts.ExchangeClosed()
                 | facts.SpawnClosed() as event
             ):
+                words = words_of(event, self._key)
                 yield from self._of_flow(event, words, recorded.stream.replace(":", " ", 1))
-            case facts.RouteChanged(route=route):
+            case facts.RouteChanged(route=route) as event:
                 if route != self._route:
                     self._route = route
-                    yield words._replace(to=None)
+                    yield words_of(event, self._key)._replace(to=None)
             case (
                 facts.SessionOpened()
                 | facts.SessionPatched()
                 | facts.SessionReset()
                 | facts.SessionArchived()
-                | facts.SessionImported()
+                | facts.SessionImported() as event
             ):
-                yield words._replace(who=None, to=None)
+                yield words_of(event, self._key)._replace(who=None, to=None)
             case _:
                 return
 
-    def _of_delivery(self, event: facts.DeliveryEvent, words: Words) -> Iterator[Words]:
+    def _of_delivery(self, event: facts.DeliveryEvent) -> Iterator[Words]:
         """Yield what became of a text on its way outside; the text of a run was told as its answer."""
         match event:
             case facts.DeliveryDecided():
                 self._routes[event.delivery_id] = route_text(event.route)
                 if event.purpose in {"failure_notice", "command_reply", "send"}:
-                    yield words
+                    yield words_of(event, self._key)
             case facts.DeliveryStarted():
                 return
             case (
@@ -117,3 +119,14 @@ class SessionStory:
                     yield words
             case facts.ExchangeClosed() | facts.SpawnClosed():
                 yield words._replace(how=f"The {name} is over: {words.how}.")
+
+
+def _says_nothing(event: facts.Event) -> bool:
+    """Whether an event is of those that a story leaves out and a session has most of: known at a look."""
+    match event:
+        case facts.RunStarted() | facts.RunQueued(retry_of=None) | facts.DeliveryStarted():
+            return True
+        case facts.RunCompleted(reply=str()):
+            return True
+        case _:
+            return False

@@ -1,5 +1,7 @@
 """Finds what `replay` is asked to tell: the exchange, the spawn, the run or the session that a text names."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from intersession_actors.debugger import as_key, near_sessions, run_named
@@ -16,6 +18,8 @@ from intersession_projections.sessions import SessionRow
 from intersession_projections.timeline import Step, Timeline
 
 _MOST_FLOWS = 1_000_000
+_PAGE = 1_000
+"""So many events of a stream are read at once."""
 
 
 class FlowSubject(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,19 +54,34 @@ def find_subject(reader: Reader, name: str) -> Subject:
     )
 
 
-def events_of_session(reader: Reader, subject: SessionSubject) -> list[Recorded]:
-    """Return the events that the story of a session is made of: its own stream, and the streams of its flows."""
+def events_of_session(reader: Reader, subject: SessionSubject, *, to: int) -> list[Recorded]:
+    """Return the events that the story of a session is made of, up to a position: its own stream, and the streams of its flows."""
     key, stream = subject.row.key, ids.session_stream(subject.row.key)
     if subject.generation is not None:
         span = reader.sessions.span(key, subject.generation)
         events = (
-            () if span is None else reader.log.stream(stream, after=span.from_version - 1, to=span.to_version)
+            ()
+            if span is None
+            else _up_to(reader, stream, to, after=span.from_version - 1, last=span.to_version)
         )
         return [recorded for recorded in events if _of_generation(recorded, subject.generation)]
-    found = list(reader.log.stream(stream))
-    for flow_stream in _streams_of_flows(reader, subject.row.key):
-        found.extend(reader.log.stream(flow_stream))
+    found = list(_up_to(reader, stream, to))
+    for flow_stream in _streams_of_flows(reader, key, to):
+        found.extend(recorded for recorded in reader.log.stream(flow_stream) if recorded.position <= to)
     return sorted(found, key=lambda recorded: recorded.position)
+
+
+def _up_to(
+    reader: Reader, stream: str, to: int, *, after: int = 0, last: int | None = None
+) -> Iterator[Recorded]:
+    """Yield the events of a stream up to a position; of a long one, not all that came since is read."""
+    known = 0
+    while page := reader.log.stream(stream, after=after, to=last, limit=_PAGE):
+        yield from (recorded for recorded in page[known:] if recorded.position <= to)
+        if len(page) < _PAGE or page[-1].position > to:
+            return
+        # The last of a page is read again: that the next one follows it is proven then.
+        after, known = page[-1].version - 1, 1
 
 
 def _flow(reader: Reader, name: str) -> FlowSubject | None:
@@ -119,18 +138,23 @@ def _of_generation(recorded: Recorded, session_id: str) -> bool:
             return False
 
 
-def _streams_of_flows(reader: Reader, key: str) -> list[str]:
-    """Return the streams of a session's flows (asked for, asked in, spawned by), and of the texts that went out in its name."""
+def _streams_of_flows(reader: Reader, key: str, to: int) -> list[str]:
+    """Return the streams of a session's flows (asked for, asked in, spawned by), and of the texts that went out in its name.
+
+    Only what had begun at a position.
+    """
     names = dict.fromkeys(
         flow.stream
-        for flow in reader.flows.exchanges_at(Position(0, reader.log.head(), key), _MOST_FLOWS)
+        for flow in reader.flows.exchanges_at(Position(0, to, key), _MOST_FLOWS)
         if key in {flow.requester, flow.target}
     )
     names |= dict.fromkeys(
-        ids.delivery_stream(row.delivery_id) for row in reader.flows.deliveries_of_session(key)
+        ids.delivery_stream(row.delivery_id)
+        for row in reader.flows.deliveries_of_session(key)
+        if row.accepted <= to
     )
-    names |= dict.fromkeys(flow.stream for flow in reader.flows.spawns_of(key))
+    names |= dict.fromkeys(flow.stream for flow in reader.flows.spawns_of(key) if flow.accepted <= to)
     own = reader.flows.spawn_of_child(key)
-    if own is not None:
+    if own is not None and own.accepted <= to:
         names[own.stream] = None
     return list(names)
