@@ -100,6 +100,14 @@ class ToolBox:
     def pass_over(self) -> None:
         """Count a call that is not made, so that the next one has the number that it had when it was recorded."""
 
+    def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> JsonValue:
+        """Call a tool as a recording has it: where it waits, its wait ends as it did then, however fast agents are now.
+
+        `ran_out`: then nothing came in time. Else what it waits for is awaited, however long that takes.
+        """
+        del ran_out
+        return self._called(name, arguments)
+
     def _called(self, name: str, arguments: Given) -> JsonValue:
         del arguments
         return {"status": "error", "error": f"there is no tool {name!r} here"}

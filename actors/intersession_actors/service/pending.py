@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,10 @@ from intersession_events.plain_json import JsonObject
 
 Result = JsonObject
 """An answer, as a model or a client sees it."""
+
+
+_HOWEVER_LATE_S: Final = 86_400.0
+"""Runs have limits of their own, and whoever carries a fork on sees what stands still."""
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +33,14 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float
     finish: Callable[[], Result]
     over: Callable[[], object]
+    in_vain: Callable[[], Result] | None = None
+    """Makes the answer of a wait in which nothing came, whatever the log has by now; None where that is what `finish` does."""
+
+    def as_then(self, *, ran_out: bool) -> "Pending":
+        """Return the same wait as it ended in a recording: at once and in vain, or with what is waited for, however late."""
+        if not ran_out:
+            return msgspec.structs.replace(self, timeout=max(self.timeout, _HOWEVER_LATE_S))
+        return msgspec.structs.replace(self, timeout=0.0, finish=self.in_vain or self.finish)
 
     def with_fields(self, **fields: object) -> "Pending":
         """Return the same wait, whose answer has these fields too."""

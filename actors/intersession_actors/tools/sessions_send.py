@@ -1,5 +1,6 @@
 """`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
 
+from functools import partial
 from typing import Annotated, Final
 
 import msgspec
@@ -293,7 +294,7 @@ def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait
         if wait is not None:
             service.wait_graph.end(wait)
 
-    def finish() -> Result:
+    def finish(*, in_vain: bool = False) -> Result:
         outcome: RunOutcome | None = None
         first = GOES_ON
         # It was accepted, so a store that is away is no refusal: the run goes on after the restart.
@@ -303,9 +304,13 @@ def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait
         except StoreUnavailable as error:
             service.store_failed(error)
         shown, further = target.shown, goes_on(service, outcome)
+        if in_vain:
+            outcome, first = None, GOES_ON
         return send_result(outcome, run_id, shown, send.timeout, delivery, further=further, first=first)
 
-    return Pending(future=future, timeout=send.timeout, finish=finish, over=over)
+    return Pending(
+        future=future, timeout=send.timeout, finish=finish, over=over, in_vain=partial(finish, in_vain=True)
+    )
 
 
 def send_result(

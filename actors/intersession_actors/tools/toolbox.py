@@ -91,12 +91,19 @@ class Tools(ToolBox):
         """Count a call that is not made, so that the next one has the number that it had when it was recorded."""
         next(self._ordinals)
 
-    def _called(self, name: str, arguments: Given) -> Result:
+    def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> Result:
+        """Call a tool, whose wait ends as it did in a recording."""
+        return self._called(name, arguments, ran_out=ran_out)
+
+    def _called(self, name: str, arguments: Given, *, ran_out: bool | None = None) -> Result:
         not_on_a_loop("tools.call(…)", "await tools.acall(…)")
         ordinal = next(self._ordinals)
         with self._waiting():
             begun = self._begin(name, _copied(arguments), ordinal)
-            result = finished(begun.answer, self._service.blocking)
+            answer = begun.answer
+            if ran_out is not None and isinstance(answer, Pending):
+                answer = answer.as_then(ran_out=ran_out)
+            result = finished(answer, self._service.blocking)
             _record_result(begun.recording, name, result)
         return result
 

@@ -1,7 +1,7 @@
 """Forks at every position of every run: closed, carried on to their end, and with recorded agents as their source (FORK, DIFF)."""
 
 import random
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem
+from intersession_projections.places import Flow
 from support.forked_everywhere import Cut, Everywhere
 from support.golden_logs import golden_logs
 from support.random_runs import random_runs
 
 RUNS = 500
 PIECES = 25
+BASE = 8
+"""So many pieces of the log that has the most runs."""
 
 
 @contextmanager
@@ -40,15 +43,13 @@ def check_some(log: Everywhere, some: int, *, live: bool = False) -> None:
         log.check_closed(flow, chance.randint(flow.accepted, flow.position))
 
 
-def check_all(log: Everywhere, most: int | None = None, *, live: bool = False) -> int:
-    """Check every fork of so many runs of a log, and return how many runs that are."""
-    flows = log.flows[:most]
+def check_all(log: Everywhere, flows: Sequence[Flow], *, live: bool = False) -> None:
+    """Check every fork of some runs of a log."""
     for flow in flows:
         for at in range(flow.accepted - 1, flow.position + 1):
             log.check_closed(flow, at)
         for cut in log.cuts(flow):
             log.check(cut, live=live)
-    return len(flows)
 
 
 @pytest.mark.clause("FORK-1", "FORK-4", "FORK-7", "DIFF-1")
@@ -74,10 +75,17 @@ def test_a_recorded_agent_of_an_old_log_answers_what_is_worded_anew_today(tmp_pa
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.clause("FORK-1", "FORK-4", "FORK-7", "DIFF-1")
-@pytest.mark.parametrize("name", ["demo", "restricted", "base"])  # `global` has sessions, and no run
-def test_every_fork_of_a_log_of_0_1_0_comes_out_as_its_source(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "piece", "pieces"),
+    [("demo", 0, 1), ("restricted", 0, 1), *(("base", piece, BASE) for piece in range(BASE))],
+)  # `global` has sessions, and no run
+def test_every_fork_of_a_log_of_0_1_0_comes_out_as_its_source(
+    name: str, piece: int, pieces: int, tmp_path: Path
+) -> None:
     with opened(golden(name, tmp_path)) as log:
-        assert check_all(log) > 0
+        first, behind = (len(log.flows) * number // pieces for number in (piece, piece + 1))
+        assert first < behind
+        check_all(log, log.flows[first:behind])
 
 
 @pytest.mark.nightly
@@ -94,4 +102,6 @@ def test_every_fork_of_random_runs_ends_and_comes_out_as_its_source(
         seed = next(seeds)
         path = random_runs(tmp_path / f"{seed}.db", seed, asked=4, at_once=at_once)
         with opened(path) as log:
-            left -= check_all(log, left, live=at_once)
+            flows = log.flows[:left]
+            check_all(log, flows, live=at_once)
+            left -= len(flows)

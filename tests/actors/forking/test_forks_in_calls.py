@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 import pytest
@@ -192,3 +193,34 @@ def test_a_key_that_was_used_before_the_cut_stands_for_the_same_in_the_fork(tmp_
             carry_on(fork.service, "", timeout=WAIT)
             kinds = (RunQueued, DeliveryDecided)
             assert [one for one in fork.log.all(after=before) if isinstance(one.event, kinds)] == []
+
+
+@pytest.mark.clause("FORK-7")
+def test_a_wait_that_ran_out_runs_out_again_though_a_recording_answers_at_once(tmp_path: Path) -> None:
+    """Agents take their time; what is recorded of them does not. So a what-if without an edit left the recording."""
+    told = Event()
+
+    def asks(turn: Turn) -> str:
+        if turn.step != "message":
+            return "and now?" if turn.step == "reply" else turn.skip_word
+        sent = {"sessionKey": DESK, "message": "when?", "timeoutSeconds": 1}
+        status = turn.tools.call("sessions_send", sent)["status"]
+        told.set()
+        return f"the desk: {status}"
+
+    def answers(turn: Turn) -> str:
+        told.wait(WAIT)
+        return "at nine" if turn.step != "announce" else turn.skip_word
+
+    config = merged(CONFIG, {"session": {"agentToAgent": {"maxPingPongTurns": 2, "announce": "always"}}})
+    with SessionSystem(tmp_path / "log.db", agents={"main": asks, "desk": answers}, config=config) as system:
+        system.inbound(channel="x", chat_id="1", sender="ann", text="hello", agent_id="desk", deliver=False)
+        run = system.gateway.call("agent", {"message": "go", "idempotencyKey": "go"})["runId"]
+        assert system.gateway.call("agent.wait", {"runId": run})["reply"] == "the desk: timeout"
+        carry_on(system.service, "", timeout=WAIT)
+        (exchange,) = (row["id"] for row in system.debug.runs(kind=["exchange"])["runs"])
+        for flow in (exchange, run):
+            with system.fork(flow, at="start", agents={"*": "recorded"}) as fork:
+                carried = fork.carried_on(WAIT)
+                assert (carried.state, carried.divergence) == ("ended", None)
+                assert system.debug.diff(flow, fork.log.log_id)["same"]
