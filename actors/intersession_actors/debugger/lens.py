@@ -26,7 +26,7 @@ from intersession_events.facts import (
 )
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
-from intersession_events.plain_json import JsonObject, JsonValue, map_strings
+from intersession_events.plain_json import JsonObject, JsonValue
 from intersession_projections.places import (
     InRun,
     UnknownPlace,
@@ -305,7 +305,7 @@ def _all_of(seen: _Attempt) -> Sequence[Message]:
 
 
 def _messages(view: View, seen: _Attempt, messages: Sequence[Message]) -> list[JsonValue]:
-    return [_hidden(view, seen.key, _json(message)) for message in messages]
+    return [view.shown_value(_json(message), seen.key) for message in messages]
 
 
 def _json(message: Message) -> JsonValue:
@@ -315,13 +315,8 @@ def _json(message: Message) -> JsonValue:
 
 
 def _rendered(view: View, seen: _Attempt, dialect: Literal["openai", "anthropic"]) -> list[JsonValue]:
-    return [_hidden(view, seen.key, message) for message in seen.turn.messages(dialect)]
+    return [view.shown_value(message, seen.key) for message in seen.turn.messages(dialect)]
 
 
 def _readable(view: View, key: str, text: str) -> str:
     return view.shown(text, key) or ""
-
-
-def _hidden(view: View, key: str, value: JsonValue) -> JsonValue:
-    """Return a value without the secrets that who asks may not read in a session."""
-    return map_strings(value, lambda _, text: _readable(view, key, text))

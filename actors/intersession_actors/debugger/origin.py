@@ -7,7 +7,7 @@ import msgspec
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, PlaceText, SearchText, invalid
 from intersession_events.facts import ready
-from intersession_projections.origins import Hop, Match, Origins, Via
+from intersession_projections.origins import Hop, Match, Origins, Reads, Via
 from intersession_projections.places import steps_of_flow
 
 
@@ -77,7 +77,7 @@ def origin(view: View, given: Origin) -> OriginAnswer:
         to = min(to, max(within, default=0))
     found = Origins(
         view.log,
-        shows=None if view.is_operator else lambda hop: _shown(view, hop),
+        shows=None if view.is_operator else lambda key: _reads(view, key),
         named=lambda shown, to: _named(view, shown, to),
     ).of(given.words, to=to, within=within)
     for hop in (*(() if found.first is None else (found.first,)), *found.hops):
@@ -91,9 +91,9 @@ def origin(view: View, given: Origin) -> OriginAnswer:
     }
 
 
-def _shown(view: View, hop: Hop) -> str | None:
-    """Return what of a text who asks may read: a secret can't be found by searching for it (FIND-1)."""
-    return view.shown(hop.text, hop.session_key) if view.is_seen(hop.session_key) else None
+def _reads(view: View, key: str) -> Reads | None:
+    """Return how who asks reads the texts of a session: a secret can't be found by searching for it (FIND-1)."""
+    return (lambda text: view.shown(text, key) or "") if view.is_seen(key) else None
 
 
 def _named(view: View, shown: str, to: str) -> str:

@@ -8,13 +8,13 @@ import msgspec
 from intersession_actors.config import Config, load_config
 from intersession_actors.debugger.answers import PlaceAnswer, place_answer
 from intersession_actors.debugger.named import session_named
-from intersession_actors.disclosure import redact_text
+from intersession_actors.disclosure import redact_text, redact_value
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
 from intersession_events.log import Log, Recorded
-from intersession_events.plain_json import JsonObject, is_object
+from intersession_events.plain_json import JsonObject, JsonValue, is_object
 from intersession_projections.places import (
     Flow,
     InRun,
@@ -209,6 +209,10 @@ class View:
         if text is None or not self.reader.is_stranger(self.requester, key):
             return text
         return redact_text(text)[0]
+
+    def shown_value(self, value: JsonValue, key: str) -> JsonValue:
+        """Return a JSON value of a session as who asks may read it: a secret may be one by the name that it stands under (HIST-5)."""
+        return redact_value(value)[0] if self.reader.is_stranger(self.requester, key) else value
 
     def acting_as(self, name: str, *, at: int, field: str = "as") -> "View":
         """Return the log as a session would have seen it at a position, by the configuration that was in force there.

@@ -1,6 +1,6 @@
 """Where words came from, and by which hops they reached others, across sessions (ORIGIN-1)."""
 
-from intersession_projections.origins.hops import Hop, Via
+from intersession_projections.origins.hops import Hop, Reads, Via
 from intersession_projections.origins.matching import Match
 from intersession_projections.origins.origins import Origins
 
@@ -8,5 +8,6 @@ __all__ = [
     "Hop",
     "Match",
     "Origins",
+    "Reads",
     "Via",
 ]

@@ -19,6 +19,10 @@ them, a text took them to a channel, or they stand in a message of the system's.
 Says = Callable[[str], bool]
 """Whether a text has the words."""
 
+Reads = Callable[[str], str]
+"""How a text is read by who asks: as it is, or without its secrets. One may be a secret by the name that it stands under, so
+the source of JSON is read before what is in it."""
+
 _SESSION: Final = "session:"
 _LIST: Final = "sessions_list"
 """Each row of its answer names its session as `key`, all else that names one as `sessionKey`."""
@@ -58,14 +62,19 @@ def said_in(row: Row) -> str:
         return ""
     match event:
         case facts.MessageRecorded():
-            return _text_of(as_read(event))
+            return _text_of(as_read(event), str)
         case facts.DeliveryDecided(text=text):
             return text
         case _:
             return ""
 
 
-def hop_of(recorded: Recorded, says: Says) -> Hop | None:
+def key_of(recorded: Recorded) -> str:
+    """Return the key of the session whose stream an event is in."""
+    return recorded.stream.removeprefix(_SESSION)
+
+
+def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
     """Return what an event says as a hop; None for one in which nobody says anything.
 
     `source` is as the event names it: an answer of a tool shows a session to who asked, so it may be `main`.
@@ -73,7 +82,7 @@ def hop_of(recorded: Recorded, says: Says) -> Hop | None:
     event = recorded.event
     match event:
         case facts.MessageRecorded():
-            return _of_message(recorded, as_read(event), says)
+            return _of_message(recorded, as_read(event), says, reads)
         case facts.DeliveryDecided():
             return _hop(
                 recorded,
@@ -81,7 +90,7 @@ def hop_of(recorded: Recorded, says: Says) -> Hop | None:
                 who=event.session_key,
                 to=route_text(event.route),
                 via="delivery",
-                text=event.text,
+                text=reads(event.text),
                 run_id=event.run_id,
                 source=event.session_key,
             )
@@ -113,8 +122,8 @@ def leading_to(hops: Iterable[Hop], positions: frozenset[int]) -> list[Hop]:
     return [every[position] for position in sorted(kept)]
 
 
-def _of_message(recorded: Recorded, message: facts.Message, says: Says) -> Hop:
-    key, text, run_id = recorded.stream.removeprefix(_SESSION), _text_of(message), message.run_id
+def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: Reads) -> Hop:
+    key, text, run_id = key_of(recorded), _text_of(message, reads), message.run_id
     match message.role:
         case "assistant":
             return _hop(recorded, key, who=key, to=None, via="agent", text=text, run_id=run_id)
@@ -130,13 +139,13 @@ def _of_message(recorded: Recorded, message: facts.Message, says: Says) -> Hop:
             return hop if origin is None else replace(hop, edited_by=origin.edited_by)
 
 
-def _text_of(message: facts.Message) -> str:
+def _text_of(message: facts.Message, reads: Reads) -> str:
     """Return all that a message says: also what an agent calls tools with, and what is in the answer of a tool."""
-    text = facts.text_of(message)
+    text = reads(facts.text_of(message))
     if message.role == "toolResult":
         value = _value(text)
         return text if value is None else "\n".join(_strings(value))
-    return "\n".join(part for part in (text, *_called_with(message)) if part)
+    return "\n".join(part for part in (text, *_called_with(message, reads)) if part)
 
 
 def _via(message: facts.Message) -> Via:
@@ -199,12 +208,13 @@ def _named_in(value: JsonValue, by: str | None) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def _called_with(message: facts.Message) -> Iterator[str]:
+def _called_with(message: facts.Message, reads: Reads) -> Iterator[str]:
     """Yield the texts that an agent calls tools with: what it sends, it has said."""
     for block in () if isinstance(message.content, str) else message.content:
         if isinstance(block, facts.ToolCallBlock):
-            value = _value(block.arguments)
-            yield from _strings(value) if value is not None else (block.arguments,)
+            source = reads(block.arguments)
+            value = _value(source)
+            yield from _strings(value) if value is not None else (source,)
 
 
 def _value(source: str) -> JsonValue:

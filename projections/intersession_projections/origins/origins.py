@@ -12,7 +12,16 @@ from msgspec.structs import replace
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded, Row
-from intersession_projections.origins.hops import Hop, Says, hop_of, leading_to, linked, said_in
+from intersession_projections.origins.hops import (
+    Hop,
+    Reads,
+    Says,
+    hop_of,
+    key_of,
+    leading_to,
+    linked,
+    said_in,
+)
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
 from intersession_projections.positions import Span
 from intersession_projections.timeline import recorded_at
@@ -23,8 +32,8 @@ MOST_ROWS: Final = 500_000
 MOST_HOPS: Final = 500
 """How many hops are shown: the first ones, of those that led to a run the last ones."""
 
-Shows = Callable[[Hop], str | None]
-"""Returns what of a text who asks may read; None where they may not know of it. Only what they may read is found."""
+Shows = Callable[[str], Reads | None]
+"""Returns how who asks reads the texts of a session; None where they may not know of it. Only what they may read is found."""
 
 Named = Callable[[str, str], str]
 """Returns the key of the session that is shown by some name to another one, whose key stands second."""
@@ -157,17 +166,20 @@ class Origins:
 
     def _shown(self, events: Iterable[Recorded], says: Says) -> Iterator[Hop]:
         for recorded in events:
-            hop = hop_of(recorded, says)
+            reads = self._reads(recorded)
+            hop = None if reads is None else hop_of(recorded, says, reads)
             if hop is None:
                 continue
             if hop.via == "tool" and hop.source is not None:
                 hop = replace(hop, source=self._named(hop.source, hop.session_key))
             if isinstance(recorded.event, facts.DeliveryDecided):
-                child = self._child_of(recorded.event)
-                hop = replace(hop, edited_by=self._editor_of(recorded.event), source=child or hop.source)
-            text = hop.text if self._shows is None else self._shows(hop)
-            if text is not None:
-                yield replace(hop, text=text)
+                hop = replace(hop, edited_by=self._editor_of(recorded.event))
+            yield hop
+
+    def _reads(self, recorded: Recorded) -> Reads | None:
+        event = recorded.event
+        key = event.session_key if isinstance(event, facts.DeliveryDecided) else key_of(recorded)
+        return str if self._shows is None else self._shows(key)
 
     def _editor_of(self, delivery: facts.DeliveryDecided) -> str | None:
         """Return who wrote an announce anew while it was held: its exchange says so, the text in the outbox does not."""

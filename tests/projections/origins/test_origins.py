@@ -191,8 +191,8 @@ def test_a_place_before_it_was_said_knows_nothing_of_it(story: Story) -> None:
 def test_what_may_not_be_read_is_not_found_by_it(story: Story) -> None:
     claimed(story)
 
-    found = Origins(story.log, shows=lambda hop: hop.text if hop.session_key == MAIN else None).of(CLAIM)
-    hidden = Origins(story.log, shows=lambda hop: hop.text.replace(CLAIM, "[hidden]")).of(CLAIM)
+    found = Origins(story.log, shows=lambda key: str if key == MAIN else None).of(CLAIM)
+    hidden = Origins(story.log, shows=lambda _: lambda text: text.replace(CLAIM, "[hidden]")).of(CLAIM)
 
     assert found.first is not None
     assert found.first.session_key == MAIN
