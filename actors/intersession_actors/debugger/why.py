@@ -1,7 +1,7 @@
 """The verb `why`: what led to an event, what it led to, and why things ended, were refused or reached nobody (WHY)."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 
@@ -64,13 +64,15 @@ class WhyAnswer(TypedDict):
     """An event, what led to it (the nearest first), and what it all began with; None if that is not within reach.
 
     `explanations` say why it, what it came of, and (for an exchange, a spawn or a run) anything of it ended, was refused or
-    reached nobody: `{position, about, code, rule, text, inputs, instead, asDecided}`.
+    reached nobody: `{position, about, code, rule, text, inputs, instead, asDecided}`. `begun` is what an exchange, a spawn or
+    a run itself began with, where what ended it came from elsewhere: somebody deleted its session, for example.
     """
 
     event: ToldAnswer
     causes: list[ToldAnswer]
     root: RootAnswer | None
     explanations: list[JsonObject]
+    begun: NotRequired[RootAnswer]
 
 
 class EffectAnswer(ToldAnswer):
@@ -148,12 +150,17 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
     root: RootAnswer | None = None
     if seeing.is_seen(found.root.position):
         root = {**seeing.told(found.root), "kind": found.root_kind}
-    return {
+    answer: WhyAnswer = {
         "event": seeing.told(found.event),
         "causes": [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)],
         "root": root,
         "explanations": [seeing.explained(one) for one in _explanations(seeing, path, asked.flow)],
     }
+    if asked.flow is not None and found.root.position > asked.flow.accepted:
+        begun = causes.why(asked.flow.accepted)
+        if begun is not None and seeing.is_seen(begun.root.position):
+            answer["begun"] = {**seeing.told(begun.root), "kind": begun.root_kind}
+    return answer
 
 
 def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) -> Iterator[Explanation]:

@@ -55,6 +55,12 @@ def show_why(screen: Screen, found: WhyAnswer, *, steps: bool = False, at_work: 
         return
     began = f"#{root['position']}  {moment(root['timeMs'])} UTC"
     screen.line(safe(f"It began with {began}: {_ROOTS[root['kind']]}.", "dim"))
+    if "begun" in found:
+        first = found["begun"]
+        kind = found["event"]["stream"].partition(":")[0]
+        ended = kind if kind in {"exchange", "spawn"} else "run"
+        screen.line(safe(f"The {ended} itself had begun with:", "dim"))
+        _line(screen, names, first, indent=2)
 
 
 def _show_explanation(screen: Screen, explanation: JsonObject) -> None:
