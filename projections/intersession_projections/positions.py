@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Coming, Log, Moment, Question, Recorded, Row, Sql
+from intersession_events.log import Coming, Log, Memory, Moment, Question, Recorded, Row, Sql
 
 _TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine
@@ -83,9 +83,15 @@ class PositionsView:
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in."""
         coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, [sql.execute(*one).fetchall() for one in self.questions(coming)])
+        self.apply_answered(sql, events, [sql.execute(*one).fetchall() for one in self.questions(coming)], {})
 
-    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+    def apply_answered(
+        self,
+        sql: Sql,
+        events: Sequence[Recorded],
+        answers: Sequence[Sequence[Row]],
+        memory: Memory,  # noqa: ARG002 - for others
+    ) -> None:
         """Take events in, where the latest time is known."""
         timed = [one for one in events if one.stream.startswith(_TIMED)]
         if not timed:

@@ -37,7 +37,7 @@ WAYS = {
     "wake": 2,
 }
 """How often each call waits for the server, at most."""
-WAYS_OF_A_BATCH = 3
+WAYS_OF_A_BATCH = 2
 
 
 @pytest.mark.postgres
@@ -93,7 +93,7 @@ def test_opening_takes_few_ways_to_the_server_and_back(
 def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_one(
     postgres: Server, postgres_url: str, tmp_path: Path, turns: int
 ) -> None:
-    """What is asked for all of them; the events and the rows of views; and what became of it with the commit."""
+    """What is asked for all of them, then the events, the rows of views, and the commit."""
     schema = postgres_url.partition("schema=")[2].partition("&")[0]
     keys = [session_key(number) for number in range(turns)]
     taken: list[int] = []

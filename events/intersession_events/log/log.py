@@ -144,6 +144,9 @@ class AddingView(InlineView, Protocol):
         ...
 
 
+Memory: TypeAlias = dict[Any, Any]  # each view has its own names and values in it
+"""What a view remembers of its own rows. It keeps a bound itself."""
+
 Coming = tuple[str, Event]
 """A stream, and an event that is about to be recorded in it."""
 
@@ -159,8 +162,13 @@ class AskingView(InlineView, Protocol):
         """Return what it will ask."""
         ...
 
-    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
-        """Take events in, as `apply` does, with the rows that each of its questions for them has come to."""
+    def apply_answered(
+        self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]], memory: Memory
+    ) -> None:
+        """Take events in, as `apply` does, with the rows that each of its questions for them has come to.
+
+        `memory` is its own: what it knows of its rows from the batches before. It is emptied where one may have been undone.
+        """
         ...
 
 

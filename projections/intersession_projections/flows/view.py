@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from intersession_events.facts import RunAsked
-from intersession_events.log import Coming, Question, Recorded, Row, Sql, SqlValue
+from intersession_events.log import Coming, Memory, Question, Recorded, Row, Sql, SqlValue
 from intersession_projections.columns import among, asked, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,
@@ -70,9 +70,15 @@ class OpenFlowsView:
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in: a flow is read once for all of them, and written once."""
         coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, asked(sql, self.questions(coming)))
+        self.apply_answered(sql, events, asked(sql, self.questions(coming)), {})
 
-    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+    def apply_answered(
+        self,
+        sql: Sql,
+        events: Sequence[Recorded],
+        answers: Sequence[Sequence[Row]],
+        memory: Memory,  # noqa: ARG002 - for others
+    ) -> None:
         """Take events in, where the flows are known as they are stored."""
         taking = _Taking(sql, {(row[0], unpacked(row[1])): row for rows in answers for row in rows})
         for recorded in events:

@@ -15,7 +15,7 @@ from intersession_events.facts import (
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Coming, Question, Recorded, Row, Sql
+from intersession_events.log import Coming, Memory, Question, Recorded, Row, Sql
 from intersession_projections.columns import among, asked, hashed, packed, to_text
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
@@ -60,9 +60,15 @@ class RunOutcomesView:
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in: a run is read once for all of them, and written once."""
         coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, asked(sql, self.questions(coming)))
+        self.apply_answered(sql, events, asked(sql, self.questions(coming)), {})
 
-    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+    def apply_answered(
+        self,
+        sql: Sql,
+        events: Sequence[Recorded],
+        answers: Sequence[Sequence[Row]],
+        memory: Memory,  # noqa: ARG002 - for others
+    ) -> None:
         """Take events in, where the runs are known as they are stored."""
         taking = _Taking(sql, {run.run_id: run for rows in answers for run in map(restored, rows)})
         for recorded in events:

@@ -7,12 +7,12 @@ one part of each level, and finds there only what stood across the middle of tha
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import Kind, SessionKey
-from intersession_events.log import Row, Sql
+from intersession_events.log import Memory, Row, Sql
 
 KINDS: Final[tuple[Kind, ...]] = ("main", "group", "cron", "hook", "node", "other")
 _PARTS: Final = 8
@@ -117,22 +117,34 @@ class _Left(NamedTuple):
 class Moves:
     """The moves of sessions between places, while a batch of events is taken in. What was left is stored at its end."""
 
-    def __init__(self, sql: Sql) -> None:
+    def __init__(self, sql: Sql, memory: Memory) -> None:
+        """Move with a memory of the places that sessions hold, which is taken over from the batch before."""
         self._sql = sql
+        self._since: dict[tuple[int, ListSet, int], int] = memory
         self._left: list[_Left] = []
+        while len(self._since) > _REMEMBERED:
+            del self._since[next(iter(self._since))]
 
     def move(self, who: tuple[int, str], before: Held, after: Held, position: int) -> None:
         """Let a session (by number and key) leave the places that it held and take others, at a position."""
         no, key = who
         stays = before.sets & after.sets if before.falling == after.falling else frozenset[ListSet]()
         for one in sorted(before.sets - stays):
-            since = self._sql.later(_LEAVE, (*one, before.falling, key))
+            place = (*one, before.falling, key)
+            known = self._since.pop((no, one, before.falling), None)
+            if known is None:
+                # Who asks has to wait for it.
+                since = self._sql.later(f"{_LEAVE} RETURNING since", place)
+            else:
+                self._sql.execute(_LEAVE, place)
+                since = partial(_known, known)
             self._left.append(_Left(since, one, before.falling, key, no, position))
         for one in sorted(after.sets - stays):
             self._sql.execute(
                 "INSERT INTO session_places VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (*one, after.falling, key, no, position),
             )
+            self._since[no, one, after.falling] = position
         for one in sorted(before.sets ^ after.sets):
             if one.label == ALL:
                 _count(self._sql, one, position, 1 if one in after.sets else -1)
@@ -149,10 +161,13 @@ class Moves:
                 )
 
 
-_LEAVE: Final = (
-    "DELETE FROM session_places WHERE scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ? "
-    "RETURNING since"
-)
+_LEAVE: Final = "DELETE FROM session_places WHERE scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ?"
+_REMEMBERED: Final = 8_192
+"""Since when so many places are held is remembered, one or two megabytes: those that were taken last."""
+
+
+def _known(since: int) -> Sequence[Row]:
+    return ((since,),)
 
 
 def _count(sql: Sql, one: ListSet, position: int, more: int) -> None:

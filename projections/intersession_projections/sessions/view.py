@@ -13,7 +13,7 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
-from intersession_events.log import Coming, Question, Recorded, Row, Sql
+from intersession_events.log import Coming, Memory, Question, Recorded, Row, Sql
 from intersession_projections.columns import among, asked, hashed, packed, to_text
 from intersession_projections.sessions import search, sets
 from intersession_projections.sessions.row import STORED, SessionRow, evolve_row
@@ -118,14 +118,16 @@ class SessionListView:
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
         """Take events in: a session's own events change its row, all others nothing."""
         coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, asked(sql, self.questions(coming)))
+        self.apply_answered(sql, events, asked(sql, self.questions(coming)), {})
 
-    def apply_answered(self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]]) -> None:
+    def apply_answered(
+        self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]], memory: Memory
+    ) -> None:
         """Take events in, where the sessions are known as they are stored."""
         if not answers:
             return
         agents, *sessions = answers
-        taking = _Taking(sql, agents, chain.from_iterable(sessions))
+        taking = _Taking(sql, agents, chain.from_iterable(sessions), memory)
         for recorded in events:
             if recorded.stream.startswith(_STREAM):
                 taking.take(recorded.stream.removeprefix(_STREAM), recorded)
@@ -138,11 +140,11 @@ class _Taking:
     All that are there of the sessions whose events it takes are given; others are read.
     """
 
-    def __init__(self, sql: Sql, agents: Iterable[Row], sessions: Iterable[Row]) -> None:
+    def __init__(self, sql: Sql, agents: Iterable[Row], sessions: Iterable[Row], memory: Memory) -> None:
         self._sql = sql
         self._by_key: dict[str, _Kept] = {}
         self._by_no: dict[int, _Kept] = {}
-        self._moves = Moves(sql)
+        self._moves = Moves(sql, memory)
         self._numbers = Numbers(sql)
         self._numbers.learn(agents)
         self._has_index: bool | None = None

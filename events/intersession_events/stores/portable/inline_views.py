@@ -12,6 +12,7 @@ from intersession_events.log import (
     AskingView,
     Coming,
     InlineView,
+    Memory,
     Recorded,
     Row,
     SetAside,
@@ -75,6 +76,7 @@ class InlineViews:
         if len(self._views) != len(views):
             raise ValueError(f"two inline views have one name: {sorted(view.name for view in views)}")
         self._asking = {view.name: view for view in views if isinstance(view, AskingView)}
+        self._memories: dict[str, Memory] = {name: {} for name in self._asking}
         self._live: set[str] = set()
         self._touched: set[str] = set()
         """Those that somebody else has written into since they joined; they stay marked until they are built anew."""
@@ -110,6 +112,7 @@ class InlineViews:
         if not recorded or not live:
             return
         if carefully:
+            self.forget()
             for name in live:
                 self._take_in(cursor, name, recorded)
         else:
@@ -117,11 +120,16 @@ class InlineViews:
             for name in live:
                 if name in answers:
                     rows = [answer() for answer in answers[name]]
-                    self._asking[name].apply_answered(sql, recorded, rows)
+                    self._asking[name].apply_answered(sql, recorded, rows, self._memories[name])
                 else:
                     self._views[name].apply(sql, recorded)
         crash_point("B1")
         _remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
+
+    def forget(self) -> None:
+        """Have views remember nothing of their rows: some may have been undone, or are another's."""
+        for memory in self._memories.values():
+            memory.clear()
 
     def look(self, cursor: Cursor) -> None:
         """Look, at the beginning of a transaction, which views somebody else has written into."""
@@ -159,6 +167,7 @@ class InlineViews:
 
     def begin(self, cursor: Cursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
+        self.forget()
         sql = self._tables.sql(cursor)
         self._tables.make_room(sql, layout_of(self._views[name]))
         self._views[name].drop(sql)
@@ -193,6 +202,7 @@ class InlineViews:
 
     def join(self, name: str) -> None:
         """Say that a view has all events so far and gets every further one with its append."""
+        self.forget()
         self._live.add(name)
         self._touched.discard(name)
 

@@ -96,6 +96,10 @@ class Views(Protocol):
         """Look, as a transaction begins, which views somebody else has written into."""
         ...
 
+    def forget(self) -> None:
+        """Have views remember nothing of their rows."""
+        ...
+
     def ask(self, cursor: Cursor, coming: Sequence[Coming]) -> Answers:
         """Ask ahead, in the transaction of events, what views will want to know to take them in."""
         ...
@@ -286,6 +290,7 @@ class Writer:
 
     def undone(self) -> None:
         """Forget what only that transaction knew."""
+        self._views.forget()
         self._heads.forget()
         self._topics.clear()
         self._unsure = True
