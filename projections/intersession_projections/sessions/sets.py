@@ -6,7 +6,7 @@ held from one position to another lies at the highest binary digit in which the 
 one part of each level, and finds there only what stood across the middle of that part.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
@@ -106,7 +106,7 @@ TABLES: Final = (
 class _Left(NamedTuple):
     """A place that was left, and who says since when it was held."""
 
-    since: Callable[[], Sequence[Row]]
+    since: Callable[[], list[Row]]
     place: ListSet
     falling: int
     key: str
@@ -166,8 +166,8 @@ _REMEMBERED: Final = 8_192
 """Since when so many places are held is remembered, one or two megabytes: those that were taken last."""
 
 
-def _known(since: int) -> Sequence[Row]:
-    return ((since,),)
+def _known(since: int) -> list[Row]:
+    return [(since,)]
 
 
 def _count(sql: Sql, one: ListSet, position: int, more: int) -> None:
