@@ -8,9 +8,10 @@ import pytest
 
 from intersession_actors.agents import Turn
 from intersession_actors.debugger import open_log
+from intersession_actors.session import Patch
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_actors.system import SessionSystem
-from intersession_events.facts import ExchangeReleased, ForkEdit
+from intersession_events.facts import ExchangeHeld, ExchangeReleased, ForkEdit
 from support.forks_played import DESK, conversation, play
 
 CONFIG = {
@@ -76,6 +77,42 @@ def test_each_run_of_tools_that_were_called_side_by_side_is_decided_as_it_was(he
 
     assert len(found) >= 5
     assert set(found.values()) == {None}
+
+
+def held_while_asked(file: Path, steps: int, how: dict[str, str]) -> list[ExchangeHeld]:
+    """Have the requester refuse its turn, and a hold begin so many steps after the send; return what was held."""
+    runtime = SimulatedRuntime()
+    config = CONFIG | {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
+    agents = {"a": answers, "b": answers}
+    with SessionSystem(f"sqlite:///{file}", runtime=runtime, agents=agents, config=config) as system:
+        call = system.gateway.call
+        call("sessions.patch", {"key": "agent:a:main", "sendPolicy": "deny"})
+        sent = {"sessionKey": "agent:b:main", "message": "how is it?", "timeoutSeconds": 0}
+        system.tools("agent:a:main").call("sessions_send", sent)
+        for _ in range(steps):
+            runtime.step()
+        held = Patch(values={"hold": "every-turn"}, by="ann")
+        system.service.world.tell_session("agent:a:main", held)  # nobody waits for it
+        for _ in range(4):
+            runtime.run_for(60)
+            for one in call("exchanges.held", {})["held"]:
+                call("exchanges.release", {"runId": one["runId"]} | how)
+        return [item.event for item in system.log.all() if isinstance(item.event, ExchangeHeld)]
+
+
+@pytest.mark.clause("SEAL-2", "LIVE-1")
+@pytest.mark.parametrize("how", [{}, {"text": "said by a person"}, {"action": "drop"}, {"action": "end"}])
+def test_a_hold_that_came_after_its_turn_was_refused_is_decided_as_it_was(
+    tmp_path: Path, how: dict[str, str]
+) -> None:
+    ends = set[str | None]()
+    for steps in range(4, 9):
+        file = tmp_path / f"{steps}.db"
+        ends |= {held.next_end for held in held_while_asked(file, steps, how)}
+        with open_log(file) as log:
+            assert log.debug.replay()["firstDifference"] is None
+
+    assert ends >= {"policy_denied", None}
 
 
 @pytest.mark.clause("SEAL-2", "FORK-4")
