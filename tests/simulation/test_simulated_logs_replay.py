@@ -46,6 +46,18 @@ OTHERWISE = {
     "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
     "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
     "what was cut off is never tried again": (7, delivery_rules, "if idempotent:", "if False:"),
+    "what was cut off is tried once less": (
+        0,
+        session_rules,
+        "if running.attempt <= retry_interrupted:",
+        "if running.attempt < retry_interrupted:",
+    ),
+    "twice the pause before another attempt": (
+        6,
+        delivery_rules,
+        "FIRST_RETRY_MS: Final = 1_000",
+        "FIRST_RETRY_MS: Final = 2_000",
+    ),
     "a child that broke is asked again": (
         7,
         spawn_rules,

@@ -46,6 +46,8 @@ class RecordedStopwatch(Stopwatch):
         elapsed = super().elapsed_ms(*key, since_ms=since_ms)
         coming = self._recording.ahead(stream_at_hand())
         match key[0], coming.event if coming is not None else None:
+            case "attempt", facts.RunInterrupted() | facts.RunFailed(code="interrupted"):
+                return 0  # its time was not over, else that would be why it ended
             case "held", facts.ExchangeReleased(held_ms=held_ms):
                 return held_ms
             case "decided", facts.DeliveryFailed(error=error) if error.endswith(TOO_OLD):

@@ -91,6 +91,8 @@ class RecordedAgents:
 
     def __init__(self, recording: Recording) -> None:
         self.results = Results()
+        self.left_behind: tuple[str, int] | None = None
+        """The attempt that an earlier process had begun and left behind: nobody works on it."""
         self._recording = recording
 
     def has(self, agent_id: str) -> bool:
@@ -127,9 +129,8 @@ class RecordedAgents:
         """Do nothing: nobody works."""
 
     def is_running(self, run_id: str, attempt: int) -> bool:
-        """Say yes: whatever is under way comes back as it did."""
-        del run_id, attempt
-        return True
+        """Say yes, unless it was left behind: whatever is under way comes back as it did."""
+        return (run_id, attempt) != self.left_behind
 
 
 def turn_of(*, agent_id: str, key: str, running: Running, context: RunContext) -> tuple[str, int]:

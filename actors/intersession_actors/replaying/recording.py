@@ -251,6 +251,18 @@ class Recording:
             for item in self._begun.get(agent_id, ())
         )
 
+    def has_begun_since(self, run_id: str, attempt: int) -> bool:
+        """Whether another process has begun since an attempt did, as far as that is given."""
+        started = (
+            item.position
+            for item in self.of_run(run_id)
+            if isinstance(item.event, facts.RunStarted) and item.event.attempt == attempt
+        )
+        begun = next(started, None)
+        return begun is not None and any(
+            item.position > begun and item.version <= self.version(item.stream) for item in self._opened
+        )
+
     def caused_at(self, recorded: Recorded) -> int:
         """Return where in the log the cause of an event stands; its own position where that is not known."""
         cause = self._by_id.get(recorded.causation or "")

@@ -216,6 +216,10 @@ class Replayer:
     def _feed(self, recorded: Recorded) -> bool:
         """Tell an actor what somebody outside did; False where nobody did anything, so that an actor decides it by itself."""
         match command_for(recorded, self._recording):
+            case ToSession(key, _, tuple() as left_behind) if self._configs.recorded_at(self._position):
+                # How often it may be tried again is known: the session finds it left behind, as it did then.
+                self._agents.left_behind = left_behind
+                self._to_session(key, ReadAgain())
             case ToSession(key, command):
                 if isinstance(command, RunReturned):
                     self._agents.results.keep(command.run_id, command.attempt, command.result)

@@ -6,10 +6,11 @@ from intersession_actors.streams import Command
 
 
 class ToSession(NamedTuple):
-    """A command to a session's actor."""
+    """A command to a session's actor. `left_behind`: the process that had begun an attempt, a run's id and its number, was gone."""
 
     key: str
     command: Command
+    left_behind: tuple[str, int] | None = None
 
 
 class ToFlow(NamedTuple):

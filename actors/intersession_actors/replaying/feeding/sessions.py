@@ -49,10 +49,10 @@ def to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow |
             return gone
         case facts.RunFailed() as event:
             broke = Broke(code=event.code, error=event.error, traceback=event.traceback)
-            return ToSession(key, RunReturned(run_id=event.run_id, attempt=event.attempt, result=broke))
+            return _broken(key, event, broke, recording)
         case facts.RunInterrupted() as event:
             broke = Broke(code="interrupted", error="interrupted")
-            return ToSession(key, RunReturned(run_id=event.run_id, attempt=event.attempt, result=broke))
+            return _broken(key, event, broke, recording)
         case facts.RunAborted() as event:
             return _archived(key, together, recording) or _aborted(key, event, together)
         case facts.LateReplyDropped() as event:
@@ -159,6 +159,20 @@ def _of_run(key: str, together: list[Recorded], recording: Recording) -> RecordM
     run_id = messages[0].run_id or ""
     own = [message for message in messages if message.run_id == run_id]
     return RecordMessages(run_id=run_id, attempt=_attempt(key, run_id, recording), messages=tuple(own))
+
+
+def _broken(
+    key: str, event: facts.RunFailed | facts.RunInterrupted, broke: Broke, recording: Recording
+) -> ToSession:
+    """Return an attempt that came to no answer: its agent failed, or another process has begun since."""
+    is_cut = isinstance(event, facts.RunInterrupted) or event.code == "interrupted"
+    return ToSession(
+        key,
+        RunReturned(run_id=event.run_id, attempt=event.attempt, result=broke),
+        left_behind=(event.run_id, event.attempt)
+        if is_cut and recording.has_begun_since(event.run_id, event.attempt)
+        else None,
+    )
 
 
 def _attempt(key: str, run_id: str, recording: Recording) -> int:
