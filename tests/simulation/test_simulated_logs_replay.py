@@ -35,14 +35,14 @@ EVERY_NIGHT = 10_000
 
 OTHERWISE = {
     "a turn more": (5, exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
-    "an absent agent is asked": (32, exchange_rules, "if not now.requester_has_agent:", "if False:"),
+    "an absent agent is asked": (35, exchange_rules, "if not now.requester_has_agent:", "if False:"),
     "another id": (
         7,
         exchange_rules,
         'ids.derive(now.log_id, "run", accepted.exchange_id, "announce")',
         'ids.derive(now.log_id, "run", accepted.exchange_id, "announced")',
     ),
-    "a chain may last": (12, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
+    "a chain may last": (22, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
     "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
     "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
     "what was cut off is never tried again": (7, delivery_rules, "if idempotent:", "if False:"),
