@@ -45,6 +45,8 @@ CONFIG = merged(
 )
 APPENDS = 32
 """As many as the whole story has, about: what shares an append depends on what is faster."""
+PATIENCE = (0.02,) * 50 + (0.5,) * 40
+"""How long is waited for an event before the clock goes on: a busy machine takes longer, and no more of the clock's time."""
 NUMBERS = [
     pytest.param(number, marks=() if number % 4 == 1 else pytest.mark.nightly) for number in range(1, APPENDS)
 ]
@@ -115,11 +117,11 @@ def test_a_lost_answer_stops_nothing_and_doubles_nothing(log: LosingLog, number:
         asked(running, "sessions_send", sessionKey=DESK, message="and?", timeoutSeconds=0)
         asked(running, "sessions_spawn", task="count", cleanup="delete")
         awaited = {ExchangeClosed, SpawnClosed, ChildArchived}
-        for _ in range(60):
+        for patience in PATIENCE:
             seen = {type(item.event) for item in running.log.all()}
             if awaited <= seen:
                 break
-            list(itertools.islice(running.follow(running.log.head(), timeout=0.02), 1))
+            list(itertools.islice(running.follow(running.log.head(), timeout=patience), 1))
             pass_time(running, clock, 250)
         list(running.follow(running.log.head(), timeout=0.05))
         events = [item.event for item in running.log.all()]

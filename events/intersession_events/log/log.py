@@ -182,6 +182,19 @@ class PickingView(InlineView, Protocol):
         ...
 
 
+@runtime_checkable
+class PackingView(InlineView, Protocol):
+    """A view that keeps values packed by a library of which each build may pack the same in other bytes."""
+
+    def unpacked(self, table: str, column: str, value: bytes) -> object:
+        """Return what is in a value of one of its tables: what is compared where the view is proven.
+
+        Raises:
+            ValueError: it is not as the view packs.
+        """
+        ...
+
+
 class InFlight(Protocol):
     """An append on its way: what follows from it may be appended behind it, before it is durable."""
 

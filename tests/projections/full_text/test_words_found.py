@@ -1,5 +1,6 @@
 """The index of words finds what a look at every event finds, whoever asks, and forgets what was erased."""
 
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from intersession import MemoryChannel, SessionSystem, echo
 from intersession_actors.disclosure import redact_raw
 from intersession_events.facts import Event, Message, MessageRecorded, SessionOpened, ToolCallBlock
 from intersession_events.ids import session_stream
-from intersession_events.stores import kept_to, open_log, place_of
+from intersession_events.stores import kept_to, open_log, place_of, views_proven
 from intersession_projections.full_text import (
     Found,
     FullText,
@@ -29,6 +30,8 @@ from intersession_projections.full_text import (
     texts_of_event,
     texts_of_message,
 )
+from intersession_projections.full_text import view as packing
+from intersession_projections.full_text.view import restored
 from support.log_drafts import anywhere, draft
 from support.log_drafts import said as said_in_log
 from support.plain_log import PlainLog
@@ -37,6 +40,8 @@ from support.running import WAIT
 from support.vocabulary import logs
 
 Entry = tuple[str, Event, int]
+
+WORDS = "SELECT position, words FROM said_at ORDER BY position"
 
 
 def said(key: str, number: int, text: str) -> Entry:
@@ -184,14 +189,14 @@ def test_what_was_erased_is_gone_from_the_index_and_from_its_files(tmp_path: Pat
         assert system.debug.search("zanzibar")["hits"] == []
         assert system.debug.search("erased")["hits"] == []  # nobody said it
     with edited(view) as sql:
-        grown = sql.execute("SELECT position, words FROM said_at ORDER BY position").fetchall()
+        grown = [(at, restored(words)) for at, words in sql.execute(WORDS)]
     view.unlink()
     with SessionSystem(path, agents={"main": echo()}) as system:
         assert system.debug.search("zanzibar")["hits"] == []
         with system.service.reader.full_text.up_to_date():
             pass
     with edited(view) as sql:
-        rebuilt = sql.execute("SELECT position, words FROM said_at ORDER BY position").fetchall()
+        rebuilt = [(at, restored(words)) for at, words in sql.execute(WORDS)]
     assert rebuilt[: len(grown)] == grown
 
 
@@ -218,3 +223,29 @@ def test_who_reads_everything_waits_for_no_index_and_finds_the_same(log_url: str
         assert {indexed for indexed, _ in through} == {False}
         assert {indexed for indexed, _ in by_index} == {True}
         assert asked("ferry", for_all=True) == by_index[0]
+
+
+@pytest.mark.clause("J1")
+def test_what_another_build_of_zlib_has_packed_is_the_same_and_other_words_are_not(
+    log_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bytes differ from build to build: a log that one machine has kept is proven on another."""
+    search = FullTextView(redact_raw)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(
+            packing, "_stored", lambda words: zlib.compress(" ".join(sorted(words)).encode(), 9)
+        )
+        with open_log(log_url, inline=[search]) as log:
+            log.append_now(
+                [anywhere("session:agent:main:main", said_in_log("a", "the ferry leaves at noon"))]
+            )
+    with open_log(log_url, inline=[search], read_only=True) as log:
+        assert views_proven(log, [search]) == ([], [])
+
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(packing, "_stored", lambda _words: zlib.compress(b"other words"))
+        with open_log(log_url, inline=[search]) as log:
+            log.append_now([anywhere("session:agent:main:main", said_in_log("b", "another ferry leaves"))])
+    with open_log(log_url, inline=[search], read_only=True) as log:
+        findings, _ = views_proven(log, [search])
+    assert [(finding.table, finding.key) for finding in findings] == [("said_at", "position=2")]

@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import (
     AddingView,
     InlineView,
+    PackingView,
     Recorded,
     Row,
     SetAside,
@@ -190,6 +191,13 @@ class Fold:
                 fold.connection.execute(f"DROP TABLE {table}")
                 fold.connection.execute(f"CREATE TABLE {table} ({', '.join(layout_of(view).columns[table])})")
         return fold
+
+    def meant(self, table: str, column: str, value: object) -> object:
+        """Return what a value of a table means: two that were packed in other bytes may mean the same."""
+        if isinstance(self._view, PackingView) and type(value) is bytes:
+            with suppress(ValueError):
+                return self._view.unpacked(table, column, value)
+        return value
 
     def reach(self, position: int) -> None:
         """Take note that there is nothing more to be taken in up to a position."""

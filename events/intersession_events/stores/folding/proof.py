@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from intersession_events.log import TOUCHED, Finding, InlineView, Recorded, Row
@@ -201,7 +202,13 @@ def _row_differences(fold: Fold, layout: Layout, seen: sqlite3.Connection, table
             one.text_factory = _Text
         yield from (
             _finding(fold, table, key, problem)
-            for key, problem in _merged(columns, order, _each(fold.connection, select), _each(seen, select))
+            for key, problem in _merged(
+                columns,
+                order,
+                _each(fold.connection, select),
+                _each(seen, select),
+                partial(fold.meant, table),
+            )
         )
     except sqlite3.Error as error:
         yield _finding(fold, table, None, f"can't be read: {error}")
@@ -247,9 +254,13 @@ def _entry_differences(fold: Fold, seen: sqlite3.Connection, name: str) -> Itera
 
 
 def _merged(
-    columns: Sequence[str], order: Sequence[int], expected: Iterator[Row], found: Iterator[Row]
+    columns: Sequence[str],
+    order: Sequence[int],
+    expected: Iterator[Row],
+    found: Iterator[Row],
+    meant: Callable[[str, object], object] = lambda _column, value: value,
 ) -> Iterator[tuple[str, str]]:
-    """Walk two tables by their keys at once."""
+    """Walk two tables by their keys at once. Values of a column that `meant` gives the same for are the same."""
 
     def key(row: Row) -> tuple[tuple[int, object], ...]:
         return tuple(map(_rank, (row[at] for at in order)))
@@ -272,7 +283,7 @@ def _merged(
             told = [
                 f"{column} is {_short(is_now)}, the events say {_short(was)}"
                 for column, was, is_now in zip(columns, one, other, strict=True)
-                if type(was) is not type(is_now) or was != is_now
+                if type(was) is not type(is_now) or meant(column, was) != meant(column, is_now)
             ]
             if told:
                 yield named(one), "; ".join(told)
