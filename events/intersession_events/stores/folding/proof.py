@@ -207,7 +207,7 @@ def _row_differences(fold: Fold, layout: Layout, seen: sqlite3.Connection, table
                 order,
                 _each(fold.connection, select),
                 _each(seen, select),
-                partial(fold.meant, table),
+                meant=partial(fold.meant, table),
             )
         )
     except sqlite3.Error as error:
@@ -258,6 +258,7 @@ def _merged(
     order: Sequence[int],
     expected: Iterator[Row],
     found: Iterator[Row],
+    *,
     meant: Callable[[str, object], object] = lambda _column, value: value,
 ) -> Iterator[tuple[str, str]]:
     """Walk two tables by their keys at once. Values of a column that `meant` gives the same for are the same."""
