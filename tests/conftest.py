@@ -35,6 +35,10 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ENOUGH:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
+NIGHTLY_S: Final = 1_800
+"""What a slow test may take that does not say it itself: the night may have other work."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--clause",
@@ -53,6 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_on_server = item.get_closest_marker("postgres") is not None
         if sample and is_on_server and not item.name.endswith(tuple(f"-{name}]" for name in sample.args)):
             item.add_marker(pytest.mark.nightly)
+        if item.get_closest_marker("nightly") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(NIGHTLY_S))
     wanted = set(config.getoption("--clause") or ())
     if not wanted:
         return

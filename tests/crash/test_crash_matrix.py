@@ -327,7 +327,6 @@ def test_every_point_of_the_matrix_is_died_at() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1_800)  # two processes for each of up to a dozen passings
 @pytest.mark.clause("O6")
 @pytest.mark.parametrize(
     ("scenario", "point"),
