@@ -20,6 +20,7 @@ from benchmarks import (
     audit,
     beside_openclaw,
     browser,
+    commands,
     contest,
     doors,
     event_loop,
@@ -59,6 +60,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     "doors": doors.measure,
     "forks": forks.measure,
     "browser": browser.measure,
+    commands.NAME: commands.measure,
     postgres.NAME: postgres.measure,
     postgres_pairs.NAME: postgres_pairs.measure,
     postgres_reading.NAME: postgres_reading.measure,
@@ -101,6 +103,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "doors": {"calls": 5},
     "forks": {"events": 60, "others": 40, "times": 2},
     "browser": {"events": 60, "long": 60, "log": 60, "times": 2},
+    "commands": {"messages": 20, "sessions": 10, "calls": 1},
     "beside-openclaw": {"calls": 5, "sends": 1, "rounds": 1, "sessions": 40, "messages": 20},
 }
 """Sizes at which they only show that they work."""
