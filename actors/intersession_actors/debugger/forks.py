@@ -18,6 +18,7 @@ from intersession_projections.forks import fork_told
 from intersession_projections.inline_views import inline_views
 
 A = TypeVar("A", bound=msgspec.Struct)
+P = TypeVar("P")
 Call = Callable[[View, A], Mapping[str, object]]
 
 
@@ -69,6 +70,22 @@ class ForkViews:
             return self._view, name
         view, run = self._opened(fork, field)
         return view, _renamed(name, run)
+
+    def placed(self, run: str, at: P, *, field: str) -> tuple[View, str, P | str]:
+        """Return the log that the name of a run means, and what the run and a place of it are called in it.
+
+        Raises:
+            ToolRefused: as `of`.
+        """
+        if not isinstance(run, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+            return self._view, run, at
+        view, name = self.meant(run, field=field)
+        if not isinstance(at, str) or _PLACE not in at:
+            return view, name, at
+        of_place, place = self.meant(at, field=field)
+        if of_place is not view:
+            raise _refused(field, "the run and the place are of different logs: name the place without a run")
+        return view, name, place
 
     def _called(self, name: str, field: str) -> Path | None:
         base = _base(name)

@@ -12,6 +12,7 @@ from intersession_actors.forking.making import MadeFork, Wanted
 from intersession_actors.forking.playing import CarriedSystem, Forker, Opened, Opens, Playing
 from intersession_actors.forking.told import Came
 from intersession_actors.runtime import Threads
+from intersession_actors.service import Reader
 from intersession_events.errors import CorruptEvent, ForkFailed, LogError
 from intersession_events.log import Log
 from intersession_events.stores import remove_fork
@@ -30,10 +31,13 @@ class MadeForOthers(NamedTuple):
 class ForkDoor:
     """Makes forks of the log of a running system, carries them on, lists and deletes them.
 
-    `forker` makes what forks them, by the configuration that is in force; `opens` starts a system on one.
+    `forker` makes what forks them, by the configuration that is in force: the runs of the log, or those of a fork of it that a
+    reader has open; `opens` starts a system on one.
     """
 
-    def __init__(self, log: Log, threads: Threads, *, forker: Callable[[], Forker], opens: Opens) -> None:
+    def __init__(
+        self, log: Log, threads: Threads, *, forker: Callable[[Reader | None], Forker], opens: Opens
+    ) -> None:
         self._log = log
         self._threads = threads
         self._forker = forker
@@ -42,8 +46,10 @@ class ForkDoor:
         self._under_way = 0
         self._ending = False
 
-    def make(self, wanted: Wanted, playing: Playing, *, carry_on: bool = True) -> MadeForOthers:
-        """Make a fork, and have it carried on.
+    def make(
+        self, wanted: Wanted, playing: Playing, *, inside: Reader | None = None, carry_on: bool = True
+    ) -> MadeForOthers:
+        """Make a fork, and have it carried on. `inside` is open on the fork that the run is of, if it is of one.
 
         Raises:
             ToolRefused: there is no such run or place, an edit is not possible there, an agent or a setting is none, the log is
@@ -52,7 +58,7 @@ class ForkDoor:
         if carry_on:
             self._take_seat()
         try:
-            forker = self._forker()
+            forker = self._forker(inside)
             made = forker.make(wanted, playing.agents)
             if not carry_on:
                 return MadeForOthers(made, None)

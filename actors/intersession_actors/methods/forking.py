@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from intersession_actors.agents import Agent, ScriptLine, script_agent
-from intersession_actors.debugger import View
+from intersession_actors.debugger import ForkViews, View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking import Came, ForkDoor, MadeFork, Playing, Wanted, came_told
 from intersession_actors.methods.params import ForkParams, ForksParams, RemoveForkParams, ScriptGiven
@@ -26,21 +26,26 @@ class GatewayForks:
         """Fork a run, and carry the fork on: the answer says how it came out, or that it goes on still."""
         _check_operator(call)
         given = read_arguments(ForkParams, params)
-        view = View(self._reader, call.requester)
-        name, place = view.parted(given.run, given.at, field="run")
+        with ForkViews(View(self._reader, call.requester)) as forks:
+            return self._made(call, given, forks)
+
+    def _made(self, call: Call, given: ForkParams, forks: ForkViews) -> Result | Pending:
+        view, run, at = forks.placed(given.run, given.at, field="run")
+        name, place = view.parted(run, at, field="run")
         agents = {agent_id: _agent(spec) for agent_id, spec in given.agents.items()}
         edits = tuple(
             ForkEdit(kind=edit.kind, place=edit.place, key=edit.key, value=edit.value) for edit in given.edits
         )
         wanted = Wanted(
             flow_id(view.flow(name)),
-            self._reader.log.head() if place is None else place,
+            view.log.head() if place is None else place,
             edits,
             by=call.caller.name,
             exact=not (given.carry_on or edits or agents),
         )
         playing = Playing(agents, given.on_divergence, given.loose)
-        made, coming = self._door.make(wanted, playing, carry_on=given.carry_on)
+        inside = None if view.reader is self._reader else view.reader
+        made, coming = self._door.make(wanted, playing, inside=inside, carry_on=given.carry_on)
         if coming is None:
             return came_told(Came(made))
         return Pending(

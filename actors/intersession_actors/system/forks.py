@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from intersession_actors.agents import Agent
 from intersession_actors.config import Config
+from intersession_actors.debugger import ForkViews, View
 from intersession_actors.forking import (
     Carried,
     CarriedSystem,
@@ -20,7 +21,7 @@ from intersession_actors.forking import (
     carry_on,
 )
 from intersession_actors.gate import RUN_TIME, invalid, seconds_of
-from intersession_actors.service import Service
+from intersession_actors.service import Reader, Service
 from intersession_events.machine import machine_entropy
 from intersession_events.stores import MEMORY, PortableLog
 
@@ -51,15 +52,18 @@ class Forks:
         )
 
     def opened(self, wanted: Wanted, playing: Playing, opening: Callable[[MadeFork, Cast], S]) -> S:
-        """Make a fork, and return what `opening` makes of it and of who answers in it; a fork that can't be opened is removed.
+        """Make a fork, also of a fork by its id, and return what `opening` makes of it and of who answers in it; a fork that can't be opened is removed.
 
         Raises:
             ToolRefused: there is no such run or place, an edit is not possible there, or an agent is none.
             ConfigError: a setting is none.
             ForkFailed: the fork can't be written; a log in memory has no place for it.
         """
-        forker = self._forker()
-        return forker.open(forker.make(wanted, playing.agents), playing, opening).system
+        with ForkViews(View(self._service.reader)) as forks:
+            inside, run, at = forks.placed(wanted.run, wanted.at, field="run")
+            forker = self._forker(inside.reader)
+            made = forker.make(wanted._replace(run=run, at=at), playing.agents)
+            return forker.open(made, playing, opening).system
 
     def carried_on(self, timeout: float | None) -> Carried:
         """Wait until what was forked has ended, or goes on no more. `timeout` in seconds; None is no limit.
@@ -74,13 +78,14 @@ class Forks:
             seconds_of("timeout", timeout, most=RUN_TIME.most)
         return carry_on(self._service, forked.flow, stopping=self._stopping, timeout=timeout)
 
-    def _forker(self, *, afar: bool = False) -> Forker:
-        service = self._service
-        if not isinstance(service.log, PortableLog) or service.log.place == MEMORY:
+    def _forker(self, inside: Reader | None = None, *, afar: bool = False) -> Forker:
+        """Return what forks the runs of the log, or of the fork of it that a reader is `inside` of."""
+        service, reader = self._service, inside or self._service.reader
+        if not isinstance(reader.log, PortableLog) or reader.log.place == MEMORY:
             raise invalid("run", "a log in memory can't be forked, keep it in a file")
         return Forker(
-            service.log,
-            service.reader,
+            reader.log,
+            reader,
             config=self._config(),
             new_id=service.new_id,
             entropy=machine_entropy,

@@ -95,6 +95,26 @@ def test_a_fork_is_made_carried_on_listed_compared_and_deleted_by_its_name(
     assert not Path(came["store"]).exists()
 
 
+def test_a_fork_is_forked_by_its_name_and_that_fork_again(talk: Conversation, live: LiveGateway) -> None:
+    """Its id stood for its run everywhere but here."""
+    run, names = talk.exchange, list[str]()
+    for at, said in (("turn:1", "at ten?"), ("turn:2", "no, at eleven")):
+        edit = {"kind": "reply", "value": said}
+        came = made(live, run=run, at=f"{run}@{at}", edits=[edit], agents={"*": "recorded"}, loose=True)
+        assert came["state"] == "ended"
+        names.append(run := came["fork"])
+    with talk.system.fork(run[:13], at="announce", agents={"*": "recorded"}, loose=True) as third:
+        assert third.carried_on(WAIT).state == "ended"
+        told = str(talk.system.debug.show(third.log.log_id)["rows"])
+        assert ("at ten?" in told, "no, at eleven" in told) == (True, True)
+    listed = {one["id"] for one in asked(live, ALL, "forks.list")["payload"]["forks"]}
+    assert listed >= {*names, third.log.log_id}
+    refused = asked(live, ALL, "forks.make", run=names[0], at=f"{names[1]}@turn:2")["error"]["message"]
+    assert "of different logs" in refused
+    for name in (*names, third.log.log_id):
+        asked(live, ALL, "forks.remove", fork=name)
+
+
 def test_a_fork_asks_for_its_scope_and_for_everything_within_reach(
     talk: Conversation, live: LiveGateway
 ) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import overload
 
@@ -96,7 +95,14 @@ def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str,
         return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
 
     with source_of(reader) as source:
-        forker = partial(forker_of, source, reader, reading, named, afar=True)
+
+        def forker(inside: Reader | None) -> Forker:
+            if inside is None:
+                return forker_of(source, reader, reading, named, afar=True)
+            if not isinstance(inside.log, PortableLog):
+                raise UsageError(f"{inside.log.path} is no log that can be forked")
+            return forker_of(inside.log, inside, reading, named, afar=True)
+
         door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
         try:
             yield fork_methods(reader, door, threads)
