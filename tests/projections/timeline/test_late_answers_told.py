@@ -29,7 +29,8 @@ def test_an_answer_that_came_after_a_turn_had_timed_out_is_told_with_its_exchang
         asked = {"agentId": "research", "message": "well?", "timeoutSeconds": 0}
         run_id = system.tools(MAIN).call("sessions_send", asked).get("runId", "")
         gate.reached()
-        pass_time_until(system, clock, 60_000, facts.LoopEnded)
+        clock.advance(60_000)
+        pass_time_until(system, clock, 1_000, facts.LoopEnded)
         gate.open()
         wait_for(system, facts.LateReplyDropped)
         wait_for(system, facts.ExchangeClosed)
@@ -38,7 +39,7 @@ def test_an_answer_that_came_after_a_turn_had_timed_out_is_told_with_its_exchang
         diagram = system.debug.diagram(run_id).text()
 
     assert [step.event for step in steps].count("late_reply_dropped") == 1
-    assert [smell["code"] for smell in smells] == ["late_reply"]
+    assert "late_reply" in [smell["code"] for smell in smells]
     assert "answered too late" in diagram
 
 
