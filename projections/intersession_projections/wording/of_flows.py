@@ -52,7 +52,8 @@ def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides) -> Wor
             return words._replace(step=f"{turn} of {speaker}", after=after)
         case facts.LoopEnded():
             limit = "" if event.limit is None else f" ({event.limit})"
-            brief = f"{event.reason}{limit} after {counted(event.turns, 'turn')}{_note(event.note)}"
+            # Programs read these words, and a log of the first release has to read as it did there: `1 turns`.
+            brief = f"{event.reason}{limit} after {event.turns} turns{_note(event.note)}"
             how = loop_end(event.reason, event.turns, event.limit, event.note)
             why = LOOP_ENDS[event.reason]
             after = f"after the loop: it ended after {counted(event.turns, 'turn')}, {why}"

@@ -127,7 +127,7 @@ def test_an_exchange_is_told_over_all_its_sessions_in_order(two: Story) -> None:
         ("message_recorded", MAIN, None, "REPLY_SKIP"),
         ("run_completed", MAIN, None, "REPLY_SKIP"),
         ("turn_replied", MAIN, None, "REPLY_SKIP"),
-        ("loop_ended", None, None, "reply_skip after 1 turn"),
+        ("loop_ended", None, None, "reply_skip after 1 turns"),
         ("announce_decided", None, None, "they are ready"),
         ("delivery_decided", OPS, "telegram:7#3", "they are ready"),
         ("delivery_done", None, None, "taken"),
