@@ -1,6 +1,6 @@
 """What led to an event of a spawn: its call, what it had to wait for, its archiving."""
 
-from intersession_actors.errors import REFUSAL_CODES
+from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.policy import budget_of
 from intersession_actors.replaying.feeding.fed import ToFlow
 from intersession_actors.replaying.recording import Recording
@@ -30,7 +30,7 @@ def to_spawn(recorded: Recorded, recording: Recording) -> ToFlow | None:
             )
             return ToFlow(stream, command)
         case facts.SpawnClosed(reason="not_started", note=note, code=code):
-            known = next((one for one in REFUSAL_CODES if one == code), None)
+            known: RefusalCode | None = next((one for one in REFUSAL_CODES if one == code), None)
             if known is None:
                 return None  # a code that today's rules don't have comes of nothing that could be fed
             return ToFlow(stream, Prepared(stream=stream, refused=Refused(code=known, error=note or "")))
