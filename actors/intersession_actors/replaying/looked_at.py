@@ -204,12 +204,17 @@ class RecordedHolds(HeldSessions):
         step = _step_decided(decided)
         since = self._recording.looked_since(stream)
         is_later = self._is_later(stream, decided)
+        was_asked = not self._refusals.came(stream) and any(
+            isinstance(event, facts.LoopEnded) and event.reason in REFUSED for event in decided
+        )
         found: list[HoldOrder | None] = []
         for stood in (self._stood(key, since) for key in keys if key is not None):
             stopped = next((order for order in stood if order is not None and order.order in named), None)
             let_go = [order for order in stood if order is None or not stops(order, step, served)]
             if is_later and let_go:
                 stopped = None
+            if was_asked and not let_go:
+                continue  # it was not known yet, as after a commit whose answer was lost
             if stopped is not None or None in let_go:
                 found.append(stopped)
             else:  # one that let the step go on is given to the rule, which has to say so again
