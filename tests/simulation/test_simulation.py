@@ -33,7 +33,7 @@ FOUND_BY = {
     "a6_turns_come_to_whoever_has_the_key": 0,
     "a8_a_message_interrupts_before_it_is_accepted": 7,
     "a11_a_context_is_of_another_moment": 0,
-    "a12_a_retry_is_judged_anew": 471,
+    "a12_a_retry_is_judged_anew": 927,
     "a17_deadlines_are_by_the_wall_clock": 27,
     "acknowledges_before_it_stores": 0,
     "draws_delivery_keys": 0,
