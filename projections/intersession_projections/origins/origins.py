@@ -4,8 +4,9 @@ The log is looked through from its beginning, row by row, and only what may hold
 goes is bounded, and the answer says where it stopped; of a run it is what lies nearest before it that is looked through.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -58,6 +59,17 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cut: int | None = None
 
 
+class _Looked(NamedTuple):
+    """Positions that hold a whole phrase, as it stands and in any case, and those that may hold some of its words in a row.
+
+    `sharing` is None where that was not looked for to the end.
+    """
+
+    exact: list[int]
+    folded: list[int]
+    sharing: list[int] | None
+
+
 class Origins:
     """Queries on where words came from."""
 
@@ -84,44 +96,62 @@ class Origins:
         begins = 0 if within is None else max(0, last - self._most_rows)
         part = Span(begins, min(last, begins + self._most_rows))
         cut = part.to if part.to != last else begins or None
-        whole = self._whole(phrase, part, within) if phrase.given else None
+        looked = self._looked_at(phrase, part, within)
+        whole = self._whole(phrase, looked, within)
         if whole is not None:
             match, found, left = whole
             return _origin(found, match, phrase.given, left or cut)
-        words = self._most_shared(phrase, part, within)
+        words = self._most_shared(phrase, part, within, looked.sharing)
         if words is None:
             return Origin(first=None, cut=cut)
         found, left = self._shared(Phrase.of(" ".join(words)), part, within)
         return _origin(found, "shared", " ".join(words), left or cut)
 
-    def _whole(
-        self, phrase: Phrase, part: Span, within: frozenset[int] | None
-    ) -> tuple[Match, list[Hop], int | None] | None:
-        """Return what holds the whole phrase exactly, else what holds it in any case."""
-        plain, everything = phrase.plainest(), len(phrase.words) - 1
-        found: dict[Match, list[int]] = {"exact": [], "folded": []}
-        for row in self._rows(part):
+    def _looked_at(self, phrase: Phrase, part: Span, within: frozenset[int] | None) -> "_Looked":
+        """Look through a part of the log once, for the whole phrase and for rows that may share words with it."""
+        plain, everything, most = phrase.plainest(), len(phrase.words) - 1, phrase.fewest - 1
+        fewest = min(most, everything)
+        exact, folded, sharing = list[int](), list[int](), list[int]()
+        for row in self._rows(part) if phrase.given else ():
             state: bytes = row[4]
-            if phrase.may_hold(state, plain) or (not found["exact"] and phrase.may_share(state, everything)):
+            # Once somebody is found who said it as it stands, nobody asks for less, but for what leads to some places.
+            may_share = (within is not None or not exact) and phrase.may_share(state, fewest)
+            if may_share:
+                sharing.append(row[0])
+            if phrase.may_hold(state, plain) or (
+                may_share and not exact and (fewest == everything or phrase.may_share(state, everything))
+            ):
                 match = holds(self._said(row), phrase)
                 if match is not None:
-                    found[match].append(row[0])
-            if within is None and len(found["exact"]) > MOST_HOPS + 1:
+                    (exact if match == "exact" else folded).append(row[0])
+            if within is None and len(exact) > MOST_HOPS + 1:
                 break
-        exact, any_case = found["exact"], sorted((*found["exact"], *found["folded"]))
-        for match, positions in (("exact", exact), ("folded", any_case)):
+        is_whole = bool(phrase.given) and (within is not None or not exact)
+        return _Looked(exact, folded, sharing if is_whole else None)
+
+    def _whole(
+        self, phrase: Phrase, looked: "_Looked", within: frozenset[int] | None
+    ) -> tuple[Match, list[Hop], int | None] | None:
+        """Return what holds the whole phrase exactly, else what holds it in any case."""
+        any_case = sorted((*looked.exact, *looked.folded))
+        for match, positions in (("exact", looked.exact), ("folded", any_case)):
             hops, left = self._hops(positions, within, lambda text: holds(text, phrase) is not None)
             if hops:
                 return "exact" if match == "exact" else "folded", hops, left
         return None
 
     def _most_shared(
-        self, phrase: Phrase, part: Span, within: frozenset[int] | None
+        self, phrase: Phrase, part: Span, within: frozenset[int] | None, sharing: Sequence[int] | None
     ) -> tuple[str, ...] | None:
-        """Return the longest run of the words that anybody said in a row; of several the one that was said first."""
+        """Return the longest run of the words that anybody said in a row; of several the one that was said first.
+
+        `sharing` are the positions that may hold some, None where that is not known.
+        """
         best: tuple[int, int] | None = None
         most = phrase.fewest - 1
-        for row in self._rows(part) if len(phrase.words) > most else ():
+        if len(phrase.words) <= most:
+            return None
+        for row in self._rows(part) if sharing is None else self._rows_at(sharing):
             if (within is None or row[0] in within) and phrase.may_share(row[4], most):
                 found = longest_shared(self._said(row), phrase.words, more_than=most)
                 if found is not None:
@@ -199,6 +229,16 @@ class Origins:
         return (
             first.event.child if first is not None and isinstance(first.event, facts.SpawnAccepted) else None
         )
+
+    def _rows_at(self, positions: Sequence[int]) -> Iterator[Row]:
+        """Yield the rows at rising positions. What lies between is read along, so that it never takes longer than all of them."""
+        at = 0
+        while at < len(positions):
+            page = self._log.rows(after=positions[at] - 1, limit=_PAGE)
+            end = bisect_right(positions, page[-1][0]) if page else len(positions)
+            wanted = set(positions[at:end])
+            yield from (row for row in page if row[0] in wanted)
+            at = end
 
     def _rows(self, part: Span) -> Iterator[Row]:
         after, to = part.after, part.to or 0

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -292,3 +293,24 @@ def test_the_longest_shared_run_is_the_longest(said: list[str], words: list[str]
         if any(said[at : at + end - begin] == words[begin:end] for at in range(len(said)))
     ]
     assert (0 if found is None else found[1] - found[0]) == max(runs, default=0)
+
+
+@pytest.mark.clause("ORIGIN-1")
+def test_a_log_is_looked_through_once_where_nobody_said_the_words(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        story.say(MAIN, f"hello {number}")
+    looked = 0
+    rows = type(story.log).rows
+
+    def counted(log: Any, **given: Any) -> Any:
+        nonlocal looked
+        page = rows(log, **given)
+        looked += len(page)
+        return page
+
+    monkeypatch.setattr(type(story.log), "rows", counted)
+
+    assert Origins(story.log).of("nobody ever said this").first is None
+    assert looked == story.log.head()
