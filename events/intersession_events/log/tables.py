@@ -156,8 +156,9 @@ def place_problems(query: Query) -> Iterator[str]:
     lowest = query("SELECT MIN(rowid) FROM stored_events")[0][0]
     if lowest is not None and lowest < 1:
         yield f"a row at position {lowest}: positions begin at 1"
-    given = [seq for (seq,) in query("SELECT seq FROM sqlite_sequence WHERE name='stored_events'")]
+    # In this order: what a writer commits between the two raises only the number that may be the higher one.
     last = query("SELECT MAX(rowid) FROM stored_events")[0][0] or 0
+    given = [seq for (seq,) in query("SELECT seq FROM sqlite_sequence WHERE name='stored_events'")]
     if len(given) > 1 or any(not isinstance(seq, int) for seq in given):
         yield f"sqlite_sequence holds {given!r} for stored_events instead of one number"
     elif last > (given[0] if given else 0):

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NoReturn
 
@@ -9,7 +10,16 @@ import pytest
 
 from intersession_events.errors import AlteredLog, CorruptEvent, UnknownWord
 from intersession_events.facts import LoopEnded, decode, registry
-from intersession_events.log import FORMAT, FORMATS, Row, head, schema_problems, verify_log
+from intersession_events.log import (
+    FORMAT,
+    FORMATS,
+    Row,
+    SqlValue,
+    head,
+    place_problems,
+    schema_problems,
+    verify_log,
+)
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
 from support.log_drafts import draft, said, to
@@ -189,6 +199,21 @@ def test_a_kind_of_event_that_is_new_while_a_log_is_verified_is_no_finding(path:
     with Written(path) as log:
         assert verify_log(log).findings == ()
         assert log.streams("exchange:") == ["exchange:e"]
+
+
+@pytest.mark.clause("V1")
+def test_what_is_appended_while_the_tables_are_looked_at_is_no_finding(path: Path) -> None:
+    with SqliteLog(path) as log:
+        numbers = count()
+
+        def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+            number = next(numbers)
+            log.append_now(
+                [to(f"s{number}", 0, draft(LoopEnded(reason="turn_limit", turns=1), f"n{number}"))]
+            )
+            return log.query(statement, parameters)
+
+        assert [*schema_problems(query), *place_problems(query)] == []
 
 
 def clumsy(_payload: JsonObject) -> NoReturn:
