@@ -203,7 +203,8 @@ class Origins:
             if hop.via == "tool" and hop.source is not None:
                 hop = replace(hop, source=self._named(hop.source, hop.session_key))
             if isinstance(recorded.event, facts.DeliveryDecided):
-                hop = replace(hop, edited_by=self._editor_of(recorded.event))
+                child = self._child_of(recorded.event)
+                hop = replace(hop, edited_by=self._editor_of(recorded.event), source=child or hop.source)
             yield hop
 
     def _reads(self, recorded: Recorded) -> Reads | None:
