@@ -6,7 +6,7 @@ A fork derives ids of its own for all that comes after its cut. What is the same
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -98,24 +98,53 @@ def message_meaning(message: Message) -> bytes:
     return hashlib.sha256(_ENCODER.encode(whole)).digest()
 
 
+class _Grown(NamedTuple):
+    """The digest of the first messages of a transcript, how many they are, and the ids of the first and the last of them."""
+
+    digest: "hashlib._Hash"
+    taken: int
+    ends: tuple[str, str]
+
+
+def _ends(transcript: Sequence[Message], taken: int) -> tuple[str, str]:
+    return transcript[0].id, transcript[taken - 1].id
+
+
 class Meanings:
-    """Digests of contexts. What a message says is looked at once, however many runs see it."""
+    """Digests of contexts. What a message says is looked at once, however many runs see it.
+
+    So is a transcript that grows from run to run: else a long session would take the square of its length.
+    """
 
     def __init__(self) -> None:
         self._of: dict[str, bytes] = {}
+        self._last = _Grown(hashlib.sha256(), 0, ("", ""))
+        """Of the transcript that was looked at last; never changed, as several threads may ask."""
 
     def of(
         self, transcript: Sequence[Message], asked: Message, partial: Iterable[Message], context: str
     ) -> str:
         """Return the digest of what an attempt was given."""
-        digest = hashlib.sha256()
-        for message in (*transcript, asked):
-            digest.update(self._digest(message))
+        digest = self._of_transcript(transcript)
+        digest.update(self._digest(asked))
         digest.update(b"partial")
         for message in partial:
             digest.update(self._digest(message))
         digest.update(text_meaning(worded_today(context)).encode())
         return digest.hexdigest()
+
+    def _of_transcript(self, transcript: Sequence[Message]) -> "hashlib._Hash":
+        """Return the digest of a transcript, to be gone on with."""
+        if not transcript:
+            return hashlib.sha256()
+        last = self._last
+        if not 0 < last.taken <= len(transcript) or last.ends != _ends(transcript, last.taken):
+            last = _Grown(hashlib.sha256(), 0, ("", ""))
+        digest = last.digest.copy()
+        for message in transcript[last.taken :]:
+            digest.update(self._digest(message))
+        self._last = _Grown(digest.copy(), len(transcript), _ends(transcript, len(transcript)))
+        return digest
 
     def _digest(self, message: Message) -> bytes:
         found = self._of.get(message.id)

@@ -1,5 +1,7 @@
 """An agent that answers from a recording does what was done when it was given the same, and says where that ends."""
 
+import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 
 from intersession import Reply, SessionSystem, Turn, echo
 from intersession_actors.agents import Divergence, RecordedAgent, Recording
+from intersession_actors.agents.meaning import Meanings
 from intersession_actors.agents.recording import RecordedAttempt
 from intersession_events import facts
 from intersession_events.log import Log
@@ -151,3 +154,36 @@ def test_an_attempt_is_known_by_the_hash_that_was_recorded(source: Log) -> None:
     assert first is not None
     assert [message.role for message in first.done] == ["assistant", "toolResult"] * 3
     assert first.answered is None
+
+
+@pytest.mark.clause("FORK-7")
+def test_a_transcript_that_grows_is_taken_in_message_by_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [facts.Message(id=f"m{n}", role="user", content=f"word {n}", timestamp=n) for n in range(40)]
+    digests = Counter[str]()
+    plain = Meanings._digest
+
+    def counted(meanings: Meanings, message: facts.Message) -> bytes:
+        digests[message.id] += 1
+        return plain(meanings, message)
+
+    monkeypatch.setattr(Meanings, "_digest", counted)
+    one = Meanings()
+    grown = [one.of(said[:n], said[n], [], "") for n in range(40)]
+
+    assert max(digests.values()) == 2  # as what was asked, and then as a part of the transcript
+    assert grown == [Meanings().of(said[:n], said[n], [], "") for n in range(40)]
+
+
+@pytest.mark.clause("FORK-7")
+def test_transcripts_of_several_sessions_and_generations_are_told_apart() -> None:
+    sessions = [
+        [facts.Message(id=f"{name}{n}", role="user", content=f"{name} {n}", timestamp=n) for n in range(9)]
+        for name in "abc"
+    ]
+    dice = random.Random(7)  # noqa: S311 - dice, not secrets
+    one = Meanings()
+    for _ in range(200):
+        said = dice.choice(sessions)
+        first, last = sorted(dice.sample(range(9), 2))
+        given = (said[first:last], said[last], said[:first], "context")
+        assert one.of(*given) == Meanings().of(*given)
