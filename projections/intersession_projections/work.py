@@ -231,7 +231,10 @@ class WorkFound:
             return True
         # What began a chain is asked once for all that came of it.
         if work.root not in self._began_on:
-            asked = self._messages.began(work.root)
+            if isinstance(work, RunOutcome) and work.run_id == work.root:
+                asked = self._messages.of_run(work)  # most runs of people are the root of a chain themselves
+            else:
+                asked = self._messages.began(work.root)
             provenance = None if asked is None else asked[2].provenance
             self._began_on[work.root] = None if provenance is None else provenance.source_channel
         return self._began_on[work.root] == channel
