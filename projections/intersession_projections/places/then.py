@@ -55,6 +55,10 @@ class Then:
         """Return where a delivery stood; None where it had not begun."""
         return self._stood(self._flows.delivery(delivery_id), delivery_stream(delivery_id))
 
+    def delivery_of(self, now: DeliverySummary) -> DeliverySummary | None:
+        """Return where a delivery stood that is known as it is now; None where it had not begun."""
+        return self._stood(now, delivery_stream(now.delivery_id))
+
     def run(self, run_id: str) -> RunOutcome | None:
         """Return how far a run had got, with its words as far as it had ended; None where it had not been accepted."""
         now = self._runs.get(run_id)

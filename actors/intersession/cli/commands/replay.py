@@ -134,7 +134,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                 sent = reader.flows.deliveries_of_session(subject.row.key)
                 rows = [
                     (row, reader.flows.note_of(row))
-                    for row in (stood.delivery(row.delivery_id) for row in sent)
+                    for row in map(stood.delivery_of, sent)
                     if row is not None and row.is_open
                 ]
                 events = events_of_session(reader, subject, to=stood.position)
