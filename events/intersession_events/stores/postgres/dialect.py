@@ -30,6 +30,7 @@ _OURS: Final = {
 }
 
 _TEXT_INDEX: Final = re.compile(r"CREATE VIRTUAL TABLE IF NOT EXISTS (\w+) USING fts5 .*", re.DOTALL)
+_INTO_TEXT_INDEX: Final = re.compile(r"\bINSERT INTO \w+ \(rowid, grams\) VALUES \(\?, \?\)")
 _MADE: Final = (
     r"DO $do$ BEGIN CREATE TABLE IF NOT EXISTS \1 (notification_id bigint PRIMARY KEY, grams tsvector NOT NULL); "
     r"CREATE INDEX IF NOT EXISTS \1_grams ON \1 USING gin (grams); END $do$"
@@ -104,6 +105,9 @@ def translated(statement: str) -> Translated:
     if _TEXT_INDEX.match(statement):
         return Translated(_TEXT_INDEX.sub(_MADE, statement).encode(), ())
     rules = (*_ALL, *(_OF_TABLES if statement.startswith("CREATE TABLE") else ()))
+    if _INTO_TEXT_INDEX.search(statement):
+        # A parameter is of the type that it is given with, and that is text.
+        statement = statement.replace("(?, ?)", "(?, ?::tsvector)")
     for pattern, ours in rules:
         statement = pattern.sub(ours, statement)
     places: list[int] = []
