@@ -20,6 +20,7 @@ BOUNDED = {
     "Head": 20_000,
     "Heads._known": 20_000,
     "KnownIds._durable": 20_000,
+    "Pipeline._known": 4_000,
     "Message": 100_000,
     "_Kept.messages": 100_000,
     "_Kept.sizes": 100_000,

@@ -1,5 +1,6 @@
 """What is read of a log on a server, and a batch of appends, take few ways there and back: each costs what the network takes."""
 
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -19,10 +20,13 @@ from benchmarks.logs import (
     write_directly,
 )
 from benchmarks.postgres_reading import questions
+from intersession import MemoryChannel, SessionSystem, echo
 from intersession_events import ids
 from intersession_events.facts import Event, Message, MessageRecorded, RunCompleted, RunQueued, RunStarted
 from intersession_events.log import Committed, Outcome, StreamAppend
 from intersession_events.stores import migrate, open_log
+from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.group_commit import Work
 from intersession_projections.inline_views import inline_views
 from support.postgres.network import network
 from support.postgres.server import Server
@@ -129,3 +133,28 @@ def _turn(key: str, number: int) -> StreamAppend:
         MessageRecorded(session_id=session_id(key), message=answer),
     )
     return to(key, *(draft(event, f"{name}-{at}", time + at) for at, event in enumerate(events)))
+
+
+@pytest.mark.postgres
+def test_no_batch_that_opens_sessions_is_written_twice(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[Sequence[Work]] = []
+    write = Committing._write
+
+    def counted(
+        self: Committing, batch: Sequence[Work], failed: dict[Work, Exception], *, isolated: bool
+    ) -> None:
+        if isolated and not batch[0].alone:
+            again.append(batch)
+        write(self, batch, failed, isolated=isolated)
+
+    monkeypatch.setattr(Committing, "_write", counted)
+
+    with SessionSystem(postgres_url, agents={"main": echo()}, channels={"t": MemoryChannel()}) as system:
+        for name in ("ada", "bo"):
+            told = {"channel": "t", "chat_id": name, "chat_type": "group", "sender": name}
+            assert system.inbound(text="hello", wait=20, **told)["status"] == "ok"
+        assert len(system.log.streams("session:")) == 2
+
+    assert again == []

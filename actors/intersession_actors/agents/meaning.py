@@ -6,7 +6,7 @@ A fork derives ids of its own for all that comes after its cut. What is the same
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -98,12 +98,17 @@ def message_meaning(message: Message) -> bytes:
     return hashlib.sha256(_ENCODER.encode(whole)).digest()
 
 
-class _Grown(NamedTuple):
+class _Grown:
     """The digest of the first messages of a transcript, how many they are, and the ids of the first and the last of them."""
 
-    digest: "hashlib._Hash"
-    taken: int
-    ends: tuple[str, str]
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self.taken = 0
+        self.ends: tuple[str, str] = ("", "")
+
+    def is_of(self, transcript: Sequence[Message]) -> bool:
+        """Whether a transcript begins with these messages."""
+        return 0 < self.taken <= len(transcript) and self.ends == _ends(transcript, self.taken)
 
 
 def _ends(transcript: Sequence[Message], taken: int) -> tuple[str, str]:
@@ -118,14 +123,14 @@ class Meanings:
 
     def __init__(self) -> None:
         self._of: dict[str, bytes] = {}
-        self._last = _Grown(hashlib.sha256(), 0, ("", ""))
+        self._last = _Grown()
         """Of the transcript that was looked at last; never changed, as several threads may ask."""
 
     def of(
         self, transcript: Sequence[Message], asked: Message, partial: Iterable[Message], context: str
     ) -> str:
         """Return the digest of what an attempt was given."""
-        digest = self._of_transcript(transcript)
+        digest = self._of_transcript(transcript).digest.copy()
         digest.update(self._digest(asked))
         digest.update(b"partial")
         for message in partial:
@@ -133,18 +138,17 @@ class Meanings:
         digest.update(text_meaning(worded_today(context)).encode())
         return digest.hexdigest()
 
-    def _of_transcript(self, transcript: Sequence[Message]) -> "hashlib._Hash":
-        """Return the digest of a transcript, to be gone on with."""
+    def _of_transcript(self, transcript: Sequence[Message]) -> _Grown:
+        grown, last = _Grown(), self._last
         if not transcript:
-            return hashlib.sha256()
-        last = self._last
-        if not 0 < last.taken <= len(transcript) or last.ends != _ends(transcript, last.taken):
-            last = _Grown(hashlib.sha256(), 0, ("", ""))
-        digest = last.digest.copy()
-        for message in transcript[last.taken :]:
-            digest.update(self._digest(message))
-        self._last = _Grown(digest.copy(), len(transcript), _ends(transcript, len(transcript)))
-        return digest
+            return grown
+        if last.is_of(transcript):
+            grown.digest, grown.taken = last.digest.copy(), last.taken
+        for message in transcript[grown.taken :]:
+            grown.digest.update(self._digest(message))
+        grown.taken, grown.ends = len(transcript), _ends(transcript, len(transcript))
+        self._last = grown
+        return grown
 
     def _digest(self, message: Message) -> bytes:
         found = self._of.get(message.id)

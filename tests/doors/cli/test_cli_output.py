@@ -336,8 +336,8 @@ def test_what_was_shown_before_an_error_is_not_lost() -> None:
 class Closed(Terminal):
     """A pipe that nobody reads any more."""
 
-    def write(self, _text: str) -> int:
-        raise BrokenPipeError
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(f"{len(text)} characters")
 
 
 def test_a_pipe_that_nobody_reads_ends_the_command_once() -> None:
