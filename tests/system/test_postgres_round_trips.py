@@ -153,8 +153,10 @@ def test_no_batch_that_opens_sessions_is_written_twice(
 
     with SessionSystem(postgres_url, agents={"main": echo()}, channels={"t": MemoryChannel()}) as system:
         for name in ("ada", "bo"):
-            told = {"channel": "t", "chat_id": name, "chat_type": "group", "sender": name}
-            assert system.inbound(text="hello", wait=20, **told)["status"] == "ok"
+            answer = system.inbound(
+                channel="t", chat_id=name, chat_type="group", sender=name, text="hello", wait=20
+            )
+            assert answer["status"] == "ok"
         assert len(system.log.streams("session:")) == 2
 
     assert again == []
