@@ -150,7 +150,7 @@ class Output:
 
     def columns(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         """Print a table of one line a row, if it has room. Says whether it had."""
-        widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
+        widths = [max(map(_cells, column)) for column in zip(head, *rows, strict=True)]
         if sum(widths) + _GAP * len(widths) > self.width:
             return False
         self.write(self._row(head, widths, "bold"))
@@ -159,7 +159,7 @@ class Output:
         return True
 
     def _row(self, cells: Sequence[str], widths: Sequence[int], style: str = "") -> str:
-        padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+        padded = [cell + " " * (width - _cells(cell)) for cell, width in zip(cells, widths, strict=True)]
         gap = " " * _GAP
         if not self.is_terminal:
             # A pipe gets no padding at the ends of lines.
@@ -179,6 +179,11 @@ class Output:
             text if style is None else style.render(text, color_system=self._colors, legacy_windows=legacy)
             for text, style, _ in line.render(self.console)
         )
+
+
+def _cells(text: str) -> int:
+    """Return how many columns a text takes that has no control characters."""
+    return len(text) if text.isascii() else cell_len(text)
 
 
 def _with_spaces(line: str) -> str:

@@ -42,7 +42,7 @@ def safe(text: str, style: str = "") -> Text:
 
 def one_line(text: str, limit: int | None = None, *, strip: bool = True) -> str:
     """Return a text on one line, cut to a number of characters."""
-    line = shown(" ⏎ ".join(text.split("\n")).replace("\t", " "))
+    line = text if text.isprintable() else shown(" ⏎ ".join(text.split("\n")).replace("\t", " "))
     line = line.strip() if strip else line
     return line if limit is None or len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
