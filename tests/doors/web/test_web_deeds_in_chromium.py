@@ -20,7 +20,7 @@ from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.command_line import ran
 from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
 from support.doors.web_log import HOSTILE, seen
-from support.running import merged
+from support.running import closed_exchange, merged
 
 expect.set_options(timeout=WAIT_MS)
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(400)]
@@ -51,6 +51,13 @@ class Deeds(NamedTuple):
         with ThreadPoolExecutor(1) as thread:
             thread.submit(self.system.tools(MAIN).call, "sessions_send", given).result()
         return str(self.asked("runs", kind="exchange")["runs"][0]["id"])
+
+    def ended(self, text: str) -> str:
+        """Have main ask research; return the exchange once it is over."""
+        run = self.sent(text)
+        (begun,) = [one for one in self.asked("runs", kind="exchange")["runs"] if one["id"] == run]
+        closed_exchange(self.system, begun["runId"])
+        return run
 
     def asked(self, question: str, **given: Any) -> Any:
         with self.gateway.http() as client:
@@ -231,7 +238,7 @@ def test_what_if_is_asked_many_times_each_is_compared_and_forks_are_deleted(deed
 
 def test_every_other_dialog_is_for_everybody(deeds: Deeds) -> None:
     page = deeds.page
-    run = deeds.sent("Dialogs?")
+    run = deeds.ended("Dialogs?")
     deeds.open(f"run/{run}")
     expect(page.get_by_role("slider", name="Place in the run")).to_be_visible()
     found: dict[str, list[str]] = {}
@@ -298,7 +305,7 @@ def test_whatever_is_written_into_a_fork_is_text_in_its_dialog_in_the_list_and_i
 ) -> None:
     """Each row of the hostile inputs, as what is said instead, and as a further message."""
     page = deeds.page
-    run = deeds.sent("What may be said?")
+    run = deeds.ended("What may be said?")
     made: dict[str, str] = {}
     for number, text in enumerate(HOSTILE):
         kind = {"kind": "inject", "key": "agent:main:main"} if number % 2 else {"kind": "reply"}
