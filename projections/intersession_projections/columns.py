@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from intersession_events.log import ID_TEXT, IdText, Question, Row, Sql, SqlValue
+from intersession_events.log import ID_TEXT, IdText, Question, SqlValue
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -58,11 +58,6 @@ def among(statement: str, values: Iterable[SqlValue]) -> list[Question]:
         some += some[-1:] * ((1 << (len(some) - 1).bit_length()) - len(some))
         questions.append((statement.format(marks(some)), some))
     return questions
-
-
-def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:
-    """Return the rows of several questions, asked together."""
-    return [answer() for answer in [sql.later(*question) for question in questions]]
 
 
 @lru_cache(_REMEMBERED)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Coming, Log, Memory, Moment, Question, Recorded, Row, Sql
+from intersession_events.log import Coming, Known, Log, Moment, Question, Recorded, Row, Sql
 
 _TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine
@@ -80,23 +80,12 @@ class PositionsView:
         """Ask for the latest time so far."""
         return [_LATEST] if any(stream.startswith(_TIMED) for stream, _ in coming) else []
 
-    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Take events in."""
-        coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, [sql.execute(*one).fetchall() for one in self.questions(coming)], {})
-
-    def apply_answered(
-        self,
-        sql: Sql,
-        events: Sequence[Recorded],
-        answers: Sequence[Sequence[Row]],
-        memory: Memory,  # noqa: ARG002 - for others
-    ) -> None:
-        """Take events in, where the latest time is known."""
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
+        """Take events in that tell the time: a row for each that is later than all before."""
         timed = [one for one in events if one.stream.startswith(_TIMED)]
         if not timed:
             return
-        latest: int | None = answers[0][0][0]
+        latest: int | None = known.answers[0][0][0]
         for recorded in timed:
             if latest is None or recorded.time > latest:
                 latest = recorded.time

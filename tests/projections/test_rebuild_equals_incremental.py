@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from intersession_events.facts import Event
+from intersession_events.log import take_in
 from intersession_events.stores.folding import PlainSql
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import Sessions
@@ -21,7 +22,7 @@ def rebuilt(log: PlainLog) -> dict[str, list[tuple[Any, ...]]]:
     for view in inline_views():
         view.drop(sql)
         view.create(sql)
-        view.apply(sql, log.events)
+        take_in(view, sql, log.events)
     return log.dump()
 
 

@@ -17,6 +17,7 @@ from intersession_events.log import (
     Recorded,
     SetAside,
     StreamAppend,
+    take_in,
 )
 from intersession_events.log.states import States
 from intersession_events.stores.folding import PlainSql
@@ -72,7 +73,7 @@ class PlainLog:
             self.events.append(recorded)
             taken.append(recorded)
             for view in self._views:
-                view.apply(PlainSql(self.connection), [recorded])
+                take_in(view, PlainSql(self.connection), [recorded])
         for listener in self._listeners:
             listener(taken)
         return taken[-1]

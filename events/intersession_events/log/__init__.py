@@ -4,27 +4,7 @@ from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, dama
 from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
-from intersession_events.log.log import (
-    ID_TEXT,
-    AddingView,
-    AskingView,
-    Coming,
-    IdText,
-    InFlight,
-    InlineView,
-    Log,
-    Memory,
-    Moment,
-    OnCommitted,
-    OnLoaded,
-    PackingView,
-    PickingView,
-    Question,
-    Row,
-    Sql,
-    SqlValue,
-    Together,
-)
+from intersession_events.log.log import InFlight, Log, Moment, OnCommitted, OnLoaded
 from intersession_events.log.recorded import (
     ANY_VERSION,
     Committed,
@@ -48,6 +28,7 @@ from intersession_events.log.row_state import (
     packed_names_in,
     payload_in,
 )
+from intersession_events.log.sql import ID_TEXT, IdText, Question, Row, Sql, SqlValue, Together, asked
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -79,6 +60,19 @@ from intersession_events.log.verifying import (
     prefix_compared,
     verify_log,
 )
+from intersession_events.log.views import (
+    AddingView,
+    AskingView,
+    Coming,
+    InlineView,
+    Known,
+    Memory,
+    PackingView,
+    PickingView,
+    PlainView,
+    View,
+    take_in,
+)
 
 __all__ = [
     "ANY_VERSION",
@@ -106,6 +100,7 @@ __all__ = [
     "IdText",
     "InFlight",
     "InlineView",
+    "Known",
     "Lineage",
     "Log",
     "LogHead",
@@ -117,6 +112,7 @@ __all__ = [
     "Outcome",
     "PackingView",
     "PickingView",
+    "PlainView",
     "PrefixSeen",
     "Question",
     "Recorded",
@@ -129,6 +125,8 @@ __all__ = [
     "Together",
     "Unavailable",
     "VerifyReport",
+    "View",
+    "asked",
     "checkpoints_of",
     "damage",
     "damaged",
@@ -156,6 +154,7 @@ __all__ = [
     "schema_problems",
     "seal",
     "stored_snapshot",
+    "take_in",
     "unseal",
     "verify_log",
     "view_marked_by",

@@ -7,9 +7,9 @@ from typing import Final
 from intersession_events.errors import CorruptEvent, NotStorable
 from intersession_events.facts import Erased, decode, encode, latest, unsaid
 from intersession_events.log.envelope import damaged, replaced
-from intersession_events.log.log import Row
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import opened
+from intersession_events.log.sql import Row
 
 _NEVER: Final = "erased.1"
 """What authorises is not erased itself."""

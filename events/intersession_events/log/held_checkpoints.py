@@ -6,7 +6,7 @@ from contextlib import suppress
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken
 from intersession_events.log.envelope import unseal
-from intersession_events.log.log import Row, SqlValue
+from intersession_events.log.sql import Row, SqlValue
 from intersession_events.proofs import STREAM, TAKEN, Taken
 
 Query = Callable[[str, Sequence[SqlValue]], list[Row]]

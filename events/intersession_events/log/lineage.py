@@ -7,8 +7,8 @@ from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Event, ForkedFrom, decode
 from intersession_events.log.envelope import unseal
 from intersession_events.log.erasing import erased_stream, rows_erased
-from intersession_events.log.log import Row, SqlValue
 from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Row, SqlValue
 
 Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 """Runs a reading statement with parameters and returns its rows."""

@@ -5,65 +5,16 @@ The protocol that everything else is written against; `stores/` has the implemen
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Final, Protocol
 
-from intersession_events.facts import Event, ForkedFrom
+from intersession_events.facts import ForkedFrom
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
+from intersession_events.log.sql import Question, Row, SqlValue, Together
 from intersession_events.log.states import States
-
-T = TypeVar("T")
 
 OnLoaded = Callable[[Sequence[Recorded] | Exception], None]
 OnCommitted = Callable[[Sequence[Recorded]], None]
 
-
-SqlValue: TypeAlias = str | int | float | bytes | None
-"""What a statement is given."""
-
-
-class IdText(str):
-    """A text in a column of bytes, where most rows have the 16 bytes of a UUID: an id that somebody else has given.
-
-    Where a database keeps no texts among bytes, it stands there as its UTF-8 behind `ID_TEXT`, which is longer than a UUID.
-    """
-
-    __slots__ = ()
-
-
-ID_TEXT: Final = bytes(17)
-"""What a text begins with that stands among bytes. Bytes that begin so are sorted as the texts are."""
-
-Row: TypeAlias = tuple[Any, ...]  # what its columns hold is known where the statement is
-"""What a statement returns."""
-
-
-class Sql(Protocol):
-    """A cursor inside a transaction: portable SQL with `?` parameters, rows as tuples."""
-
-    def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> "Sql":
-        """Run a statement and return self, ready for fetching."""
-        ...
-
-    def fetchone(self) -> Any:  # a `Row` or None; who asks for a count need not ask for None
-        """Return the next row, or None."""
-        ...
-
-    def fetchall(self) -> list[Row]:
-        """Return all rows."""
-        ...
-
-    def later(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Callable[[], list[Row]]:
-        """Run a statement, and return its rows when they are asked for: others may be run meanwhile.
-
-        Where the database is far away, all whose rows nobody has asked for yet go there together.
-        """
-        ...
-
-
-Question = tuple[str, Sequence[SqlValue]]
-"""A reading statement, and its parameters."""
-Together = Callable[[Sequence[Question]], list[list[Row]]]
-"""Returns the rows of several reading statements: in one way there and back, where a store takes them so."""
 
 _HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
@@ -108,91 +59,6 @@ class Moment:
             return self._together(questions)
         ((self._head,),), *found = self._together([(_HEAD, ()), *questions])
         return found
-
-
-class InlineView(Protocol):
-    """A view written in the transaction of the append itself, so that one's own writes are always read."""
-
-    name: str
-    shape: int
-    """Version of the tables. When it differs from the stored one, the view is dropped and rebuilt."""
-
-    def create(self, sql: Sql) -> None:
-        """Create the view's tables if they are not there."""
-        ...
-
-    def drop(self, sql: Sql) -> None:
-        """Drop the view's tables if they are there."""
-        ...
-
-    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Take events in, in their order; as one by one, or many at once, they leave the same rows.
-
-        An exception undoes all of them, and they come again one by one. That one is set aside for this view, and the
-        append goes on.
-        """
-        ...
-
-
-@runtime_checkable
-class AddingView(InlineView, Protocol):
-    """A view that only adds to some of its tables while it takes events in: it reads and changes none of their rows."""
-
-    @property
-    def only_added(self) -> Sequence[str]:
-        """The names of those tables. Who folds the whole log puts their rows into their order once, at the end."""
-        ...
-
-
-Memory: TypeAlias = dict[Any, Any]  # each view has its own names and values in it
-"""What a view remembers of its own rows. It keeps a bound itself."""
-
-Coming = tuple[str, Event]
-"""A stream, and an event that is about to be recorded in it."""
-
-
-@runtime_checkable
-class AskingView(InlineView, Protocol):
-    """A view that knows what it will ask its own tables to take events in before these have their positions.
-
-    Where the database is far away, all such views are answered at once. `apply` asks the same for itself.
-    """
-
-    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
-        """Return what it will ask."""
-        ...
-
-    def apply_answered(
-        self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]], memory: Memory
-    ) -> None:
-        """Take events in, as `apply` does, with the rows that each of its questions for them has come to.
-
-        `memory` is its own: what it knows of its rows from the batches before. It is emptied where one may have been undone.
-        """
-        ...
-
-
-@runtime_checkable
-class PickingView(InlineView, Protocol):
-    """A view that takes in events of some stored names alone: where the log is read for it, others are not."""
-
-    @property
-    def topics(self) -> Collection[str]:
-        """The stored names of those events."""
-        ...
-
-
-@runtime_checkable
-class PackingView(InlineView, Protocol):
-    """A view that keeps values packed by a library of which each build may pack the same in other bytes."""
-
-    def unpacked(self, table: str, column: str, value: bytes) -> object:
-        """Return what is in a value of one of its tables: what is compared where the view is proven.
-
-        Raises:
-            ValueError: it is not as the view packs.
-        """
-        ...
 
 
 class InFlight(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.log.log import Row
+from intersession_events.log.sql import Row
 
 Query = Callable[[str], list[Row]]
 """Runs a reading statement and returns its rows."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from intersession_events.facts import RunAsked
-from intersession_events.log import Coming, Memory, Question, Recorded, Row, Sql, SqlValue
-from intersession_projections.columns import among, asked, hashed, packed, unpacked
+from intersession_events.log import Coming, Known, Question, Recorded, Row, Sql, SqlValue
+from intersession_projections.columns import among, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,
     ExchangeSummary,
@@ -67,20 +67,9 @@ class OpenFlowsView:
         ids = (packed(name) for kind, _, name in flows if kind in STORED)
         return among(f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})", ids)  # noqa: S608 - our own words
 
-    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a flow is read once for all of them, and written once."""
-        coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, asked(sql, self.questions(coming)), {})
-
-    def apply_answered(
-        self,
-        sql: Sql,
-        events: Sequence[Recorded],
-        answers: Sequence[Sequence[Row]],
-        memory: Memory,  # noqa: ARG002 - for others
-    ) -> None:
-        """Take events in, where the flows are known as they are stored."""
-        taking = _Taking(sql, {(row[0], unpacked(row[1])): row for rows in answers for row in rows})
+        taking = _Taking(sql, {(row[0], unpacked(row[1])): row for rows in known.answers for row in rows})
         for recorded in events:
             taking.take(recorded)
         taking.store()

@@ -15,8 +15,8 @@ from intersession_events.facts import (
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Coming, Memory, Question, Recorded, Row, Sql
-from intersession_projections.columns import among, asked, hashed, packed, to_text
+from intersession_events.log import Coming, Known, Question, Recorded, Sql
+from intersession_projections.columns import among, hashed, packed, to_text
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
 
@@ -57,20 +57,9 @@ class RunOutcomesView:
         runs = (packed(event.run_id) for _, event in coming if isinstance(event, _OF_RUNS))
         return among(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})", runs)  # noqa: S608 - our own words
 
-    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a run is read once for all of them, and written once."""
-        coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, asked(sql, self.questions(coming)), {})
-
-    def apply_answered(
-        self,
-        sql: Sql,
-        events: Sequence[Recorded],
-        answers: Sequence[Sequence[Row]],
-        memory: Memory,  # noqa: ARG002 - for others
-    ) -> None:
-        """Take events in, where the runs are known as they are stored."""
-        taking = _Taking(sql, {run.run_id: run for rows in answers for run in map(restored, rows)})
+        taking = _Taking(sql, {run.run_id: run for rows in known.answers for run in map(restored, rows)})
         for recorded in events:
             taking.take(recorded)
         taking.store()

@@ -13,8 +13,8 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
-from intersession_events.log import Coming, Memory, Question, Recorded, Row, Sql
-from intersession_projections.columns import among, asked, hashed, packed, to_text
+from intersession_events.log import Coming, Known, Memory, Question, Recorded, Row, Sql, asked
+from intersession_projections.columns import among, hashed, packed, to_text
 from intersession_projections.sessions import search, sets
 from intersession_projections.sessions.row import STORED, SessionRow, evolve_row
 from intersession_projections.sessions.sets import (
@@ -115,19 +115,12 @@ class SessionListView:
         # Of more agents than one question takes, the others are asked for when they are wanted.
         return [among(_AGENTS, sorted(agents) or [""])[0], *among(_SESSIONS.format("session_key"), keys)]
 
-    def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
+    def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a session's own events change its row, all others nothing."""
-        coming = [(one.stream, one.event) for one in events]
-        self.apply_answered(sql, events, asked(sql, self.questions(coming)), {})
-
-    def apply_answered(
-        self, sql: Sql, events: Sequence[Recorded], answers: Sequence[Sequence[Row]], memory: Memory
-    ) -> None:
-        """Take events in, where the sessions are known as they are stored."""
-        if not answers:
+        if not known.answers:
             return
-        agents, *sessions = answers
-        taking = _Taking(sql, agents, chain.from_iterable(sessions), memory)
+        agents, *sessions = known.answers
+        taking = _Taking(sql, agents, chain.from_iterable(sessions), known.memory)
         for recorded in events:
             if recorded.stream.startswith(_STREAM):
                 taking.take(recorded.stream.removeprefix(_STREAM), recorded)

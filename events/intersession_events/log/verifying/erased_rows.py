@@ -5,8 +5,9 @@ from typing import Literal
 
 from intersession_events.facts import Erased
 from intersession_events.log.erasing import erased_stream
-from intersession_events.log.log import Log, Row
+from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope
+from intersession_events.log.sql import Row
 from intersession_events.log.verifying.rows import envelope_in
 
 _ROW = (

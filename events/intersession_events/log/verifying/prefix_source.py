@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.lineage import STREAM, lineage_of
-from intersession_events.log.log import Log, Row
+from intersession_events.log.log import Log
 from intersession_events.log.row_state import hash_in
+from intersession_events.log.sql import Row
 from intersession_events.log.verifying.report import Finding
 
 _PAGE = 200

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeVar
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.log.log import Log, Row
+from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope, opened
+from intersession_events.log.sql import Row
 
 PAGE: Final = 2000
 _FAR: Final = 2**40

@@ -20,8 +20,8 @@ from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode
 from intersession_events.log.envelope import FIRST, damaged
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
-from intersession_events.log.log import Row
 from intersession_events.log.row_state import Envelope, as_state, is_short
+from intersession_events.log.sql import Row
 from intersession_events.log.tables import (
     FORMAT,
     FORMATS,

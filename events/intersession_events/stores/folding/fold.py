@@ -15,6 +15,7 @@ from intersession_events.log import (
     SetAside,
     SqlValue,
     marks_of,
+    take_in,
     view_marked_by,
 )
 
@@ -245,7 +246,7 @@ class Fold:
     def _attempt(self, events: Sequence[Recorded]) -> Exception | None:
         self.connection.execute("BEGIN")
         try:
-            self._view.apply(self._sql, events)
+            take_in(self._view, self._sql, events)
         except Exception as error:  # noqa: BLE001 - as in the log: whatever it is, the event is set aside
             self.connection.execute("ROLLBACK")
             return error

@@ -12,6 +12,7 @@ from intersession_events.log import (
     AskingView,
     Coming,
     InlineView,
+    Known,
     Memory,
     Recorded,
     Row,
@@ -19,6 +20,7 @@ from intersession_events.log import (
     Sql,
     SqlValue,
     Together,
+    take_in,
 )
 from intersession_events.stores.database import Cursor, Failures, attempt
 from intersession_events.stores.folding import Fold, Layout, Page, layout_of, lost
@@ -119,10 +121,10 @@ class InlineViews:
             sql = self._tables.sql(cursor)
             for name in live:
                 if name in answers:
-                    rows = [answer() for answer in answers[name]]
-                    self._asking[name].apply_answered(sql, recorded, rows, self._memories[name])
+                    known = Known([answer() for answer in answers[name]], self._memories[name])
+                    self._asking[name].apply_answered(sql, recorded, known)
                 else:
-                    self._views[name].apply(sql, recorded)
+                    take_in(self._views[name], sql, recorded)
         crash_point("B1")
         _remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
 
@@ -208,11 +210,11 @@ class InlineViews:
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures
-        if attempt(failures, cursor, partial(view.apply, sql, events)) is None:
+        if attempt(failures, cursor, partial(take_in, view, sql, events)) is None:
             return
         # One of them is poison. Find out which, each under a savepoint of its own.
         for event in events:
-            error = attempt(failures, cursor, partial(view.apply, sql, [event]))
+            error = attempt(failures, cursor, partial(take_in, view, sql, [event]))
             if error is not None:
                 _set_aside(cursor, lost(name, event, error))
 

@@ -11,7 +11,7 @@ from eventsourcing.persistence import PersistenceError, Tracking
 from eventsourcing.sqlite import SQLiteCursor, SQLiteTrackingRecorder
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, Log, PickingView, Recorded, Row, SqlValue
+from intersession_events.log import InlineView, Log, PickingView, Recorded, Row, SqlValue, take_in
 from intersession_events.stores.folding import PlainSql
 from intersession_events.stores.portable import NAME
 from intersession_events.stores.sqlite import MEMORY, LogDatastore
@@ -151,7 +151,7 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
     def _attempt(self, cursor: SQLiteCursor, events: Sequence[Recorded]) -> Exception | None:
         cursor.execute("SAVEPOINT taken")
         try:
-            self._view.apply(PlainSql(cursor.sqlite_cursor.connection), events)
+            take_in(self._view, PlainSql(cursor.sqlite_cursor.connection), events)
         except sqlite3.OperationalError:
             raise  # of the disk, and of no event
         except Exception as error:  # noqa: BLE001 - as with inline views: whatever it is, the event is left out

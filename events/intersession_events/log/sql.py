@@ -1,0 +1,57 @@
+"""Portable SQL as views and their queries have it: what a statement is given, what it returns, and how several are asked at once."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+SqlValue: TypeAlias = str | int | float | bytes | None
+"""What a statement is given."""
+
+
+class IdText(str):
+    """A text in a column of bytes, where most rows have the 16 bytes of a UUID: an id that somebody else has given.
+
+    Where a database keeps no texts among bytes, it stands there as its UTF-8 behind `ID_TEXT`, which is longer than a UUID.
+    """
+
+    __slots__ = ()
+
+
+ID_TEXT: Final = bytes(17)
+"""What a text begins with that stands among bytes. Bytes that begin so are sorted as the texts are."""
+
+Row: TypeAlias = tuple[Any, ...]  # what its columns hold is known where the statement is
+"""What a statement returns."""
+
+
+class Sql(Protocol):
+    """A cursor inside a transaction: portable SQL with `?` parameters, rows as tuples."""
+
+    def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> "Sql":
+        """Run a statement and return self, ready for fetching."""
+        ...
+
+    def fetchone(self) -> Any:  # a `Row` or None; who asks for a count need not ask for None
+        """Return the next row, or None."""
+        ...
+
+    def fetchall(self) -> list[Row]:
+        """Return all rows."""
+        ...
+
+    def later(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Callable[[], list[Row]]:
+        """Run a statement, and return its rows when they are asked for: others may be run meanwhile.
+
+        Where the database is far away, all whose rows nobody has asked for yet go there together.
+        """
+        ...
+
+
+Question = tuple[str, Sequence[SqlValue]]
+"""A reading statement, and its parameters."""
+Together = Callable[[Sequence[Question]], list[list[Row]]]
+"""Returns the rows of several reading statements: in one way there and back, where a store takes them so."""
+
+
+def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:
+    """Return the rows of several questions, asked together."""
+    return [answer() for answer in [sql.later(*question) for question in questions]]
