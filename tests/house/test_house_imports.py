@@ -21,7 +21,7 @@ CONFIG: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encod
 PLANTS = [
     (
         "Imports point one way",
-        "events/intersession_events/keys.py",
+        "events/intersession_events/keys/key.py",
         "import intersession_projections.columns",
     ),
     (
@@ -35,7 +35,7 @@ PLANTS = [
         "import intersession_actors.errors",
     ),
     ("Imports point one way", "actors/intersession_actors/runtime/clock.py", "import intersession"),
-    ("Events and projections know nothing", "events/intersession_events/keys.py", "import pykka"),
+    ("Events and projections know nothing", "events/intersession_events/keys/key.py", "import pykka"),
     (
         "Events and projections know nothing",
         "projections/intersession_projections/columns.py",

@@ -1,4 +1,4 @@
-"""Session keys: the one place that reads and writes them (KEY-1 to KEY-8). Pure and total.
+"""What a session key is: the one place that reads and writes whole keys (KEY-1, KEY-7, KEY-8). Pure and total.
 
 A key is `agent:<agentId>:<rest>`. Only ASCII white space at the ends is trimmed and only the ASCII case of structural
 parts is folded; whatever else is off makes a text no key, because a text that is repaired is a second name for
@@ -12,9 +12,8 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_events.errors import InvalidKey
-from intersession_events.key_words import (
+from intersession_events.keys.words import (
     MAX_KEY_CHARACTERS,
-    RESERVED_WORDS,
     WHITE_SPACE,
     check_length,
     fold,
@@ -24,9 +23,7 @@ from intersession_events.key_words import (
     is_number,
     is_opaque_id,
     is_segment,
-    is_session_id,
     is_slug,
-    is_token,
     is_uuid,
     shown,
     was_opaque_id,
@@ -35,7 +32,6 @@ from intersession_events.key_words import (
 Kind = Literal["main", "group", "cron", "hook", "node", "other"]
 Family = Literal["main", "group", "channel", "direct", "cron", "hook", "node", "subagent", "acp", "named"]
 Chat = Literal["direct", "group", "channel"]
-Scope = Literal["per-sender", "global"]
 
 IsId = Callable[[str], bool]
 
@@ -179,96 +175,6 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return _made(agent_id, name, "named")
 
 
-class KeyReference(msgspec.Struct, frozen=True):
-    """What was typed is a key."""
-
-    key: SessionKey
-
-
-class IdReference(msgspec.Struct, frozen=True):
-    """What was typed may be a `sessionId`: look it up; a missing one is not visible (KEY-5)."""
-
-    text: str
-
-
-class LookupMiss(msgspec.Struct, frozen=True):
-    """What was typed is well formed and can name nothing (KEY-4, KEY-6)."""
-
-    text: str
-
-
-Reference = KeyReference | IdReference | LookupMiss
-
-
-def refer(
-    text: str, *, requester_agent: str | None, default_agent: str, main_key: str, scope: Scope
-) -> Reference:
-    """Return what a caller means by what it typed where a session is asked for (KEY-2 to KEY-6).
-
-    `requester_agent` is the agent of the calling session; without one (None) short forms belong to `default_agent`.
-
-    Raises:
-        InvalidKey: the text is neither a key nor anything to look up.
-    """
-    check_length(text)
-    typed = text.strip(WHITE_SPACE)
-    home = default_agent if requester_agent is None else requester_agent
-    folded = fold(typed)
-    if folded == "main":
-        return KeyReference(SessionKey.main(default_agent if scope == "global" else home, main_key))
-    if folded in RESERVED_WORDS:
-        return LookupMiss(typed)
-    if _is_key(folded):
-        if folded.startswith("agent:"):
-            key = SessionKey.parse(text, main_key=main_key)
-        else:
-            key = _read(text, home, typed.split(":"), fold(main_key), is_opaque_id)
-        if scope == "global" and key.is_main:
-            key = SessionKey.main(default_agent, main_key)
-        return KeyReference(key)
-    if is_session_id(typed):
-        return IdReference(typed)
-    if is_token(typed):
-        return LookupMiss(typed)
-    raise invalid_key(text, "it is neither a key nor a session id")
-
-
-def display(
-    key: SessionKey,
-    *,
-    requester_agent: str | None,
-    default_agent: str | None = None,
-    main_key: str = "main",
-    scope: Scope = "per-sender",
-) -> str:
-    """Return a key as it is shown to a requester, who can type it back (KEY-2, KEY-3).
-
-    The requester's own agent's main session is `main`, and its cron, hook and node sessions go without the agent;
-    everything else is shown whole. Without a requester, `default_agent` is the agent whose keys are short.
-    """
-    is_main = key.is_main or (key.family == "named" and key.rest == main_key)
-    if is_main and scope == "global":
-        return "main"
-    if key.agent_id != (default_agent if requester_agent is None else requester_agent):
-        return str(key)
-    if is_main:
-        return "main"
-    return key.rest if key.family in {"cron", "hook", "node"} else str(key)
-
-
-def parse_agent_id(text: str) -> str:
-    """Return an agent id as typed by a caller, trimmed and folded as a key's would be.
-
-    Raises:
-        InvalidKey: the text is no agent id.
-    """
-    check_length(text)
-    agent_id = fold(text.strip(WHITE_SPACE))
-    if not valid_agent_id(agent_id):
-        raise InvalidKey(f"{shown(text)} is no agent id; it has to be of the form [a-z0-9][a-z0-9_-]{{0,63}}")
-    return agent_id
-
-
 def valid_agent_id(text: str) -> bool:
     """Whether a text is an agent id in its canonical form."""
     return is_slug(text)
@@ -279,14 +185,6 @@ def valid_main_key(text: str) -> bool:
     return text == "main" or is_name(text)
 
 
-def _is_key(folded: str) -> bool:
-    """Whether a text claims to be a key, whole or in one of the short forms of KEY-3."""
-    head, colon, tail = folded.partition(":")
-    if not colon:
-        return is_node(folded)
-    return head in {"agent", "cron", "hook"} or is_node(head) or tail.startswith(("group:", "channel:"))
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def _parsed(text: str, main_key: str, is_id: IsId) -> SessionKey:
     head, *segments = text.strip(WHITE_SPACE).split(":")
@@ -295,11 +193,17 @@ def _parsed(text: str, main_key: str, is_id: IsId) -> SessionKey:
     agent_id = fold(segments[0]) if segments else ""
     if not valid_agent_id(agent_id):
         raise invalid_key(text, "the agent id is not of the form [a-z0-9][a-z0-9_-]{0,63}")
-    return _read(text, agent_id, segments[1:], fold(main_key), is_id)
+    return read_key(text, agent_id, segments[1:], fold(main_key), is_id)
 
 
-def _read(text: str, agent_id: str, segments: Sequence[str], main_key: str, is_id: IsId) -> SessionKey:
-    """Return the key of the segments behind the agent id. `is_id` says what the ids of chats may be."""
+def read_key(text: str, agent_id: str, segments: Sequence[str], main_key: str, is_id: IsId) -> SessionKey:
+    """Return the key of the segments behind the agent id; `text` is what was given, for a refusal.
+
+    `is_id` says what the ids of chats may be.
+
+    Raises:
+        InvalidKey: the segments are of no known form, or the key would be too long.
+    """
     key = _read_rest(text, agent_id, segments, main_key, is_id)
     if len(str(key)) > MAX_KEY_CHARACTERS:
         raise invalid_key(text, f"in full it has more than {MAX_KEY_CHARACTERS} characters")
