@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +19,7 @@ from rich.text import Text
 from intersession.cli import main
 from intersession.cli.shell import Screen, one_line, safe
 from intersession.cli.shell.old_encodings import LEGIBLE
+from intersession.cli.shell.output import NARROW
 from support.hostile import given as given_of
 from support.hostile import rows
 from support.story import MAIN, PERSON, Story
@@ -203,6 +205,13 @@ def test_a_table_is_shown_to_the_byte_as_rich_alone_would(
 ) -> None:
     head = ["id", "how it stands", "cause"]
     same(lambda screen: screen.table(head, found), 100, colours, is_terminal=is_terminal)
+
+
+def test_signs_that_tables_take_for_narrow_are_narrow_for_rich_too() -> None:
+    narrow = [chr(sign) for sign in range(0x3000) if sign > 0x7F and NARROW.fullmatch(chr(sign))]
+
+    assert "→" in narrow
+    assert [sign for sign in narrow if cell_len(sign) != 1] == []
 
 
 @pytest.mark.parametrize("lines", [1_000, 4_000])

@@ -1,5 +1,6 @@
 """The commands that read: the same answers as the tools, at any place in the log, for anybody who may ask."""
 
+import gc
 import itertools
 import re
 from pathlib import Path
@@ -233,6 +234,29 @@ def test_an_exchange_is_found_by_any_run_in_it(demo_log: DemoLog) -> None:
     assert len(asked) == 7
     for name in (*asked, f"exchange:{demo_log.exchange}"):
         assert ran("replay", name, "--json", "--store", demo_log.path).json["id"] == demo_log.exchange
+
+
+def test_a_command_leaves_the_collector_of_cycles_as_its_caller_had_it(demo_log: DemoLog) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(701, 11, 12)
+    try:
+        ran("sessions", "--store", demo_log.path)
+        ran("why", "nothing-like-it", "--store", demo_log.path)
+        assert gc.get_threshold() == (701, 11, 12)
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_every_short_name_among_the_steps_of_a_session_is_explained(demo_log: DemoLog) -> None:
+    printed = ran("replay", "main", "--steps", "--store", demo_log.path).out
+    legend = printed.splitlines()[1]
+    told = ran("replay", "main", "--steps", "--json", "--store", demo_log.path).json["steps"]
+    named = {
+        name for step in told for name in (step["who"], step["to"]) if name and name.startswith("agent:")
+    }
+
+    assert len(named) > 2
+    assert [name for name in named if f" is {name}" not in legend] == []
 
 
 def test_the_steps_of_a_flow_are_every_event_of_it(demo_log: DemoLog) -> None:

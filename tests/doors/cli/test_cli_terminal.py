@@ -120,6 +120,23 @@ def test_json_is_inert_and_says_the_same(value: Any, encoding: str | None) -> No
     text.encode(encoding or "ascii")
 
 
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
+    lambda parts: (
+        st.lists(parts, max_size=3) | st.dictionaries(st.text(st.characters(codec=None)), parts, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(ANYTHING, st.sampled_from(["utf-8", "latin-1"]))
+def test_json_is_what_python_makes_of_it_but_for_what_steers_a_terminal(value: Any, encoding: str) -> None:
+    made = json.dumps(value, ensure_ascii=encoding != "utf-8", indent=2)
+    escaped = "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in made)
+
+    assert json_text(value, encoding) == escaped
+
+
 def test_a_pipe_gets_neither_colours_nor_padding_nor_wrapped_lines(hostile_log: Path) -> None:
     done: Ran = ran("sessions", "--store", hostile_log)
 

@@ -98,7 +98,9 @@ def replay(
         what, at = View(reader).parted(named(what), named(as_of), field="what")
         subject = find_subject(reader, what)
         position = None if at is None else reader.place(at, field="--at").position
-        story = Story.of(reader, subject, at=position, with_steps=steps)
+        # The table of steps has no beats, and those of a long session take as long as reading it.
+        with_beats = reading.json or not steps
+        story = Story.of(reader, subject, at=position, with_beats=with_beats, with_steps=steps)
     return Answer(story.value(steps=steps), lambda screen: story.show(screen, steps=steps, whole=tools))
 
 
@@ -108,7 +110,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject
     beats: tuple[Beat, ...]
     steps: tuple[Step, ...] = ()
-    """Every event, if they are asked for: those of a long session take as long as its story."""
+    """Every event."""
     standing: Standing | None = None
     took_ms: int | None = None
     undelivered: tuple[JsonObject, ...] = ()
@@ -117,9 +119,15 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(
-        cls, reader: Reader, subject: Subject, *, at: int | None = None, with_steps: bool = False
+        cls,
+        reader: Reader,
+        subject: Subject,
+        *,
+        at: int | None = None,
+        with_beats: bool = True,
+        with_steps: bool = False,
     ) -> "Story":
-        """Read a subject's story from the log, as far as it had come at a position.
+        """Read a subject's story from the log, as far as it had come at a position. Of a flow there are always beats and steps.
 
         Raises:
             ToolRefused: it had not begun there.
@@ -139,7 +147,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                 ]
                 events = events_of_session(reader, subject, to=stood.position)
                 session = SessionStory(subject.row.key)
-                beats = tuple(beat for recorded in events for beat in session.tell(recorded))
+                told = events if with_beats else ()
+                beats = tuple(beat for recorded in told for beat in session.tell(recorded))
                 return cls(
                     subject=subject,
                     beats=beats,
@@ -181,7 +190,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     def show(self, screen: Screen, *, steps: bool = False, whole: bool = False) -> None:
         """Print the story, or its steps."""
-        names, today = names_in(self.beats), ""
+        names, today = names_in(self.steps if steps else self.beats), ""
         match self.subject:
             case FlowSubject(flow=flow):
                 today = day(began_ms(flow))

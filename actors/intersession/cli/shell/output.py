@@ -1,6 +1,7 @@
 """Standard output and standard error as commands print to them: many lines in one write, and laid out by rich only where they need it."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ _BLOCK: Final = 16 * 1024
 _GAP: Final = 2
 """So many spaces stand between the columns of a table."""
 _TAB: Final = 8
+NARROW: Final = re.compile("[ -~\u2010-\u2027\u2190-\u2193\u23ce]*+")
+"""Texts whose characters take one column each: ASCII, and what the tables themselves have of dashes, dots and arrows."""
 
 
 class _Console(Console):
@@ -150,23 +153,23 @@ class Output:
 
     def columns(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         """Print a table of one line a row, if it has room. Says whether it had."""
-        widths = [max(map(_cells, column)) for column in zip(head, *rows, strict=True)]
+        table = list(zip(head, *rows, strict=True))
+        taken = [list(map(_cells, column)) for column in table]
+        widths = [max(cells) for cells in taken]
         if sum(widths) + _GAP * len(widths) > self.width:
             return False
-        self.write(self._row(head, widths, "bold"))
-        for row in rows:
-            self.write(self._row(row, widths))
+        padded = (
+            [cell + " " * (width - cells) for cell, cells in zip(column, column_cells, strict=True)]
+            for column, column_cells, width in zip(table, taken, widths, strict=True)
+        )
+        gap, lines = " " * _GAP, zip(*padded, strict=True)
+        # A pipe gets no padding at the ends of lines.
+        end = str if self.is_terminal else str.rstrip
+        titles, between = [self._styled(Text(cell, "bold")) for cell in next(lines)], Text(gap, "bold")
+        self.write(f"{end(self._styled(between).join(titles))}\n")
+        for line in lines:
+            self.write(f"{end(gap.join(line))}\n")
         return True
-
-    def _row(self, cells: Sequence[str], widths: Sequence[int], style: str = "") -> str:
-        padded = [cell + " " * (width - _cells(cell)) for cell, width in zip(cells, widths, strict=True)]
-        gap = " " * _GAP
-        if not self.is_terminal:
-            # A pipe gets no padding at the ends of lines.
-            return f"{gap.join(padded).rstrip()}\n"
-        if style:
-            padded, gap = [self._styled(Text(cell, style)) for cell in padded], self._styled(Text(gap, style))
-        return f"{gap.join(padded)}\n"
 
     def _styled(self, line: Text) -> str:
         """Return a line as the characters that show it, with its styles."""
@@ -183,7 +186,7 @@ class Output:
 
 def _cells(text: str) -> int:
     """Return how many columns a text takes that has no control characters."""
-    return len(text) if text.isascii() else cell_len(text)
+    return len(text) if text.isascii() or NARROW.fullmatch(text) else cell_len(text)
 
 
 def _with_spaces(line: str) -> str:

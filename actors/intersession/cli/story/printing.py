@@ -8,6 +8,7 @@ from rich.text import Text
 from intersession.cli.shell import Screen, clock, day, one_line, safe
 from intersession.cli.story.beat import Beat
 from intersession.cli.story.names import Names
+from intersession_projections.timeline import Step
 
 _INDENT = 6
 _TOOL_TEXT = 160
@@ -86,9 +87,9 @@ def _compact(text: str) -> str:
         return text
 
 
-def names_in(beats: Iterable[Beat]) -> Names:
+def names_in(told: Iterable[Beat] | Iterable[Step]) -> Names:
     """Return the names of all that take part."""
-    return Names(name for beat in beats for name in (beat.who, beat.to))
+    return Names(name for one in told for name in (one.who, one.to))
 
 
 def show_legend(screen: Screen, names: Names) -> None:
