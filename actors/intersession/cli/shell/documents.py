@@ -4,8 +4,6 @@ import json
 import re
 from typing import Final
 
-import msgspec
-
 _UNUSUAL: Final = re.compile(r"[^ -~\n]+")
 
 
@@ -22,6 +20,8 @@ def _compact_or_indented(value: object, *, ensure_ascii: bool, indent: int | Non
     text = json.dumps(value, ensure_ascii=ensure_ascii)
     if indent is None:
         return text
+    import msgspec  # noqa: PLC0415 - help prints no document
+
     try:
         return msgspec.json.format(text, indent=indent)
     except (UnicodeEncodeError, msgspec.DecodeError):
