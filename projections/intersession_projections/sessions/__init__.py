@@ -2,11 +2,11 @@
 
 from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
 from intersession_projections.sessions.list import Sessions
-from intersession_projections.sessions.order import Seen, Wanted
 from intersession_projections.sessions.row import SessionRow, evolve_row
 from intersession_projections.sessions.taken_order import Taken, taken_backwards, taken_forwards, with_run
 from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
 from intersession_projections.sessions.view import SessionListView
+from intersession_projections.sessions.wanted import Seen, Wanted
 
 __all__ = [
     "History",

@@ -5,9 +5,10 @@ from typing import Final, NamedTuple
 
 from intersession_events.log import Log, Question, Row
 from intersession_projections.columns import beginning_with, hashed, packed
-from intersession_projections.sessions.order import Seen, SessionOrder, Wanted
+from intersession_projections.sessions.order import SessionOrder
 from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.rows import row_at, row_of
+from intersession_projections.sessions.wanted import Seen, Wanted
 
 _NOW: Final = 2**62
 

@@ -3,92 +3,25 @@
 It is read a page at a time, as far as somebody asks: a page costs a page, and a step down a tree for each set that it is put together from.
 """
 
-import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
-import msgspec
-
-from intersession_events.keys import Kind
-from intersession_events.log import Log, Moment, Question, Row
-from intersession_projections.columns import to_text
-from intersession_projections.positions import time_in, time_of
+from intersession_events.log import Log
+from intersession_projections.sessions.merged import GROWTH, MOST, Merged, Place, Rank, numbers
 from intersession_projections.sessions.row import SessionRow
-from intersession_projections.sessions.rows import number_of, other_names, places_of, rows_at
-from intersession_projections.sessions.search import candidates, matches, of_agent, of_scope
-from intersession_projections.sessions.sets import ALL, KINDS, agent_of, kind_of, part_of
+from intersession_projections.sessions.rows import other_names, places_of, rows_at
+from intersession_projections.sessions.search import matches
+from intersession_projections.sessions.wanted import Wanted
 
 _FIRST_PAGE: Final = 64
-_GROWTH: Final = 4
-_MOST: Final = 4096
-_FIRST_READ: Final = 32
-_MOST_READ: Final = 512
-_PASSED: Final = -1
-"""Stands for a session where only a place was come to."""
 _CHUNK: Final = 100
 _LOOKED_AT: Final = 64
 _SPARSE: Final = 32
 """A search looks at the places in order while one of so many is found, before it asks the index."""
 _SORTED: Final = 3_000
 """Candidates that are; where there are more, the order is gone through until they come."""
-_MOST_FOUND: Final = 50_000
-"""Where the index finds more than these, so many have the text that the order soon comes upon them."""
 _BEGINNING: Final = (-(2**63), "")
-_OPENED: Final = 8
-"""Parts of the order that are begun at once, where that is one way to the database; else each when its turn comes."""
-
-
-class Place(NamedTuple):
-    """Where a session stands in the list: its rank, and which session it is."""
-
-    falling: int
-    """The time of its last update (ms) below zero, so that places sort by themselves."""
-    key: str
-    no: int
-
-
-Rank = tuple[int, str]
-"""The first two parts of a place."""
-
-
-class Seen(NamedTuple):
-    """Which sessions a reader sees: all of some agents, itself, and what it spawned, directly or not (VIS-2)."""
-
-    agent: Callable[[str], bool]
-    key: str
-    tree: bool = True
-
-
-class Wanted(NamedTuple):
-    """Which sessions are asked for; all that is set holds. No kinds are all kinds.
-
-    `kinds` are those of a log whose main sessions have their usual name. `parent` is the key of the session that spawned
-    them itself, `seen` is what the reader sees (None: all).
-    """
-
-    agent_id: str | None = None
-    kinds: frozenset[Kind] = frozenset()
-    label: str | None = None
-    parent: str | None = None
-    seen: Seen | None = None
-
-
-class _Group(NamedTuple):
-    """Sets that are one apart from their part."""
-
-    scope: int
-    label: int
-    parts: tuple[int, ...]
-
-
-class _Source(NamedTuple):
-    """A part of the order, of one set: the time that it begins with, and how its places are asked for; no statement is the reader itself."""
-
-    falling: int
-    statement: str | None
-    where: tuple[int, ...] = ()
-    bounds: tuple[int, ...] = ()
 
 
 class SessionOrder:
@@ -107,12 +40,12 @@ class SessionOrder:
         last, size = behind, _FIRST_PAGE
         while True:
             with self._log.moment() as moment:
-                wanted = _Page(moment, self._position, self._wanted, last, updated_since)
+                wanted = Merged(moment, self._position, self._wanted, last, updated_since)
                 page = list(wanted.places(size, only))
             yield from page
             if len(page) < size:
                 return
-            last, size = page[-1][:2], min(size * _GROWTH, _MOST)
+            last, size = page[-1][:2], min(size * GROWTH, MOST)
 
     def rows(self, places: Iterable[Place], *, at_once: int = _CHUNK) -> Iterator[SessionRow]:
         """Yield the row that stands at each place; so many are read at once, as they are asked for."""
@@ -139,7 +72,7 @@ class SessionOrder:
                 return
             last, looked_at = chunk[-1][:2], looked_at + len(chunk)
         with self._log.moment() as moment:
-            found = _Page(moment, self._position, self._wanted, last, updated_since).candidates(text)
+            found = Merged(moment, self._position, self._wanted, last, updated_since).candidates(text)
         if found is None:
             yield from self._named(places, text)
             return
@@ -172,7 +105,7 @@ class SessionOrder:
         left = iter(sorted(places))
         while chunk := [Place(*place) for place in islice(left, _CHUNK)]:
             with self._log.moment() as moment:
-                page = _Page(moment, self._position, self._wanted, behind, updated_since)
+                page = Merged(moment, self._position, self._wanted, behind, updated_since)
                 rows = rows_at(moment, self._position, [place.no for place in chunk])
                 taken = [
                     place
@@ -187,259 +120,15 @@ class SessionOrder:
             return 0
         everything = self._wanted._replace(kinds=frozenset(), label=None, parent=None)
         with self._log.moment() as moment:
-            seen = _Page(moment, self._position, everything, _BEGINNING, 0)
-            there = _Page(moment, self._position, everything._replace(seen=None), _BEGINNING, 0)
+            seen = Merged(moment, self._position, everything, _BEGINNING, 0)
+            there = Merged(moment, self._position, everything._replace(seen=None), _BEGINNING, 0)
             return there.number() - seen.number()
 
     def numbers(self) -> dict[str, int]:
         """Return how many each agent has at the position, whoever sees them."""
         with self._log.moment() as moment:
-            return {
-                agent_id: number
-                for agent, agent_id in _agents(moment)
-                if (number := _number(moment, self._position, [_group(ALL, ALL, [agent], ())]))
-            }
-
-
-class _Page:
-    """What is wanted, as sets, and the places in them behind a rank, at one moment of the log."""
-
-    def __init__(
-        self, moment: Moment, position: int, wanted: Wanted, behind: Rank, updated_since: int
-    ) -> None:
-        self._moment = moment
-        self._position = position
-        self._wanted = wanted
-        self._agents = _agents(moment)
-        self._is_past = moment.head > position
-        self._behind = max(behind, (-_latest(moment, position), "")) if self._is_past else behind
-        self._last = -updated_since
-        self._own: Place | None = None
-        self._groups = self._sets()
-
-    def places(self, size: int, only: Collection[int] | None = None) -> Iterator[Place]:
-        """Yield so many places in order, or as many as there are; of some sessions `only`, if they are given."""
-        sources = [source for group in self._groups for source in self._sources(group)]
-        own = self._own
-        if own is not None and self._behind < own[:2] and own.falling <= self._last:
-            sources.append(_Source(own.falling, None))
-        # What a source begins with is known by its time alone: it is opened when its turn may have come.
-        heads: list[tuple[int, str, int, Place | None]] = [
-            (source.falling, "", number, None) for number, source in enumerate(sources)
-        ]
-        heapq.heapify(heads)
-        opened: dict[int, Iterator[Place]] = {}
-        while heads and size:
-            _, _, number, place = heapq.heappop(heads)
-            if place is not None and place.no != _PASSED:
-                yield place
-                size -= 1
-            if number not in opened:
-                turn = [number]
-                if self._moment.takes_many:
-                    turn += [
-                        other for _, _, other, _ in heapq.nsmallest(_OPENED, heads) if other not in opened
-                    ]
-                opened |= self._opened({other: sources[other] for other in turn}, only)
-            following = next(opened[number], None)
-            if following is not None:
-                heapq.heappush(heads, (following.falling, following.key, number, following))
-
-    def number(self) -> int:
-        """Return how many there are, whatever their rank."""
-        return _number(self._moment, self._position, self._groups) + (self._own is not None)
-
-    def candidates(self, text: str) -> set[int] | None:
-        """Return the sessions that a casefolded text may be part of a name of; None if they are very many, or if there is no index."""
-        groups = {
-            of_agent(agent_of(part)) for group in self._groups if group.scope <= ALL for part in group.parts
-        }
-        groups |= {of_scope(group.scope) for group in self._groups if group.scope > ALL}
-        found = candidates(self._moment, sorted(groups), text, _MOST_FOUND)
-        if found is not None and self._own is not None:
-            found.add(self._own.no)
-        return found
-
-    def takes(self, no: int, row: SessionRow) -> bool:
-        """Whether a row is wanted and seen, apart from its time and its names."""
-        wanted, seen = self._wanted, self._wanted.seen
-        if row.archived is not None or not _is_asked_for(row, wanted):
-            return False
-        if seen is None or seen.agent(row.agent_id) or row.key == seen.key:
-            return True
-        return seen.tree and number_of(self._moment, seen.key) in _ancestors(self._moment, no)
-
-    def _sources(self, group: _Group) -> Iterator[_Source]:
-        """Yield the parts of the order of a group of sets."""
-        given = (
-            group.scope,
-            group.label,
-            *self._behind,
-            self._last,
-            msgspec.json.encode(group.parts).decode(),
-        )
-        questions: list[Question] = [(_HEADS, given)]
-        if self._is_past:
-            levels = msgspec.json.encode(list(range(1, self._moment.head.bit_length() + 1))).decode()
-            questions.append((_PAST_HEADS, (*given, levels, self._position)))
-        now, *past = self._moment.each(*questions)
-        for part, falling in now:
-            if falling is not None:
-                yield _Source(falling, _PLACES, (group.scope, group.label, part), (self._position,))
-        for part, level, falling in past[0] if past else ():
-            if falling is not None:
-                where = (group.scope, group.label, part, level, self._position >> level)
-                yield _Source(falling, _PAST, where, (self._position,) * 2)
-
-    def _opened(
-        self, sources: Mapping[int, _Source], only: Collection[int] | None
-    ) -> dict[int, Iterator[Place]]:
-        """Begin to read parts of the order, and return the places of each."""
-        size = _FIRST_READ if only is None else _MOST_READ
-        asked = {
-            number: (source.statement, self._given(source, self._behind, size))
-            for number, source in sources.items()
-            if source.statement is not None
-        }
-        pages = dict(zip(asked, self._moment.each(*asked.values()), strict=True))
-        own = iter(()) if self._own is None else iter((self._own,))
-        return {
-            number: self._read(source, pages[number], only, size) if number in pages else own
-            for number, source in sources.items()
-        }
-
-    def _given(self, source: _Source, behind: Rank, size: int) -> tuple[int | str, ...]:
-        return (*source.where, *behind, self._last, *source.bounds, size)
-
-    def _read(
-        self, source: _Source, page: Sequence[Row], only: Collection[int] | None, size: int
-    ) -> Iterator[Place]:
-        """Yield the places of one part of the order, behind its first page as well.
-
-        Where `only` some are looked for, also how far it was gone through.
-        """
-        while True:
-            for falling, key, no in page:
-                if only is None or no in only:
-                    yield Place(falling, key, no)
-            if len(page) < size or source.statement is None:
-                return
-            behind, size = page[-1][:2], min(size * _GROWTH, _MOST)
-            if only is not None:
-                yield Place(behind[0], behind[1], _PASSED)
-            page = self._moment.query(source.statement, self._given(source, behind, size))
-
-    # --- which sets
-
-    def _sets(self) -> list[_Group]:
-        wanted, seen = self._wanted, self._wanted.seen
-        label = ALL if wanted.label is None else _label(self._moment, wanted.label)
-        parent = None if wanted.parent is None else number_of(self._moment, wanted.parent)
-        if label is None or (parent is None and wanted.parent is not None):
-            return []
-        scope = ALL if parent is None else -parent
-        agents = {agent: agent_id for agent, agent_id in self._agents if wanted.agent_id in {None, agent_id}}
-        if seen is None:
-            return [_group(scope, label, agents, wanted.kinds)]
-        closed = [agent for agent, agent_id in agents.items() if not seen.agent(agent_id)]
-        groups = [_group(scope, label, agents.keys() - closed, wanted.kinds)]
-        own = number_of(self._moment, seen.key)
-        if own is not None:
-            if seen.tree and (parent is None or own in (parent, *_ancestors(self._moment, parent))):
-                groups.append(_group(own if parent is None else scope, label, closed, wanted.kinds))
-            self._own = self._place_of(own, seen)
-        return groups
-
-    def _place_of(self, own: int, seen: Seen) -> Place | None:
-        """Return the place of the reader itself, where it is wanted and not among what it sees whole."""
-        row = rows_at(self._moment, self._position, [own]).get(own)
-        if row is None or row.archived is not None or seen.agent(row.agent_id):
-            return None
-        # Among the children of a session of its own tree it is found by the set of those.
-        parent = self._wanted.parent
-        is_there = parent is not None and seen.tree and row.spawned_by == parent and parent == row.key
-        return (
-            Place(-row.updated_at, row.key, own)
-            if _is_asked_for(row, self._wanted) and not is_there
-            else None
-        )
-
-
-def _is_asked_for(row: SessionRow, wanted: Wanted) -> bool:
-    return (
-        wanted.agent_id in {None, row.agent_id}
-        and (not wanted.kinds or kind_of(row.key) in wanted.kinds)
-        and wanted.label in {None, row.label}
-        and wanted.parent in {None, row.spawned_by}
-    )
+            return numbers(moment, self._position)
 
 
 def _is_named(row: SessionRow, text: str) -> bool:
     return matches((row.key, row.label, row.display_name), text)
-
-
-_PLACES: Final = (
-    "SELECT falling, session_key, no FROM session_places WHERE scope = ? AND label = ? AND part = ? "
-    "AND (falling, session_key) > (?, ?) AND falling <= ? AND since <= ? ORDER BY falling, session_key LIMIT ?"
-)
-_PAST: Final = (
-    "SELECT falling, session_key, no FROM session_past WHERE scope = ? AND label = ? AND part = ? AND level = ? "
-    "AND node = ? AND (falling, session_key) > (?, ?) AND falling <= ? AND since <= ? AND until > ? "
-    "ORDER BY falling, session_key LIMIT ?"
-)
-_HEADS: Final = (
-    "SELECT p.value, (SELECT falling FROM session_places WHERE scope = ?1 AND label = ?2 AND part = p.value "
-    "AND (falling, session_key) > (?3, ?4) AND falling <= ?5 ORDER BY falling LIMIT 1) FROM json_each(?6) AS p"
-)
-_PAST_HEADS: Final = (
-    "SELECT p.value, l.value, (SELECT falling FROM session_past WHERE scope = ?1 AND label = ?2 AND part = p.value "
-    "AND level = l.value AND node = ?8 >> l.value AND (falling, session_key) > (?3, ?4) AND falling <= ?5 "
-    "ORDER BY falling LIMIT 1) FROM json_each(?6) AS p CROSS JOIN json_each(?7) AS l"
-)
-_NUMBERS: Final = (
-    "SELECT SUM((SELECT number FROM session_counts WHERE scope = ?1 AND part = p.value AND position <= ?2 "
-    "ORDER BY position DESC LIMIT 1)) FROM json_each(?3) AS p"
-)
-
-
-def _group(scope: int, label: int, agents: Iterable[int], kinds: Collection[Kind]) -> _Group:
-    return _Group(
-        scope, label, tuple(part_of(agent, kind) for agent in sorted(agents) for kind in kinds or KINDS)
-    )
-
-
-def _number(moment: Moment, position: int, groups: Sequence[_Group]) -> int:
-    return sum(
-        int(total or 0)
-        for group in groups
-        for (total,) in moment.query(
-            _NUMBERS, (group.scope, position, msgspec.json.encode(group.parts).decode())
-        )
-    )
-
-
-def _latest(moment: Moment, position: int) -> int:
-    """Return a time (ms) that no session was updated after, as of a position."""
-    ahead = "SELECT MAX(updated_at) FROM session_ahead WHERE position <= ?"
-    (latest,), reached = moment.each((ahead, (position,)), time_of(position))
-    return max(latest[0] or 0, time_in(reached, position) or 0)
-
-
-def _agents(moment: Moment) -> list[tuple[int, str]]:
-    (found,) = moment.each(("SELECT agent, agent_id FROM session_agents", ()))
-    return [(agent, agent_id) for agent, agent_id in found]
-
-
-def _label(moment: Moment, label: str) -> int | None:
-    found = moment.query("SELECT label FROM session_labels WHERE text = ?", (to_text(label),))
-    return found[0][0] if found else None
-
-
-def _ancestors(moment: Moment, no: int) -> list[int]:
-    return [parent for (parent,) in moment.query(_ABOVE, (no,))]
-
-
-_ABOVE: Final = (
-    "WITH RECURSIVE up (no) AS (SELECT parent FROM session_list WHERE no = ? AND parent IS NOT NULL UNION "
-    "SELECT s.parent FROM session_list s JOIN up ON s.no = up.no WHERE s.parent IS NOT NULL) SELECT no FROM up"
-)

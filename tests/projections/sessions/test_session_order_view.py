@@ -22,7 +22,7 @@ from intersession_events.keys import SessionKey
 from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import Seen, SessionRow, Sessions, Wanted, evolve_row
-from intersession_projections.sessions.order import Place
+from intersession_projections.sessions.merged import Place
 from intersession_projections.sessions.search import matches
 from intersession_projections.sessions.sets import KINDS
 from support.plain_log import PlainLog
