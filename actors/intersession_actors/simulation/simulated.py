@@ -35,7 +35,8 @@ from uuid import UUID
 import pykka
 
 from intersession_actors.runtime import Handler, Inbox, ReplyFuture, Runtime, handled_here
-from intersession_actors.simulation.greenlets import Greenlets, SimulatedClock, SimulatedThreads
+from intersession_actors.simulation.greenlets import Greenlets, SimulatedClock
+from intersession_actors.simulation.threads import SimulatedThreads
 from intersession_events.log import Log
 
 T = TypeVar("T")
