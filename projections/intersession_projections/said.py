@@ -32,8 +32,9 @@ class SaidWanted(NamedTuple):
 class Said(NamedTuple):
     """A message that came into a session from outside of it. `message` has its provenance, `time_ms` is when it was recorded.
 
-    `imported` says that another system recorded it. `run` is the run that answered it; None where nobody was to. `began` is the message that the causal chain began with,
-    itself too; None where an import does not show it. On whose behalf it was said is what that one's provenance says.
+    `imported` says that another system recorded it. `run` is the run that answered it; None where nobody was
+    to. `began` is the message that the causal chain began with, itself too; None where an import does not
+    show it. On whose behalf it was said is what that one's provenance says.
     """
 
     position: int

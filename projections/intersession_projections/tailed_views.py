@@ -17,7 +17,8 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
     """Return them all, new: they are made as inline views are.
 
-    Of a log in a file they lie in `<store>.views`, each in a file of its own, else in the log's database. `redact` says what of a message strangers read.
+    Of a log in a file they lie in `<store>.views`, each in a file of its own, else in the log's database.
+    `redact` says what of a message strangers read.
     """
     return (FullTextView(redact), UsageView())
 

@@ -1,7 +1,7 @@
 """The kernel keeps its word in whatever order its threads take turns: inbox, hand-over in the pool, group commit, waits.
 
-Each race is tried in every order that departs from the plain one at most so often, at any statement of the code. A race that is planted into
-that code shows that it would be found.
+Each race is tried in every order that departs from the plain one at most so often, at any statement of the
+code. A race that is planted into that code shows that it would be found.
 """
 
 import sys

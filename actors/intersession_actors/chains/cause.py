@@ -1,10 +1,11 @@
 """What code of the host's is called for: the run or the delivery that whatever it does is caused by (LOOP-5).
 
-A host's agent may speak to the system by its doors (`inbound`, `tools`, `gateway.call`, `ref`), a host's channel may be another
-session, and `on_failure` may tell an agent of what failed. That goes on with the causal chain and does not begin one. It is known where the call goes on in the same thread or task,
-or in what these begin while they are called: a task that goes on when the call has come back does so for a minute more.
-Over a network it is known of a credential that is an agent's
-own: while a run of one of its sessions is under way, what is called with it is taken for what that run does.
+A host's agent may speak to the system by its doors (`inbound`, `tools`, `gateway.call`, `ref`), a host's
+channel may be another session, and `on_failure` may tell an agent of what failed. That goes on with the
+causal chain and does not begin one. It is known where the call goes on in the same thread or task, or in what
+these begin while they are called: a task that goes on when the call has come back does so for a minute more.
+Over a network it is known of a credential that is an agent's own: while a run of one of its sessions is under
+way, what is called with it is taken for what that run does.
 """
 
 from collections.abc import Callable, Generator

@@ -147,7 +147,8 @@ class ChannelCaller:
     ) -> None:
         """Deliver a text; `done` gets the outcome, once. Never blocks, never raises.
 
-        The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller stops, nothing is called and nothing comes back.
+        The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller
+        stops, nothing is called and nothing comes back.
         """
         with self._changed:
             channel = self._channels.get(name)

@@ -92,7 +92,10 @@ class HitAnswer(TypedDict):
 
 
 class SearchAnswer(TypedDict):
-    """Hits, the newest first; `cursor` is for those behind them. `indexed` is False where all words had to be looked at: there is no index, or it is far behind."""
+    """Hits, the newest first; `cursor` is for those behind them.
+
+    `indexed` is False where all words had to be looked at: there is no index, or it is far behind.
+    """
 
     hits: list[HitAnswer]
     cursor: str | None

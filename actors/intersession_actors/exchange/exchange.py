@@ -13,9 +13,10 @@ Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """Where an exchange stands. `pending` is the run or delivery it waits for.
 
-    `previous` is what stood for `latest` before the last reply. `held` is where it has stopped, or did last, `released` the
-    last release; in phase `released` it has still to go on from there. `asked` wants it to stop, `withdrawn`: the last word
-    on that was that it need not. `served` are the orders that have stopped it, `unheld`: nothing stops it any more. `held_ms` is how long it was held in all.
+    `previous` is what stood for `latest` before the last reply. `held` is where it has stopped, or did last,
+    `released` the last release; in phase `released` it has still to go on from there. `asked` wants it to
+    stop, `withdrawn`: the last word on that was that it need not. `served` are the orders that have stopped
+    it, `unheld`: nothing stops it any more. `held_ms` is how long it was held in all.
     """
 
     accepted: facts.ExchangeAccepted

@@ -28,8 +28,9 @@ class Field(TypedDict):
 class Difference(TypedDict):
     """The first event that is not as it was recorded.
 
-    `kind`: it is another one, or has other fields (`changed`); nothing decided it (`missing`); it was never recorded
-    (`extra`); a door would not let it begin (`refused`); or its actor failed (`failed`). `command` is what led to it, `text` says all of that in words.
+    `kind`: it is another one, or has other fields (`changed`); nothing decided it (`missing`); it was never
+    recorded (`extra`); a door would not let it begin (`refused`); or its actor failed (`failed`). `command`
+    is what led to it, `text` says all of that in words.
     """
 
     kind: str

@@ -82,7 +82,10 @@ class SealedStates:
 
 
 class SealedLog:
-    """Compares each append with what was recorded next in its streams. `command` says what led to one in a stream, `differs` hears of the first difference."""
+    """Compares each append with what was recorded next in its streams.
+
+    `command` says what led to one in a stream, `differs` hears of the first difference.
+    """
 
     path = place = ":memory:"
     epoch = 0

@@ -16,10 +16,12 @@ class Enqueue(Step, frozen=True, kw_only=True):
     `flow` is the stream of the flow whose step this is: its manager hears `StepTaken` or `StepRefused`.
     `opening` is recorded first where the session does not exist yet; without it a missing session is refused.
     `session_id`, where given, is the generation that was authorised; another one now is refused (HIST-6).
-    `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other streams for the same transaction. `at_most` bounds the queue (`busy`).
-    `queue` None records the message only (INB-2). `budget` is of the causal chain that both are of (LOOP-5). `bound` is a thread that the session is bound to as it opens; `only_bound`
-    refuses the message unless the session is bound to this thread (SPAWN-12). `interrupts` is who stops the run under way
-    for the sake of this one: in the same append, so that a message that is refused or known already stops nothing (GATE-4).
+    `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other
+    streams for the same transaction. `at_most` bounds the queue (`busy`). `queue` None records the message
+    only (INB-2). `budget` is of the causal chain that both are of (LOOP-5). `bound` is a thread that the
+    session is bound to as it opens; `only_bound` refuses the message unless the session is bound to this
+    thread (SPAWN-12). `interrupts` is who stops the run under way for the sake of this one: in the same
+    append, so that a message that is refused or known already stops nothing (GATE-4).
     """
 
     budget: facts.Budget

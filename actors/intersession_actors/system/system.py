@@ -467,7 +467,9 @@ class SessionSystem(Operated):
         wake_agent(self.service, ACP)
 
     def register_channel(self, name: str, channel: AnyChannel) -> None:
-        """Say who delivers for a channel; what is parked for it goes out. One that a fork has sealed stays so. In a coroutine: async channels run on its loop.
+        """Say who delivers for a channel; what is parked for it goes out.
+
+        One that a fork has sealed stays so. In a coroutine: async channels run on its loop.
 
         Raises:
             ToolRefused: this is no name, or no channel.

@@ -20,8 +20,9 @@ from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, Js
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool, and all that doors need to know of it. `call` returns its answer, or what is to be waited for; it raises `ToolRefused`.
 
-    `title` is what a person sees. A tool that only `reads` changes nothing, and asks for `operator.read` at the gateway, any other
-    for `operator.write`. One that answers `at_once` reads settings alone, and never the log. A sub-agent has the tools that are `for_children`, and those that its settings give it (SPAWN-7).
+    `title` is what a person sees. A tool that only `reads` changes nothing, and asks for `operator.read` at
+    the gateway, any other for `operator.write`. One that answers `at_once` reads settings alone, and never
+    the log. A sub-agent has the tools that are `for_children`, and those that its settings give it (SPAWN-7).
     """
 
     name: str

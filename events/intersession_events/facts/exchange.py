@@ -73,15 +73,16 @@ class ExchangeSettings(Fact, frozen=True, kw_only=True):
 class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     """A message was accepted for another session; from here on nothing of it lives only in memory (SEND-3).
 
-    `requester` is None for a call of the operator. `route` is the target's at this moment (ANN-2).
-    `loop` False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256
-    of the request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the request as it was
-    typed, so that it is known again when what it names is gone. `chain` are the sessions
+    `requester` is None for a call of the operator. `route` is the target's at this moment (ANN-2). `loop`
+    False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256 of the
+    request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the
+    request as it was typed, so that it is known again when what it names is gone. `chain` are the sessions
     the causal chain has passed through, this target last; `root` is the run it began with, `chain_started_ms`
-    when, and the other `chain_…` fields what it had cost up to here; `budget` is what it may use. `send_rule` is the send policy's that allowed it,
-    `visibility` how far the requester could see (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
-    again where they count later, and recorded again there (CFG-3). `target_version` is how far the target's
-    stream had come when the send was judged, 0 where the target was not there; None in logs written before.
+    when, and the other `chain_…` fields what it had cost up to here; `budget` is what it may use. `send_rule`
+    is the send policy's that allowed it, `visibility` how far the requester could see (VIS-1, clamped as
+    VIS-5 says; None for the operator): both are judged again where they count later, and recorded again there
+    (CFG-3). `target_version` is how far the target's stream had come when the send was judged, 0 where the
+    target was not there; None in logs written before.
     """
 
     exchange_id: str
@@ -170,8 +171,9 @@ class AnnounceRequested(Fact, frozen=True, kw_only=True):
 class AnnounceDecided(Fact, frozen=True, kw_only=True):
     """What will be announced.
 
-    `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from being asked. With a `delivery_id` the outbox has it: the delivery's first
-    event is in the same append. `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
+    `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from
+    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append.
+    `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
     `edited_by` is who wrote the text instead of the agent (LIVE-1).
     """
 

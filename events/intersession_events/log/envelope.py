@@ -161,7 +161,8 @@ def damaged(
 ) -> str | None:
     """Say in words what of a row was changed, or None if it hashes to what it says.
 
-    A short state does not say its digest: it was made of salt and payload just now. Of an erased one that proves the envelope alone: what stands in the payload's place is proven by who erased it.
+    A short state does not say its digest: it was made of salt and payload just now. Of an erased one that
+    proves the envelope alone: what stands in the payload's place is proven by who erased it.
     """
     try:
         salt = bytes.fromhex(envelope.salt) if says_digest else b""

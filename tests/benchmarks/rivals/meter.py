@@ -1,8 +1,9 @@
 """Runs one contender's work in this process and prints what it took. Standard library only: each has an environment of its own.
 
-A contender is a module beside this one: `python -m benchmarks.rivals.raw_pairs DIRECTORY '{"pairs": 8, "exchanges": 64, "turns": 7}'`. It makes all that
-it needs in the directory, and its agents answer at once. Seven turns are an exchange: the answer, five turns of a reply-back loop, the
-announce. One turn is a send that waits for its answer: the message is durable before the agent is asked, the answer before it is given.
+A contender is a module beside this one: `python -m benchmarks.rivals.raw_pairs DIRECTORY '{"pairs": 8,
+"exchanges": 64, "turns": 7}'`. It makes all that it needs in the directory, and its agents answer at once.
+Seven turns are an exchange: the answer, five turns of a reply-back loop, the announce. One turn is a send
+that waits for its answer: the message is durable before the agent is asked, the answer before it is given.
 """
 
 import json

@@ -1,6 +1,7 @@
 """A host whose sub-agent needs a file and perhaps a thread before it starts, to be killed and started again.
 
-Arguments: its directory, the URL of its log, and whether its channel knows a key that it has seen (`keyed`) or has no threads to give (`none`).
+Arguments: its directory, the URL of its log, and whether its channel knows a key that it has seen (`keyed`)
+or has no threads to give (`none`).
 
 It asks for the same sub-agent at each start, as a client does that has had no answer, and ends once nothing is left to do.
 """

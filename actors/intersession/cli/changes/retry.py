@@ -32,9 +32,10 @@ def retry(
 ) -> Answer:
     """Have the message of a run that failed answered after all.
 
-    Its words are recorded anew in the same session, and a new run answers them; the text goes where that of the failed one
-    would have gone. Asked for again, it is the same run. Where a gateway serves the log, it does the work; else this command does, with the agents that --agents names, or the configuration.
-    Without the session's agent the run waits for the next host that has it.
+    Its words are recorded anew in the same session, and a new run answers them; the text goes where that of
+    the failed one would have gone. Asked for again, it is the same run. Where a gateway serves the log, it
+    does the work; else this command does, with the agents that --agents names, or the configuration. Without
+    the session's agent the run waits for the next host that has it.
     """
     with operator_of(reading, agents=agents) as operator:
         meant = run_meant(operator.reader, run)

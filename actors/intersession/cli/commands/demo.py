@@ -54,7 +54,8 @@ def demo(
 ) -> Answer:
     """Let two agents talk, and read it back from the log.
 
-    From a person's message to announces on channels. No key and no network is needed. The log stays where it is, and the last lines say what to try with it.
+    From a person's message to announces on channels. No key and no network is needed. The log stays where it
+    is, and the last lines say what to try with it.
     """
     del json
     if loop < 0:

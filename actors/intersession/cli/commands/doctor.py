@@ -36,8 +36,9 @@ def doctor(
 ) -> Answer:
     """Say what is wrong now, and what to do about it.
 
-    It looks at the log, its process, deliveries, settings and models. It works on a log that is in use and on one that is not, and changes nothing. A process with a gateway is asked how it is,
-    with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's. Exit code 1 if there is an error among the
+    It looks at the log, its process, deliveries, settings and models. It works on a log that is in use and on
+    one that is not, and changes nothing. A process with a gateway is asked how it is, with the token in
+    $INTERSESSION_GATEWAY_TOKEN, else the configuration's. Exit code 1 if there is an error among the
     findings; warnings and notes alone leave it 0.
     """
     found = list(_found(reading, probe=probe))

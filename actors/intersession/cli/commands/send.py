@@ -61,9 +61,10 @@ def send(
 ) -> Answer:
     """Send a message to a session, and follow what comes of it.
 
-    It shows reply, ping-pong and announce as they come. The command is the log's writer for its time, with the agents that --agents names; one that is not there answers
-    when a host that has it opens the log. Where a gateway serves the log, it asks that one instead. Without --as it is
-    the operator who asks, and nobody replies back.
+    It shows reply, ping-pong and announce as they come. The command is the log's writer for its time, with
+    the agents that --agents names; one that is not there answers when a host that has it opens the log. Where
+    a gateway serves the log, it asks that one instead. Without --as it is the operator who asks, and nobody
+    replies back.
     """
     if to is None and label is None and agent is None:
         raise UsageError("say which session: give --to, --label or --agent")

@@ -64,7 +64,8 @@ def listed(
 ) -> Answer:
     """List the texts that went outside, or should have.
 
-    Where to, what became of each, and why; newest first, by when each was decided. `intersession deliveries retry ID` has one tried once more.
+    Where to, what became of each, and why; newest first, by when each was decided. `intersession deliveries
+    retry ID` has one tried once more.
     """
     with reader_of(reading) as reader:
         wanted = DeliveriesWanted(

@@ -66,7 +66,8 @@ def runs(
     again, failed, in doubt. Where no process writes the log, nobody is at work on what is not over, and the next start goes
     on with it.
 
-    All filters hold at once, at a place as all of it stood there. A run that belongs to an exchange or a spawn is part of it and has no line of its own.
+    All filters hold at once, at a place as all of it stood there. A run that belongs to an exchange or a
+    spawn is part of it and has no line of its own.
     """
     with reader_of(reading) as reader:
         at = None if as_of is None else reader.place(as_of, field="--at").position

@@ -16,7 +16,10 @@ from intersession.cli.shell.said_once import is_new
 from intersession.cli.shell.terminal import Screen, give_up_output, safe
 
 _OBJECTS: Final = 50_000
-"""After so many new objects cycles are looked for. Modules and events live as long as a command: the usual 700 cost it a tenth of its time."""
+"""After so many new objects cycles are looked for.
+
+Modules and events live as long as a command: the usual 700 cost it a tenth of its time.
+"""
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

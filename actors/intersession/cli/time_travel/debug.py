@@ -50,10 +50,10 @@ def debug(
 ) -> Answer:
     """Open a log in the browser: who said what, and why it ended so.
 
-    The log is only read, also beside a host that writes it: then what comes is shown as it comes. A fork that is made here is a
-    file beside it, in which agents of the configuration answer. An OpenClaw state
-    directory is imported to a temporary log first; the page and the terminal show how far it is. It listens on this machine alone, and the address that it prints lets in
-    once: keep it to yourself. Ctrl-C ends it.
+    The log is only read, also beside a host that writes it: then what comes is shown as it comes. A fork that
+    is made here is a file beside it, in which agents of the configuration answer. An OpenClaw state directory
+    is imported to a temporary log first; the page and the terminal show how far it is. It listens on this
+    machine alone, and the address that it prints lets in once: keep it to yourself. Ctrl-C ends it.
     """
     screen = Screen()
     server = imported(

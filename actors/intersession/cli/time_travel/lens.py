@@ -35,8 +35,9 @@ def lens(
 ) -> Answer:
     """Show exactly what an agent was given in a run.
 
-    System context, transcript, message, tools, model, deadline. It is rebuilt from the log and held against the hash that was recorded when the attempt began. Exit code 4 says that the log no
-    longer gives what was recorded.
+    System context, transcript, message, tools, model, deadline. It is rebuilt from the log and held against
+    the hash that was recorded when the attempt began. Exit code 4 says that the log no longer gives what was
+    recorded.
     """
     inside, named = in_fork(reading, run, than)
     with debugger_of(inside) as debugger:

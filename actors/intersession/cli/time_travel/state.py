@@ -43,8 +43,9 @@ def state(
 ) -> Answer:
     """Show everything as it stood at a place of the log.
 
-    With --from and --to, what differs between two. Sessions with their transcripts, how far each run, exchange and spawn had got, what was open, the configuration in force. A
-    place is always after the event that it names; what comes next stands beside it.
+    With --from and --to, what differs between two. Sessions with their transcripts, how far each run,
+    exchange and spawn had got, what was open, the configuration in force. A place is always after the event
+    that it names; what comes next stands beside it.
     """
     inside, named = in_fork(reading, of, at, frm, to)
     places = {"of": named(of), "at": named(at), "from": named(frm), "to": named(to)}

@@ -25,7 +25,8 @@ def step(
 ) -> Answer:
     """Step through a run on a screen: forwards, back, by causes.
 
-    By answers, too, to a place, and on or back to a breakpoint. Left is the diagram, right are the transcripts as they stood, below them the event and what it changed. `?` says the keys.
+    By answers, too, to a place, and on or back to a breakpoint. Left is the diagram, right are the
+    transcripts as they stood, below them the event and what it changed. `?` says the keys.
     """
     if reading.json:
         raise UsageError("--json: a screen has none, use `intersession show --json` or `state --json`")

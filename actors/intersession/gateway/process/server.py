@@ -71,8 +71,9 @@ def run(
 ) -> None:
     """Serve a system until a signal comes, then close it. Blocks; belongs into the main thread.
 
-    `listening` is an address that was taken before, `also` is a coroutine function that runs beside it. The first SIGTERM or SIGINT refuses new work and gives runs under way
-    `runs.shutdownGraceSeconds`; the second ends the process at once, which loses nothing that was acknowledged.
+    `listening` is an address that was taken before, `also` is a coroutine function that runs beside it. The
+    first SIGTERM or SIGINT refuses new work and gives runs under way `runs.shutdownGraceSeconds`; the second
+    ends the process at once, which loses nothing that was acknowledged.
 
     Raises:
         OSError: the address can't be listened on.

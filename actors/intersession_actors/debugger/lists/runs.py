@@ -129,8 +129,9 @@ def _agent(typed: str | None) -> str | None:
 class Stands(NamedTuple):
     """A flow, the deliveries of its texts, and whether a process is at work on the log; None where nobody knows.
 
-    `retry` is the run that tries a failed one again, `held` where an exchange has stopped. `smells` is what is seldom meant in it, None where that was not asked for.
-    `frozen` says that it was open when this fork was made, and stays so.
+    `retry` is the run that tries a failed one again, `held` where an exchange has stopped. `smells` is what
+    is seldom meant in it, None where that was not asked for. `frozen` says that it was open when this fork
+    was made, and stays so.
     """
 
     flow: Flow
