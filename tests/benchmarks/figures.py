@@ -1,5 +1,6 @@
 """What a benchmark gives: figures, each beside the bare cost of the machine in the same run."""
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,12 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     cpu_ms: float | None = None
     kib: float | None = None
     ratios: Mapping[str, float] = msgspec.field(default_factory=dict[str, float])
+
+
+def progress(said: str) -> None:
+    """Say what a benchmark that takes minutes has done so far; its figures are printed at the end."""
+    sys.stderr.write(f"  {said}\n")
+    sys.stderr.flush()
 
 
 def per_second(number: float, seconds: float) -> float:

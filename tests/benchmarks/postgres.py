@@ -1,6 +1,8 @@
 """(p) Durable appends a second on PostgreSQL: ours beside the library's own recorder and pgbench, on one server, by turns.
 
-The same again with a network between that takes a millisecond or five there and back: it is a process of its own.
+The same again with a network between that takes a millisecond or five there and back: it is a process of its own. With one
+caller there is a bare row as well, inserted by the quickest call that psycopg has: no Python can be quicker. Each has turns of
+a second, in three rounds, which takes two minutes in all; what is found is said as it comes.
 """
 
 import multiprocessing
@@ -16,13 +18,17 @@ from queue import SimpleQueue
 from statistics import median
 from typing import Final, NamedTuple
 
+import psycopg
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresFactory
 from eventsourcing.utils import Environment
+from psycopg.pq import ExecStatus, Format
 
-from benchmarks.figures import Figure, per_second
+from benchmarks.figures import Figure, per_second, progress
 from intersession_events.log import Committed, Outcome, StreamAppend
 from intersession_events.stores.postgres import PostgresLog
+from intersession_events.stores.postgres.wire import number
+from intersession_events.stores.postgres.wire.values import BYTE_STRING, NUMBER, TEXT
 from support.log_drafts import anywhere, said
 from support.postgres.network import network
 from support.postgres.server import Server, postgres_server
@@ -31,11 +37,12 @@ NAME: Final = "postgres"
 CALLERS: Final = (1, 8, 64)
 ROUND_TRIPS_MS: Final = (0, 1, 5)
 ROUNDS: Final = 3
-SECONDS: Final = 3
+SECONDS: Final = 1
 OURS: Final = "ours, told as actors are"
 WAITING: Final = "ours, a thread each that waits"
 LIBRARY: Final = "the library's recorder"
 PGBENCH: Final = "pgbench, a row a commit"
+BARE: Final = "a bare row a commit, by psycopg"
 
 _STATE: Final = b"x" * 620
 """As long as a message of 200 characters is with us."""
@@ -55,14 +62,20 @@ def measure(directory: Path, *, seconds: int = SECONDS, rounds: int = ROUNDS) ->
     with postgres_server() as server:
         for trip_ms in ROUND_TRIPS_MS:
             with ExitStack() as stack:
-                port = stack.enter_context(_slow(server, trip_ms)) if trip_ms else None
+                port = stack.enter_context(far_from(server, trip_ms)) if trip_ms else None
                 contenders = stack.enter_context(_contenders(server, port))
                 for callers in CALLERS:
                     rates: dict[str, list[Rate]] = {name: [] for name in contenders}
+                    if callers > 1:
+                        del rates[BARE]
                     for _ in range(rounds):
-                        for name, contender in contenders.items():
-                            rates[name].append(contender(callers, seconds))
-                    figures += _figures(rates, f"{callers} at once, {trip_ms} ms away")
+                        for name, turns in rates.items():
+                            turns.append(contenders[name](callers, seconds))
+                    found = _figures(rates, f"{callers} at once, {trip_ms} ms away")
+                    for figure in found:
+                        beside = "".join(f", {ratio:.1f} of {of}" for of, ratio in figure.ratios.items())
+                        progress(f"{figure.name}: {figure.value:,.0f} a second{beside}")
+                    figures += found
     return figures
 
 
@@ -76,9 +89,9 @@ def _figures(rates: Mapping[str, list[Rate]], where: str) -> list[Figure]:
             unit="a second",
             cpu_ms=median(rate.cpu_ms for rate in found) if name != PGBENCH else None,
             ratios={
-                other: middle[name] / max(middle[other], 1e-9)
-                for other in (LIBRARY, PGBENCH)
-                if name in {OURS, WAITING}
+                other: middle[name] / middle[other]
+                for other in (LIBRARY, PGBENCH, BARE)
+                if name != other and middle.get(other) and name in {OURS, WAITING, BARE}
             },
         )
         for name, found in rates.items()
@@ -123,9 +136,13 @@ def _contenders(server: Server, port: int | None) -> Generator[dict[str, Contend
         def bare(callers: int, seconds: int) -> Rate:
             return _pgbench(server, ("-h", host, *(("-p", at) if at else ())), callers, seconds)
 
+        _make_bare(server)
         yield {
             OURS: lambda callers, seconds: _in_flight(log, drafted, callers, seconds, next(numbers)),
             WAITING: lambda callers, seconds: _together(waiting, callers, seconds, next(numbers)),
+            BARE: lambda _, seconds: _bare(
+                f"host={host} port={at or 5432} user=postgres", next(numbers), seconds
+            ),
             LIBRARY: lambda callers, seconds: _together(theirs, callers, seconds, next(numbers)),
             PGBENCH: bare,
         }
@@ -179,6 +196,35 @@ def _together(append: Callable[[str, int], None], callers: int, seconds: int, na
     )
 
 
+def _make_bare(server: Server) -> None:
+    """Make the table for rows that nothing is to be known of."""
+    server.run(
+        *("psql", "-h", str(server.directory), "-U", "postgres", "-d", "postgres", "-q", "-c"),
+        "CREATE TABLE IF NOT EXISTS bare (originator_id text NOT NULL, originator_version bigint NOT NULL, "
+        "topic text NOT NULL, state bytea NOT NULL, notification_id bigserial PRIMARY KEY, "
+        "UNIQUE (originator_id, originator_version))",
+    )
+
+
+def _bare(conninfo: str, name: int, seconds: int) -> Rate:
+    """Insert one row after the other as libpq does it by itself: prepared, in binary, one round trip and one sync each."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        to = connection.pgconn
+        to.prepare(
+            b"bare",
+            b"INSERT INTO bare (originator_id, originator_version, topic, state) VALUES ($1, $2, $3, $4)",
+            (TEXT, NUMBER, TEXT, BYTE_STRING),
+        )
+        stream, topic, done = f"s-{name}".encode(), b"message_recorded.1", 0
+        began, worked = time.monotonic(), time.process_time()
+        while time.monotonic() - began < seconds:
+            done += 1
+            values = (stream, number(done), topic, _STATE)
+            result = to.exec_prepared(b"bare", values, [Format.BINARY] * len(values), Format.BINARY)
+            assert result.status == ExecStatus.COMMAND_OK, result.error_message
+        return Rate(per_second(done, time.monotonic() - began), 1000 * (time.process_time() - worked) / done)
+
+
 def _pgbench(server: Server, to: tuple[str, ...], callers: int, seconds: int) -> Rate:
     script = server.directory / "one_row.sql"
     script.write_text(
@@ -188,12 +234,6 @@ def _pgbench(server: Server, to: tuple[str, ...], callers: int, seconds: int) ->
         f"VALUES (:stream::text, :version, 'message_recorded.1', '\\x{_STATE.hex()}') ON CONFLICT DO NOTHING;\n"
     )
     script.chmod(0o644)
-    server.run(
-        *("psql", "-h", str(server.directory), "-U", "postgres", "-d", "postgres", "-q", "-c"),
-        "CREATE TABLE IF NOT EXISTS bare (originator_id text NOT NULL, originator_version bigint NOT NULL, "
-        "topic text NOT NULL, state bytea NOT NULL, notification_id bigserial PRIMARY KEY, "
-        "UNIQUE (originator_id, originator_version))",
-    )
     said_by = server.run(
         *("pgbench", *to, "-U", "postgres", "-n", "-M", "prepared", "-c", str(callers)),
         *("-j", "2", "-T", str(seconds), "-f", str(script), "postgres"),
@@ -204,7 +244,7 @@ def _pgbench(server: Server, to: tuple[str, ...], callers: int, seconds: int) ->
 
 
 @contextmanager
-def _slow(server: Server, trip_ms: int) -> Generator[int]:
+def far_from(server: Server, trip_ms: int) -> Generator[int]:
     """Put a network before a server in a process of its own; yields its port."""
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()

@@ -12,6 +12,7 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
     `status` is what the method of that name answers, or a part of it. The process may be of another version, which says less.
     """
     store: JsonObject = status.get("store") or {}
+    failures: JsonObject = status.get("failures") or {}
     degraded: JsonObject = status.get("degraded") or {}
     parked: JsonObject = status.get("parkedRuns") or {}
     deliveries: JsonObject = status.get("deliveries") or {}
@@ -22,6 +23,12 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
             "store_away",
             f"the process can't use its store{why}",
             "free space or mend the disk; the process goes on by itself then",
+        )
+    if refused := failures.get("batch_refused"):
+        yield warning(
+            "batch_refused",
+            f"{refused} batches of appends were refused, and written one by one, which is slow",
+            "report it, with the line of the process's log (`intersession.store`) that names the statement",
         )
     for name, reason in degraded.items():
         yield wrong(

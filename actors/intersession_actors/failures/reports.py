@@ -47,6 +47,7 @@ class Reports:
         self._store_since: float | None = None
         self._store_error: str | None = None
         self._unread_since: dict[FailureKind, float] = {}
+        self._refused: set[str] = set()
 
     @property
     def counts(self) -> dict[FailureKind, int]:
@@ -122,6 +123,16 @@ class Reports:
                 return
             self._unread_since[kind] = now
         self.tell(kind, error=described(error))
+
+    def batch_refused(self, error: str) -> None:
+        """Note that one of our own statements, or a view, refused a batch; each error is told once, and counted each time."""
+        with self._changed:
+            again = error in self._refused
+            self._refused.add(error)
+            if again:
+                self._counts["batch_refused"] += 1
+        if not again:
+            self.tell("batch_refused", error=error)
 
     # --- the host's callback
 

@@ -33,7 +33,7 @@ from intersession_events.errors import LogError
 from intersession_events.facts import ExchangeAccepted, ForkEdit
 from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
-from intersession_events.stores import MEMORY, Tails
+from intersession_events.stores import MEMORY, PortableLog, Tails
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.smells import SmellRule
@@ -78,6 +78,8 @@ class Assembly:
         self.reports = Reports(
             clock=clock, on_failure=on_failure, hosts_loop=self.hosts_loop, threads=threads
         )
+        if isinstance(log, PortableLog):
+            log.on_refused(lambda refused: self.reports.batch_refused(refused.error))
         runs = config().runs
         self.tracing = Tracing(
             log, settings=lambda: config().tracing, agent_of=runner_of, provider=tracer_provider

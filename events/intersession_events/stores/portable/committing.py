@@ -18,6 +18,7 @@ from intersession_events.stores.database import Cursor, Row, attempt
 from intersession_events.stores.portable.blocking import Transact
 from intersession_events.stores.portable.group_commit import GroupCommit, Work
 from intersession_events.stores.portable.reading import ReadsLog
+from intersession_events.stores.refusals import Refusals
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
@@ -66,6 +67,8 @@ class Committing(ReadsLog):
         self.commits = GroupCommit(self._commit)
         self.observer: BatchObserver = _Nobody(self)
         """The writer, which sets itself before it submits anything: the library's factory knows nothing of it."""
+        self.refusals = Refusals()
+        """Who hears of batches that had to be written piece by piece."""
         self._queued: list[StoredEvent] = []
         """Rows of the transaction that goes on, to be inserted together."""
         self._given = 0
@@ -189,8 +192,9 @@ class Committing(ReadsLog):
             self._check_present()  # a write-ahead log that was cut would be as long as before after it
             try:
                 self._transact(batch, failed, isolated=batch[0].alone)
-            except _OneFailed:
+            except _OneFailed as refused:
                 self.observer.undone()
+                self.refusals.note(refused.__cause__, self.failures, len(batch))
                 self._transact(batch, failed, isolated=True)
             except Exception as error:
                 if not self.may_begin_again(error):

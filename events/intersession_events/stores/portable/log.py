@@ -35,6 +35,7 @@ from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
+from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
@@ -42,6 +43,7 @@ from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews
 from intersession_events.stores.portable.reading import Follows, ReadsLog
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
+from intersession_events.stores.refusals import OnRefused
 from intersession_events.stores.snapshots import StreamStates
 
 
@@ -353,6 +355,14 @@ class PortableLog:
                 now_ms=self._clock(),
                 entropy=self._entropy,
             )
+
+    def on_refused(self, listener: OnRefused) -> None:
+        """Tell a listener of each batch that had to be written piece by piece, instead of the log of the process.
+
+        It is called from the writer's thread. A log that is only read never calls it.
+        """
+        if isinstance(self._recorder, Committing):
+            self._recorder.refusals.listen(listener)
 
     def announce_gateway(self, address: str | None) -> None:
         """Say where this writer's gateway is, for commands in other processes."""

@@ -58,6 +58,22 @@ class PostgresFailures:
         found = _postgres_error(error)
         return found is not None and not isinstance(found, _OF_STATEMENTS)
 
+    def without_data(self, error: BaseException) -> str:
+        """Return the error's code and name, the table or constraint that it is about, and the statement with its parameters unsaid."""
+        found = _postgres_error(error)
+        if found is None:
+            return type(error).__name__
+        about = [
+            name
+            for name in (found.diag.table_name, found.diag.column_name, found.diag.constraint_name)
+            if name
+        ]
+        parts = [
+            f"{found.sqlstate or ''} {type(found).__name__}".strip(),
+            *([".".join(about)] if about else []),
+        ]
+        return ": ".join([*parts, *getattr(found, "__notes__", ())])
+
     def is_final(self, error: BaseException) -> bool:  # noqa: ARG002 - as others have it
         """Return False: a server that lost its disk says so itself, and one that comes back can be written."""
         return False

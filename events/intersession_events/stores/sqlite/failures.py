@@ -99,6 +99,10 @@ class _SqliteFailures:
     def is_of_the_store(self, error: BaseException) -> bool:
         return is_of_the_store(error)
 
+    def without_data(self, error: BaseException) -> str:
+        found = sqlite_error(error)
+        return type(error).__name__ if found is None else name(found)
+
     def is_final(self, error: BaseException) -> bool:
         return is_input_output(error)
 

@@ -30,6 +30,8 @@ _PREPARED: Final[WeakKeyDictionary[Connection[Any], Prepared]] = WeakKeyDictiona
 _MARK: Final = re.compile(rb"%[%s]")
 _LOOKING_S: Final = 0.1
 """Who waits looks so often whether it was interrupted."""
+_SAID: Final = 200
+"""So much of a statement stands in the note of its error."""
 _DONE: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 
 
@@ -41,10 +43,12 @@ def forget(connection: Connection[Any]) -> None:  # whatever its rows are
 class Answer:
     """What a statement comes to, once it is there."""
 
-    __slots__ = ("result",)
+    __slots__ = ("result", "statement")
 
-    def __init__(self) -> None:
+    def __init__(self, statement: bytes = b"") -> None:
         self.result: PGresult | None = None
+        self.statement = statement
+        """What was asked, with marks for its parameters."""
 
 
 class _Refused(NamedTuple):
@@ -92,9 +96,9 @@ class Pipeline:
                 self.send_once(b"DEALLOCATE " + oldest)
             known = self._known[key] = b"%s_%d" % (name, next(_NUMBERS))
             to.send_prepare(known, _numbered(statement), types)
-            self._coming.append(Answer())
+            self._coming.append(Answer(statement))
         to.send_query_prepared(known, values, [Format.BINARY] * len(values), Format.BINARY)
-        self._coming.append(answer := Answer())
+        self._coming.append(answer := Answer(statement))
         return answer
 
     def send_once(self, statement: bytes) -> Answer:
@@ -102,7 +106,7 @@ class Pipeline:
         if self._to.pipeline_status == PipelineStatus.OFF:
             self._to.enter_pipeline_mode()
         self._to.send_query_params(statement, None, result_format=Format.BINARY)
-        self._coming.append(answer := Answer())
+        self._coming.append(answer := Answer(statement))
         return answer
 
     def wait(self) -> None:
@@ -118,7 +122,10 @@ class Pipeline:
         self._to.exit_pipeline_mode()
         if refused is not None:
             self.failed_at = refused.answer
-            raise error_of(refused.result)
+            error = error_of(refused.result)
+            if said := refused.answer.statement.decode(errors="replace"):
+                error.add_note(f"in {said if len(said) <= _SAID else f'{said[:_SAID]}…'}")
+            raise error
 
     def leave(self) -> None:
         """Have nothing on its way any more, whatever it comes to: after an error."""
