@@ -1,6 +1,7 @@
 """What `why` prints reads as a story: who failed, who let go on, how long it took, and whether anybody is at work (WHY-1, WHY-2)."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,22 @@ from support.running import Booth, Gate, wait_for
 
 MAIN = "agent:main:main"
 HELD = {"session": {"agentToAgent": {"hold": "announce"}}}
+SKIPPED: dict[str, Callable[[Turn], str]] = {"main": lambda _: "REPLY_SKIP", "research": lambda _: "yes"}
 ASKED = {"agentId": "research", "message": "well?", "timeoutSeconds": 20}
 
 
 def one_exchange(store: str) -> str:
     (found,) = ran("runs", "--kind", "exchange", "--store", store, "--json").json["runs"]
     return str(found["id"])
+
+
+def sent_and_closed(booth: Booth, agents: dict[str, Callable[[Turn], str]]) -> str:
+    """Have `main` send to `research`, until the exchange is over and nobody is at work; return the exchange's id."""
+    system = booth.start(agents)
+    system.tools(MAIN).call("sessions_send", ASKED)
+    wait_for(system, facts.ExchangeClosed)
+    system.close()
+    return one_exchange(booth.url)
 
 
 def at(store: str, kind: str) -> str:
@@ -55,12 +66,9 @@ def test_a_turn_that_failed_names_who_failed_and_once(tmp_path: Path) -> None:
         return "yes"
 
     with Booth(str(tmp_path / "log.db")) as booth:
-        system = booth.start({"main": lambda _: "And with a car?", "research": research})
-        system.tools(MAIN).call("sessions_send", ASKED)
-        wait_for(system, facts.ExchangeClosed)
-        system.close()
+        run = sent_and_closed(booth, {"main": lambda _: "And with a car?", "research": research})
 
-        told = ran("why", one_exchange(booth.url), "--store", booth.url).out
+        told = ran("why", run, "--store", booth.url).out
 
     assert told.count("  research failed: backend: KeyError: 'season'") == 1
     assert not re.search(r"\d\d\d  failed:", told)
@@ -115,11 +123,8 @@ def test_the_result_of_a_sub_agent_is_its_own_words_in_the_chat(tmp_path: Path) 
 @pytest.mark.clause("LENS-1")
 def test_a_place_for_which_nobody_was_asked_names_those_for_which_somebody_was(tmp_path: Path) -> None:
     with Booth(str(tmp_path / "log.db")) as booth:
-        system = booth.start({"main": lambda _: "REPLY_SKIP", "research": lambda _: "yes"})
-        system.tools(MAIN).call("sessions_send", ASKED)
-        wait_for(system, facts.ExchangeClosed)
-        system.close()
-        refused = ran("lens", f"{one_exchange(booth.url)}@turn:3", "--store", booth.url, "--json")
+        run = sent_and_closed(booth, SKIPPED)
+        refused = ran("lens", f"{run}@turn:3", "--store", booth.url, "--json")
 
     assert refused.exit_code == 1
     assert "agents were asked for @reply, @turn:1, @announce" in refused.json["error"]
@@ -129,11 +134,7 @@ def test_a_place_for_which_nobody_was_asked_names_those_for_which_somebody_was(t
 def test_what_changed_between_two_places_is_told_with_short_ids_and_times_of_day(tmp_path: Path) -> None:
     """Each line began with a whole id, and times were milliseconds since 1970."""
     with Booth(str(tmp_path / "log.db")) as booth:
-        system = booth.start({"main": lambda _: "REPLY_SKIP", "research": lambda _: "yes"})
-        system.tools(MAIN).call("sessions_send", ASKED)
-        wait_for(system, facts.ExchangeClosed)
-        system.close()
-        run = one_exchange(booth.url)
+        run = sent_and_closed(booth, SKIPPED)
         told = ran("state", run, "--from", f"{run}@start", "--to", f"{run}@end", "--store", booth.url).out
 
     assert f"exchanges/{run[:8]}/" in told
