@@ -73,6 +73,7 @@ def test_every_release_in_the_changelog_has_its_logs() -> None:
     changelog = ROOT / "CHANGELOG.md"
     released = set(re.findall(r"^## \[([0-9.]+)\]", changelog.read_text(encoding="utf-8"), re.MULTILINE))
 
+    assert released, "no release stands there as `## [0.1.0]`"
     assert released <= {golden.version for golden in golden_logs()}, "tests/golden/make_golden.py makes them"
 
 
