@@ -70,6 +70,21 @@ def to(key: str, *drafts: Draft) -> StreamAppend:
     return StreamAppend(stream=ids.session_stream(key), expected=ANY_VERSION, drafts=drafts)
 
 
+def turn(key: str, number: int) -> StreamAppend:
+    """Return the append of a message and of the run that answers it, at a time of their own."""
+    name, time = f"{key}-turn-{number}", START_MS + (1000 + number) * SECOND_MS
+    run = ids.derive(session_id(key), "run", name)
+    answer = Message(id=f"{name}-answer", role="assistant", content="It is done.", timestamp=time)
+    events: tuple[Event, ...] = (
+        RunQueued(run_id=run, session_id=session_id(key), message_id=name, step="message"),
+        saying(key, name, "Is it done?", time),
+        RunStarted(run_id=run, attempt=1, context_hash="0" * 64),
+        RunCompleted(run_id=run, attempt=1, reply="It is done."),
+        MessageRecorded(session_id=session_id(key), message=answer),
+    )
+    return to(key, *(draft(event, f"{name}-{at}", time + at) for at, event in enumerate(events)))
+
+
 def write(log: Log, appends: Iterator[StreamAppend]) -> None:
     """Write appends, many in a transaction."""
     while batch := tuple(islice(appends, _STEP)):

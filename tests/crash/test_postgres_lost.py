@@ -1,15 +1,20 @@
 """Nothing that was acknowledged is lost or there twice when a PostgreSQL server is killed, cut off, stalled, or replaced."""
 
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 
+from benchmarks.logs import open_sessions, session_key, turn
 from intersession_events.errors import StoreBusy, StoreLocked, StoreUnavailable, WriterSuperseded
 from intersession_events.stores.postgres import PostgresLog, connections
 from intersession_events.stores.postgres.address import address_of
+from intersession_projections.inline_views import inline_views
+from support.history import check_views
 from support.log_drafts import anywhere, said, to
-from support.postgres.load import load_on
+from support.postgres.load import Load, load_on
 from support.postgres.network import network
 from support.postgres.server import Server, postgres_server
 
@@ -18,46 +23,78 @@ KILLS = pytest.mark.parametrize("kills", [4, pytest.param(200, marks=AT_NIGHT)])
 CUTS = pytest.mark.parametrize("cuts", [12, pytest.param(500, marks=AT_NIGHT)])
 
 
+WRITTEN = pytest.mark.parametrize("written", ["by one call", "with views"])
+"""Without views a batch is one call, which is its own transaction; with them it is a pipeline of statements, and COMMIT behind."""
+
+
+KEYS = [session_key(number) for number in range(4)]
+
+
+def opened(url: str, written: str) -> PostgresLog:
+    """Open a new log."""
+    if written == "by one call":
+        return PostgresLog(url)
+    log = PostgresLog(url, inline=inline_views())
+    open_sessions(log, KEYS)
+    return log
+
+
+@contextmanager
+def loaded(log: PostgresLog, written: str) -> Generator[Load]:
+    """Load a log for a block, and make sure that nothing that was acknowledged is lost then, or there twice."""
+    plain = written == "by one call"
+    with load_on(log) if plain else load_on(log, turn, streams=KEYS) as load:
+        yield load
+    load.check(log)
+    assert check_views(log, [] if plain else [view.name for view in inline_views()]) == []
+    # Between the end of a server, or of a connection, and the next start there is nothing to connect to.
+    assert set(load.refused) <= {"StoreUnavailable", "StoreBusy"}
+
+
 @pytest.mark.postgres
 @pytest.mark.clause("PG1")
+@WRITTEN
 @KILLS
-def test_a_server_that_is_killed_again_and_again_loses_nothing(kills: int) -> None:
-    with postgres_server() as server, PostgresLog(f"{server.url}&schema=killed") as log:
-        with load_on(log) as load:
-            for _ in range(kills):
-                load.wait_for(40)
-                server.kill()
-                server.start()
+def test_a_server_that_is_killed_again_and_again_loses_nothing(kills: int, written: str) -> None:
+    with (
+        postgres_server() as server,
+        opened(f"{server.url}&schema=killed", written) as log,
+        loaded(log, written) as load,
+    ):
+        for _ in range(kills):
             load.wait_for(40)
-        load.check(log)
-        # Between the death of a server and the next start there is nothing to connect to.
-        assert set(load.refused) <= {"StoreUnavailable", "StoreBusy"}
+            server.kill()
+            server.start()
+        load.wait_for(40)
 
 
 @pytest.mark.postgres
 @pytest.mark.clause("PG2", "O5")
 @pytest.mark.parametrize("how", ["end", "reset", "instead of an answer", "half open"])
+@WRITTEN
 @CUTS
 def test_connections_that_are_cut_under_load_lose_nothing(
-    postgres: Server, postgres_url: str, how: str, cuts: int
+    postgres: Server, postgres_url: str, how: str, cuts: int, written: str
 ) -> None:
     schema = address_of(postgres_url).schema
-    with network(postgres.directory) as between, PostgresLog(between.url(schema)) as log:
-        with load_on(log) as load:
-            for _ in range(cuts):
-                load.wait_for(10)
-                if how == "instead of an answer":
-                    # What was committed, and nobody was told of.
-                    between.cut_instead_of(lambda said: b"SELECT 1" in said or b"COMMIT" in said)
-                elif how == "half open":
-                    between.keep_answers()
-                    between.cut()
-                    between.flow()
-                else:
-                    between.cut(reset=how == "reset")
-            load.wait_for(40)
-        load.check(log)
-        assert set(load.refused) <= {"StoreUnavailable", "StoreBusy"}
+    # What was committed, and nobody was told of:
+    answer = b"COMMIT" if written == "with views" else b"SELECT 1"
+    with (
+        network(postgres.directory) as between,
+        opened(between.url(schema), written) as log,
+        loaded(log, written) as load,
+    ):
+        for _ in range(cuts):
+            load.wait_for(10)
+            if how == "instead of an answer":
+                between.cut_instead_of(lambda said: answer in said)
+            elif how == "half open":
+                between.keep_answers()
+                between.cut()
+                between.flow()
+            else:
+                between.cut(reset=how == "reset")
+        load.wait_for(40)
 
 
 @pytest.mark.postgres
@@ -126,21 +163,21 @@ def taken_over(server: Server) -> PostgresLog:
 
 @pytest.mark.postgres
 @pytest.mark.clause("PG3")
+@WRITTEN
 @pytest.mark.parametrize("moves", [1, pytest.param(50, marks=AT_NIGHT)])
-def test_a_standby_takes_over_with_all_that_was_acknowledged(moves: int) -> None:
+def test_a_standby_takes_over_with_all_that_was_acknowledged(moves: int, written: str) -> None:
     """A commit waits for the standby (`synchronous_standby_names`); the old primary acknowledges nothing any more."""
     for _ in range(moves):
         with postgres_server() as old, postgres_server(standby_of=old) as new:
             wait_for_standby(old)
             both = f"postgresql://postgres@/postgres?host={old.directory},{new.directory}"
             url = f"{both}&target_session_attrs=read-write&schema=moved"
-            with PostgresLog(url) as log:
-                with load_on(log) as load:
+            with opened(url, written) as log:
+                with loaded(log, written) as load:
                     load.wait_for(100)
                     old.kill()
                     promoted(new)
                     load.wait_for(100)
-                load.check(log)
                 before = log.head()
 
                 # Whoever has it then is not held up by who had it before.

@@ -7,23 +7,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.logs import (
-    SECOND_MS,
-    START_MS,
     crowd_told,
-    draft,
     long_session_told,
     open_sessions,
-    saying,
-    session_id,
     session_key,
-    to,
+    turn,
     write_directly,
 )
 from benchmarks.postgres_reading import questions
 from intersession import MemoryChannel, SessionSystem, echo
-from intersession_events import ids
-from intersession_events.facts import Event, Message, MessageRecorded, RunCompleted, RunQueued, RunStarted
-from intersession_events.log import Committed, Outcome, StreamAppend
+from intersession_events.log import Committed, Outcome
 from intersession_events.stores import migrate, open_log
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.group_commit import Work
@@ -110,7 +103,7 @@ def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_
         for round_ in range(6):
             told: list[Outcome] = []
             for key in keys:
-                log.append([_turn(key, round_)], told.append)
+                log.append([turn(key, round_)], told.append)
             before = between.answered
             assert log.step()
             taken.append(between.answered - before)
@@ -118,21 +111,6 @@ def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_
             assert all(isinstance(one, Committed) for one in told)
         assert not log.step()
     assert min(taken) <= WAYS_OF_A_BATCH
-
-
-def _turn(key: str, number: int) -> StreamAppend:
-    """A message and the run that answers it, at a time of their own."""
-    name, time = f"{key}-turn-{number}", START_MS + (1000 + number) * SECOND_MS
-    run = ids.derive(session_id(key), "run", name)
-    answer = Message(id=f"{name}-answer", role="assistant", content="It is done.", timestamp=time)
-    events: tuple[Event, ...] = (
-        RunQueued(run_id=run, session_id=session_id(key), message_id=name, step="message"),
-        saying(key, name, "Is it done?", time),
-        RunStarted(run_id=run, attempt=1, context_hash="0" * 64),
-        RunCompleted(run_id=run, attempt=1, reply="It is done."),
-        MessageRecorded(session_id=session_id(key), message=answer),
-    )
-    return to(key, *(draft(event, f"{name}-{at}", time + at) for at, event in enumerate(events)))
 
 
 @pytest.mark.postgres
