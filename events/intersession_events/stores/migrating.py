@@ -10,6 +10,7 @@ from intersession_events.crash_points import crash_point
 from intersession_events.errors import CorruptEvent, MigrationFailed, NoSuchStore, UnknownTopic
 from intersession_events.log import LogHead, hash_in, verify_log
 from intersession_events.proofs import line_of
+from intersession_events.stores.forks_taken import Taken, take_forks
 from intersession_events.stores.portable import Filling, Moved, PortableLog
 from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
 from intersession_events.stores.url import is_postgres, sqlite_path
@@ -32,6 +33,8 @@ class Migrated(NamedTuple):
     """The last position that an earlier attempt had moved already; 0 if there was none."""
     head: LogHead
     """What both logs are up to the last position (`verify --expect-head`)."""
+    taken: Taken = Taken()
+    """What became of the forks that lie beside the source."""
 
 
 def migrate(source: str, target: str, *, progress: Progress | None = None) -> Migrated:
@@ -41,8 +44,9 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
     begun. Rows go over in pages, each durable at once, and the target can be opened only after all rows were compared and
     proven: who is killed, at whatever point, runs it again, and it goes on. Run once more after that, it compares.
 
-    Views, snapshots and what follows a log in its own time are not moved: they are made of the events, by whoever opens the
-    target to write.
+    Forks are copied and verified as soon as the target is whole: they lie beside it then as they lie beside the source. Views,
+    snapshots and what follows a log in its own time are not moved: they are made of the events, by whoever opens the target
+    to write.
 
     Raises:
         MigrationFailed: the target holds something else, can't be written, or can't hold what the source holds; or the source
@@ -51,7 +55,11 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         NoSuchStore: there is no source, or a URL is none of a store.
         LogError: the source or the target can't be reached, or read.
     """
-    told = progress or _tell_nobody
+    moved = _migrated(source, target, progress or _tell_nobody)
+    return moved._replace(taken=take_forks(source, target))
+
+
+def _migrated(source: str, target: str, told: Progress) -> Migrated:
     with ExitStack() as opened:
         place = _filling(target)
         opened.callback(place.close)

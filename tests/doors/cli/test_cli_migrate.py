@@ -116,6 +116,7 @@ def test_a_move_that_is_killed_goes_on_when_it_is_run_again(
 
 
 @pytest.mark.nightly
+@pytest.mark.postgres
 @pytest.mark.timeout(1_800)
 def test_a_move_that_is_killed_at_any_moment_ends_with_the_same_log(
     tmp_path: Path, postgres_url: str
@@ -161,6 +162,10 @@ def test_a_host_moves_to_postgresql_and_back_with_its_runs_proofs_and_forks(
         runs = ran("runs", "--store", place, "--json").json["runs"]
         return [runs, ran("history", "main", "--store", place, "--json").json["messages"]]
 
+    def forks(place: str) -> list[object]:
+        listed: list[object] = ran("forks", "--store", place, "--json").json["forks"]
+        return listed
+
     speak(source, "one")
     assert ran("checkpoint", "--store", source).exit_code == 0
     run = told(source)[0][0]["runId"]  # type: ignore[index]  # of the answer in JSON
@@ -168,15 +173,20 @@ def test_a_host_moves_to_postgresql_and_back_with_its_runs_proofs_and_forks(
     (fork,) = (tmp_path / "s.db.forks").glob("*.db")
     before = told(source)
 
-    assert ran("migrate", source, postgres_url, "--json").json["views"]
+    moved = ran("migrate", source, postgres_url, "--json").json
+    assert (bool(moved["views"]), moved["forks"], moved["forksLeft"]) == (True, 1, {})
     assert told(postgres_url) == before
+    assert forks(postgres_url) == forks(source) != []
     speak(postgres_url, "two")
-    assert ran("migrate", postgres_url, back).exit_code == 0
+    assert ran("fork", run, "--at", f"{run}@start", "--store", postgres_url, "--no-run").exit_code == 0
+    assert "  2 forks copied along" in ran("migrate", postgres_url, back).out
+    assert forks(back) == forks(postgres_url)
+    assert ran("migrate", postgres_url, back, "--json").json["forks"] == 0  # they are there
     speak(back, "three")
 
     said_now = ran("history", "main", "--store", back).out
     assert [f"heard: {text}" in said_now for text in ("one", "two", "three")] == [True] * 3
     assert ran("verify", "--store", back).exit_code == 0
-    # The fork stays where it was, and is known for a part of the log wherever that is.
+    # The one beside the old log is as it was, and is known for a part of the log wherever that is.
     for place in (postgres_url, back):
         assert ran("verify", "--store", fork, "--source", place).exit_code == 0

@@ -24,7 +24,7 @@ from intersession_events.stores import SqliteLog, migrate, migrating
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
 from support.any_log import AnyLog
-from support.forked import A, B, fork_of, say, source_log
+from support.forked import CUT, A, B, fork_of, say, source_log
 from support.log_drafts import anywhere, said, to
 from support.postgres.server import Server
 
@@ -334,3 +334,22 @@ def test_a_server_that_is_not_there_is_told_without_the_password(source: str) ->
         while error is not None:
             assert "s3cr" not in f"{error!r} {error}"
             error = error.__cause__ or error.__context__
+
+
+def test_forks_go_along_and_one_that_can_not_be_copied_is_named(source: str, tmp_path: Path) -> None:
+    target = str(tmp_path / "moved.db")
+    whole = fork_of(Path(source))
+    damaged = whole.with_name("bbbbbbbb-0000-4000-8000-000000000000.db")
+    damaged.write_bytes(b"no log")
+
+    taken = migrate(source, target).taken
+
+    assert (taken.forks, list(taken.left)) == (1, [str(damaged)])
+    (copied,) = Path(f"{target}.forks").iterdir()
+    assert rows_of(str(copied)) == rows_of(str(whole))
+    # Run once more, it copies what is missing alone.
+    damaged.unlink()
+    fork_of(Path(source), at=CUT - 1)
+    assert migrate(source, target).taken == (1, {})
+    # A fork that is moved itself leaves the others.
+    assert migrate(str(whole), str(tmp_path / "alone.db")).taken == (0, {})

@@ -27,8 +27,8 @@ def migrate(
     """Move a log to another store: SQLite to PostgreSQL, or back.
 
     All events go over as they are, with their positions, hashes, ids, epochs, checkpoints and proofs, and both logs are compared
-    and verified before the new one can be opened. While a host writes to the log this is refused. A move that was killed goes
-    on when it is run again. The old log stays as it was: from then on write to one of them.
+    and verified before the new one can be opened; its forks are copied then. While a host writes to the log this is refused. A
+    move that was killed goes on when it is run again. The old log stays as it was: from then on write to one of them.
     """
     del json
     with ExitStack() as shown:
@@ -52,6 +52,8 @@ def migrate(
         "resumedAt": done.resumed_at,
         "head": done.head.hash,
         "views": [*views],
+        "forks": done.taken.forks,
+        "forksLeft": dict(done.taken.left),
     }
 
     def show(on: Screen) -> None:
@@ -59,6 +61,10 @@ def migrate(
         on.line(safe("moved: ", "bold green"), f"{events}, compared and verified, to {done.target}")
         if done.resumed_at:
             on.line(f"  {done.resumed_at} of these positions were there from an earlier attempt")
+        if done.taken.forks:
+            on.line(f"  {counted(done.taken.forks, 'fork')} copied along")
+        for file, why in done.taken.left.items():
+            on.line(safe("  not copied: ", "bold yellow"), f"{file}: {why}")
         on.line(f"  {done.source} is as it was. Write to one of the two from now on: they have one id")
 
     return Answer(value, show)

@@ -8,7 +8,9 @@ from cyclopts import Parameter
 
 Store = Annotated[
     str | None,
-    Parameter(help="The log: sqlite:///FILE or FILE. Default: $INTERSESSION_STORE, else ./intersession.db."),
+    Parameter(
+        help="The log: FILE, sqlite:///FILE or postgresql://…. Default: $INTERSESSION_STORE, else ./intersession.db."
+    ),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON document on standard output, and nothing else.")]
 ConfigFile = Annotated[
