@@ -371,6 +371,8 @@ def test_who_waits_for_a_mirror_does_not_touch_its_files(
     monkeypatch.undo()
     mirror.stop()
 
+    assert [line["id"] for line in lines(tmp_path)[1:]] == ["m1"]
+
 
 def test_what_is_committed_is_written_from_memory_and_what_was_missed_from_the_log(tmp_path: Path) -> None:
     """Finding B8, and the profile of a turn: the mirror read back and proved each event anew."""

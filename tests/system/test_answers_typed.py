@@ -77,7 +77,7 @@ def test_the_types_of_answers_have_what_is_answered(booth: Booth) -> None:
 
 
 def test_a_field_that_a_type_does_not_have_would_be_found() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="colour"):
         fits({"status": "ok", "colour": "red"}, SendAnswer)
-    with pytest.raises(msgspec.ValidationError):
+    with pytest.raises(msgspec.ValidationError, match="done"):
         fits({"status": "done"}, SendAnswer)

@@ -231,7 +231,10 @@ def test_a_send_rule_about_one_session_is_refused(name: str, prefix: str) -> Non
     "prefix", ["cron:", "agent:main:", "agent:main:discord:", "discord:group:", "subagent", "tele"]
 )
 def test_a_send_rule_about_a_family_of_sessions_is_taken(prefix: str) -> None:
-    load_config(at("session.sendPolicy.rules", [{"action": "deny", "match": {"keyPrefix": prefix}}]))
+    loaded = load_config(at("session.sendPolicy.rules", [{"action": "deny", "match": {"keyPrefix": prefix}}]))
+
+    (rule,) = loaded.config.session.send_policy.rules
+    assert (rule.action, rule.match.key_prefix) == ("deny", prefix)
 
 
 def test_an_agent_to_agent_list_that_lets_nobody_in_is_said() -> None:

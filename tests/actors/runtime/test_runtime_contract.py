@@ -333,7 +333,7 @@ def test_an_actor_that_fails_at_its_start_is_reported(runtime: AnyRuntime) -> No
 
 
 def test_a_constructor_that_raises_raises_where_the_actor_is_started(runtime: AnyRuntime) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="argument"):
         runtime.start(Recorder, "one argument too many", name="recorder")
     assert len(runtime._live) == 0
 

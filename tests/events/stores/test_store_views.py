@@ -269,11 +269,11 @@ def test_a_rebuild_that_fails_leaves_the_view_as_it_was_and_it_goes_on(tmp_path:
         def fails_the_second_time(sql: Sql) -> None:
             calls.append(1)
             if len(calls) == 2:
-                raise RuntimeError("no")
+                raise RuntimeError("no room")
             create(sql)
 
         view.create = fails_the_second_time  # type: ignore[method-assign]
-        with pytest.raises(RuntimeError):
+        with pytest.raises(RuntimeError, match="no room"):
             log.rebuild("lengths")
         log.append_now([anywhere("s", said("b", "four"))])
 
