@@ -3,49 +3,75 @@
 import argparse
 import gc
 import logging
+import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
+from itertools import repeat
+from multiprocessing import active_children
+from types import FrameType
+from typing import Final
 
 from simulation.bugs import BUGS
 from simulation.faults import Tally
 from simulation.shrinking import command, shrunk
 from simulation.table import missing, table
+from simulation.watching import SIGNALS, Seen, Stopped, stoppable, watched
 from simulation.world import Outcome, simulate
+from support.history import Finding
+
+AHEAD: Final = 20
+"""So many seeds are handed to each process before the first of them is looked at: one that is slow holds up nobody."""
+MOST_S: Final = 120.0
+"""No seed may take longer. Most take 0.1 s, and the slowest a few seconds."""
+
+
+class Endless(BaseException):
+    """A seed has taken all the time that it has."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Simulate what is asked for; 0 if nothing was found, and everything happened often enough."""
+    """Simulate what is asked for; 0 if nothing was found, and everything happened often enough.
+
+    Where it is stopped before its end, it says what it has seen until then, and returns what a shell says of the signal.
+    """
     given = _parsed(arguments)
     logging.disable(logging.ERROR if given.quiet else logging.NOTSET)
     logging.lastResort = None
     if given.keep is not None:
         outcome = _with_bug(given.bug, given.seed, given.keep.split(","), sealed=given.sealed)
         return _told(outcome, shrink=False, bug=given.bug)
-    began, tally, failed, done = time.monotonic(), Tally(), 0, 0
-    for outcome in _outcomes(given):
-        done += 1
-        tally.take(outcome.tally)
-        if outcome.findings:
-            failed += 1
-            _told(outcome, shrink=not given.no_shrink, bug=given.bug)
-            if given.bug is not None:
-                break
-        if time.monotonic() - began > given.seconds:
-            break
-    passed = time.monotonic() - began
-    sys.stdout.write(
-        f"{done} seeds from {given.seed} on, {failed} failed, {passed:.0f} s, {done / passed:.1f} seeds/s\n"
-    )
+    seen = Seen(given.seed, given.seeds)
+    try:
+        with stoppable():
+            _simulate(given, seen)
+    except Stopped as stopped:
+        sys.stdout.write(f"{seen.words()}, stopped by {stopped} before {seen.seeds - seen.done} others\n")
+        if given.table:
+            sys.stdout.write(table(seen.tally))
+        return 128 + stopped.number
+    sys.stdout.write(f"{seen.words()}\n")
     if given.table:
-        sys.stdout.write(table(tally))
-    rare = missing(tally, given.at_least) if given.at_least else []
+        sys.stdout.write(table(seen.tally))
+    rare = missing(seen.tally, given.at_least) if given.at_least else []
     for line in rare:
         sys.stdout.write(f"too rare: {line}\n")
-    return 1 if failed or rare else 0
+    return 1 if seen.failed or rare else 0
+
+
+def _simulate(given: argparse.Namespace, seen: Seen) -> None:
+    with closing(_outcomes(given)) as outcomes:
+        for outcome in watched(outcomes, seen):
+            if outcome.findings:
+                _told(outcome, shrink=not given.no_shrink, bug=given.bug)
+                if given.bug is not None:
+                    break
+            if seen.passed > given.seconds:
+                break
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -70,16 +96,54 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _outcomes(given: argparse.Namespace) -> Iterator[Outcome]:
+def _outcomes(given: argparse.Namespace) -> Generator[Outcome]:
+    """Yield what comes of each seed, in order."""
     seeds = range(given.seed, given.seed + given.seeds)
+    simulated = partial(_timed, given.bug, sealed=given.sealed)
     if given.jobs == 1:
         gc.freeze()
-        yield from (_with_bug(given.bug, seed, None, sealed=given.sealed) for seed in seeds)
+        yield from map(simulated, seeds)
         return
-    with ProcessPoolExecutor(given.jobs, initializer=gc.freeze) as pool:
-        yield from pool.map(
-            partial(_with_bug, given.bug, keep=None, sealed=given.sealed), seeds, chunksize=20
-        )
+    with ProcessPoolExecutor(given.jobs, initializer=_begin_worker) as pool:
+        try:
+            begun = deque(pool.submit(simulated, seed) for seed in seeds[: given.jobs * AHEAD])
+            for seed in [*seeds[len(begun) :], *repeat(None, len(begun))]:
+                yield begun.popleft().result()
+                if seed is not None:
+                    begun.append(pool.submit(simulated, seed))
+        finally:  # whoever has stopped does not wait for a seed that perhaps never ends
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():
+                worker.terminate()
+
+
+def _begin_worker() -> None:
+    """Leave it to the process that gives the work to say when it is over."""
+    gc.freeze()
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
+
+
+def _timed(bug: str | None, seed: int, *, sealed: bool) -> Outcome:
+    """Simulate a seed, which may take so much time; more is a finding."""
+    began = time.process_time()
+
+    def ends(_: int, __: FrameType | None) -> None:
+        raise Endless
+
+    before = signal.signal(signal.SIGPROF, ends)
+    # More than once: the code that it strikes may take it for an error of its own.
+    signal.setitimer(signal.ITIMER_PROF, MOST_S, 1.0)
+    try:
+        outcome = _with_bug(bug, seed, None, sealed=sealed)
+    except Endless:
+        words = f"it takes more than {MOST_S:.0f} s of the processor's time"
+        outcome = Outcome(seed, [Finding("endless", words)], [], Tally(), "")
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    outcome.seconds = time.process_time() - began
+    return outcome
 
 
 def _with_bug(bug: str | None, seed: int, keep: Sequence[str] | None, *, sealed: bool) -> Outcome:

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -64,7 +64,8 @@ class Outcome:
     tally: Tally
     trace: str
     steps: int = 0
-    log: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
+    """How much of the processor's time it took, where somebody has looked."""
 
     @property
     def law(self) -> str | None:
@@ -96,7 +97,7 @@ class World:
         self.log_id = str(UUID(int=seed))
         self.is_new = not self.chance.fixed("new", 7)
         """Whether the log is made in the simulation; else it was there, and nothing had happened in it."""
-        self._starts = self._at_once = 0
+        self._starts = self._at_once = self._storms = 0
         self._now = 0.0
         self._opened: SqliteLog | None = None
         self._zombie: SqliteLog | None = None
@@ -214,6 +215,7 @@ class World:
         enabled = self.faults.enabled
         self.runtime = SimulatedRuntime(seed=self._starts, clock=self.clock)
         self.runtime._greenlets._rng = Schedule(self.chance, reorders=0.3 if "reorder" in enabled else 0.0)
+        self._watch_steps()
         self.log = self._opened = SqliteLog(
             MEMORY,
             inline=inline_views(),
@@ -323,6 +325,10 @@ class World:
             self.runtime.spawn(self.release)
         for _ in range(self.chance.pick("further", 200)):
             self._step()
+        if self.steps >= MOST_STEPS:
+            self.wrong(
+                "storm", f"{MOST_STEPS} steps, and clients still wait: somebody asks more than has to be"
+            )
         self.chance.is_over = self._in_peace = True
         self._dies_at = None
         self._lay_zombie()
@@ -336,7 +342,6 @@ class World:
 
     def _step(self) -> None:
         self.steps += 1
-        self._notice_storms()
         if self.faults.strikes("early", 0.03):
             # Time passes although there is work: what is to happen soon races with it.
             self.runtime._greenlets._pass_time(self.clock.monotonic() + SOON_S)
@@ -366,13 +371,24 @@ class World:
         if self._late != (False, False) and self.chance.departs("comes", 0.01):
             self._all_there()
 
+    def _watch_steps(self) -> None:
+        """Look for storms at each step of the process that begins, whoever drives it: each call from outside does."""
+        step = self.runtime._greenlets.step
+
+        def watched(*, early: float = 0.0, until: float | None = None) -> bool:
+            self._notice_storms()
+            return step(early=early, until=until)
+
+        self.runtime._greenlets.step = watched  # type: ignore[method-assign]
+
     def _notice_storms(self) -> None:
         now = self.clock.monotonic()
         self._at_once = self._at_once + 1 if now == self._now else 0
         self._now = now
         if self._at_once == MOST_AT_ONCE:
             self.wrong("storm", f"{MOST_AT_ONCE} steps at {now} s")
-            self.clock.advance(60)
+            self._storms += 1
+            self.clock.advance(60.0 * 2**self._storms)  # else no time would ever pass
 
     def _all_there(self) -> None:
         """Register who came late."""
@@ -420,13 +436,11 @@ class World:
         copy.unlink()
 
     def _comes_to_rest(self) -> None:
-        passed = 0.0
         # An exchange of which every text is held is let go on as often as it has texts.
         for seconds in (*(120.0,) * 8, 1200.0, 7200.0, DAY_S, 2 * DAY_S):
             if "hold" in self.faults.enabled:
                 self.release()
             self.runtime.run_for(seconds)
-            passed += seconds
             if all(client.is_done for client in self.clients) and not self._open():
                 return
 

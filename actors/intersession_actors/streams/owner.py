@@ -379,6 +379,8 @@ class Owner(Generic[S, C]):
         self._ask_store_later(told._replace(away_since=since))
 
     def _ask_store_later(self, told: Told[C] | None) -> None:
+        if told is not None and any(told.command == other.command for other in self._put_off.values()):
+            return  # each reading of the stream may take the same once more, and that many would all ask at once
         number = next(self._numbers)
         if told is not None:
             self._put_off[number] = told

@@ -19,7 +19,9 @@ from intersession_actors.streams import (
     Step,
     StepRefused,
     StepTaken,
+    Told,
 )
+from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ExchangeClosed, LoopEnded
 from intersession_events.log import OnLoaded, Recorded, StreamAppend
 from intersession_events.stores import SqliteLog
@@ -197,6 +199,18 @@ def test_a_session_that_reads_its_stream_again_is_not_told_again_what_it_was_tol
     assert len(bench.asked) == 1
     assert bench.under_way() is THROUGH
     assert bench.resumed == [STREAM], "it may not have told the end of a run"
+
+
+@pytest.mark.clause("O5")
+def test_what_is_told_again_and_again_while_the_store_is_away_is_asked_of_it_once(bench: Bench) -> None:
+    """Each reading of a stream told a session to look at its log again: after a minute it asked a hundred times a second."""
+    flow, away = bench._flow(STREAM), StoreUnavailable("it is away")
+
+    for _ in range(3):
+        flow.store_away(Told(OWN), away)
+    flow.store_away(Told(THROUGH), away)
+
+    assert flow.waiting() == (OWN, THROUGH)
 
 
 def test_each_asking_is_another() -> None:
