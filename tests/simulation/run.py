@@ -20,7 +20,7 @@ from simulation.bugs import BUGS
 from simulation.faults import Tally
 from simulation.shrinking import command, shrunk
 from simulation.table import missing, table
-from simulation.watching import SIGNALS, Seen, Stopped, stoppable, watched
+from simulation.watching import SIGNALS, Seen, Stopped, Stops, stoppable, watched
 from simulation.world import Outcome, simulate
 from support.history import Finding
 
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         return _told(outcome, shrink=False, bug=given.bug)
     seen = Seen(given.seed, given.seeds)
     try:
-        with stoppable():
-            _simulate(given, seen)
+        with stoppable(at_once=given.jobs > 1) as stops:
+            _simulate(given, seen, stops)
     except Stopped as stopped:
         sys.stdout.write(f"{seen.words()}, stopped by {stopped} before {seen.seeds - seen.done} others\n")
         if given.table:
@@ -63,9 +63,9 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if seen.failed or rare else 0
 
 
-def _simulate(given: argparse.Namespace, seen: Seen) -> None:
+def _simulate(given: argparse.Namespace, seen: Seen, stops: Stops) -> None:
     with closing(_outcomes(given)) as outcomes:
-        for outcome in watched(outcomes, seen):
+        for outcome in watched(outcomes, seen, stops):
             if outcome.findings:
                 _told(outcome, shrink=not given.no_shrink, bug=given.bug)
                 if given.bug is not None:

@@ -3,7 +3,7 @@
 import signal
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -25,18 +25,36 @@ class Stopped(BaseException):
         self.number = number
 
 
+class Stops:
+    """Whether somebody has stopped the run."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """The signal that has."""
+
+    def check(self) -> None:
+        """Raise `Stopped` if so."""
+        if self.number is not None:
+            raise Stopped(self.number)
+
+
 @contextmanager
-def stoppable() -> Generator[None]:
-    """Raise `Stopped` in this block at Ctrl-C, or at a signal that would end the process without a word."""
+def stoppable(*, at_once: bool) -> Generator[Stops]:
+    """Hear of Ctrl-C in this block, and of signals that would end the process without a word.
+
+    With `at_once` the first raises `Stopped`, else the second: a simulation in this process may take that for an error of
+    its own, so it is asked between two seeds whether somebody has stopped the run.
+    """
+    stops = Stops()
 
     def stop(number: int, _: FrameType | None) -> None:
-        for one in SIGNALS:
-            signal.signal(one, signal.SIG_IGN)  # what is told now is told to its end
-        raise Stopped(number)
+        is_first, stops.number = stops.number is None, number
+        if at_once or not is_first:
+            stops.check()
 
     before = {number: signal.signal(number, stop) for number in SIGNALS}
     try:
-        yield
+        yield stops
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -76,13 +94,18 @@ class Seen:
         )
 
 
-def watched(outcomes: Iterator[Outcome], seen: Seen) -> Iterator[Outcome]:
-    """Count what comes, and show how far it is: as a bar on a terminal, else now and then as a line, on standard error."""
+def watched(outcomes: Iterable[Outcome], seen: Seen, stops: Stops) -> Iterator[Outcome]:
+    """Count what comes, and show how far it is: as a bar on a terminal, else now and then as a line, on standard error.
+
+    Raises:
+        Stopped: somebody has stopped the run. The seed that was under way is not counted.
+    """
     if sys.stderr.isatty():
-        yield from _behind_a_bar(outcomes, seen)
+        yield from _behind_a_bar(outcomes, seen, stops)
         return
     told = -TELLS_EVERY_S
     for outcome in outcomes:
+        stops.check()
         seen.take(outcome)
         if seen.passed - told > TELLS_EVERY_S:
             told = seen.passed
@@ -91,7 +114,7 @@ def watched(outcomes: Iterator[Outcome], seen: Seen) -> Iterator[Outcome]:
         yield outcome
 
 
-def _behind_a_bar(outcomes: Iterator[Outcome], seen: Seen) -> Iterator[Outcome]:
+def _behind_a_bar(outcomes: Iterable[Outcome], seen: Seen, stops: Stops) -> Iterator[Outcome]:
     from rich import progress  # noqa: PLC0415 - only where somebody looks
     from rich.console import Console  # noqa: PLC0415 - only where somebody looks
 
@@ -100,6 +123,7 @@ def _behind_a_bar(outcomes: Iterator[Outcome], seen: Seen) -> Iterator[Outcome]:
     with progress.Progress(*columns, *rest, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("seeds", total=seen.seeds)
         for outcome in outcomes:
+            stops.check()
             seen.take(outcome)
             bar.update(task, completed=seen.done, description=f"seeds, {seen.failed} failed")
             yield outcome
