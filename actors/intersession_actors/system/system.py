@@ -187,7 +187,7 @@ class SessionSystem(Operated):
                 parts.service,
                 named=self._agents,
                 config=lambda: self.config,
-                beside=self._beside,
+                beside=self._on_fork,
                 stopping=self._stopping,
             )
             self.gateway = GatewayMethods(
@@ -380,31 +380,21 @@ class SessionSystem(Operated):
         text_of("on_divergence", on_divergence)
         checked("by", by, most=IDENTITY.most)
 
-        def opened(made: MadeFork, cast: Cast) -> SessionSystem:
-            return SessionSystem(
-                made.path,
-                agents=cast.agents,
-                channels=self._channels,
-                config=cast.config,
-                clock=self._clock,
-                deliver=unsealed,
-                stopping=cast.stopping,
-            )
-
         for name in unsealed:
             if name not in self._channels:
                 raise invalid("deliver", f"nobody delivers for {name[:128]!r} here")
         wanted, playing = Wanted(run, at, edits, by), Playing(given, on_divergence, loose)
-        return self._forks.opened(wanted, playing, opened)
+        return self._forks.opened(wanted, playing, partial(self._on_fork, deliver=unsealed))
 
-    def _beside(self, made: MadeFork, cast: Cast) -> "SessionSystem":
-        """Start a system on a fork for those who call from elsewhere: nothing of it goes out."""
+    def _on_fork(self, made: MadeFork, cast: Cast, *, deliver: Collection[str] = ()) -> "SessionSystem":
+        """Start a system on a fork; without `deliver`, as for those who call from elsewhere, nothing of it goes out."""
         return SessionSystem(
             made.path,
             agents=cast.agents,
             channels=self._channels,
             config=cast.config,
             clock=self._clock,
+            deliver=deliver,
             stopping=cast.stopping,
         )
 
