@@ -83,7 +83,6 @@ class Door:
         system: SessionSystem,
         *,
         settings: Callable[[], Gateway] | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
         limits: admission.Limits | None = None,
         credentials: admission.Credentials | None = None,
     ) -> None:
@@ -91,20 +90,19 @@ class Door:
         self.limits = limits or admission.Limits()
         self._settings = settings or (lambda: system.config.gateway)
         self.credentials = credentials or admission.Credentials(lambda: self.settings.auth)
-        self.attempts = admission.FailedAttempts(monotonic)
-        self.refusals_told = admission.FailedAttempts(monotonic)
+        self.attempts = admission.FailedAttempts(time.monotonic)
+        self.refusals_told = admission.FailedAttempts(time.monotonic)
         shared = self.limits
         self.open = admission.Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
         self.waits = admission.Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
-        self.logger = admission.limited_logger("intersession.gateway", monotonic)
+        self.logger = admission.limited_logger("intersession.gateway", time.monotonic)
         """For what clients can cause as often as they like."""
-        self.questions = Rates(monotonic)
+        self.questions = Rates(time.monotonic)
         """How often each caller may ask the web debugger's questions."""
         self.hub = Hub(system.log, self.logger)
         self.metrics = Metrics(system)
         self.draining = False
-        self._monotonic = monotonic
-        self._started = monotonic()
+        self._started = time.monotonic()
         refuse_without_token(self.credentials, self.settings.auth)
 
     @property
@@ -224,7 +222,7 @@ class Door:
                 "presence": presence(installed_version(), self.system.service.clock.now_ms()),
                 "health": health,
                 "stateVersion": {"presence": 0, "health": 0},
-                "uptimeMs": round((self._monotonic() - self._started) * 1000),
+                "uptimeMs": round((time.monotonic() - self._started) * 1000),
                 "sessionDefaults": {
                     "defaultAgentId": default,
                     "mainKey": config.session.main_key,

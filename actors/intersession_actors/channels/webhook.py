@@ -56,7 +56,7 @@ Post = Callable[[bytes, str], JsonObject]
 """Posts a JSON document under an idempotency key, once, and returns what was answered. Raises what a channel raises."""
 
 
-def posting(text: str, *, allowed: Collection[str] = (), network: Network = THIS_NETWORK) -> Post:
+def posting(text: str, *, allowed: Collection[str] = ()) -> Post:
     """Return what posts documents to one URL, under the rules for channels: public hosts only, no redirect (X13).
 
     Raises:
@@ -70,7 +70,7 @@ def posting(text: str, *, allowed: Collection[str] = (), network: Network = THIS
     check_as_written(_host(_split(url.text)), hosts)
 
     def post(body: bytes, key: str) -> JsonObject:
-        return _post(_split(url.text), body, key, hosts, network)
+        return _post(_split(url.text), body, key, hosts, THIS_NETWORK)
 
     return post
 

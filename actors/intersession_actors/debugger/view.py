@@ -214,19 +214,17 @@ class View:
         """Return a JSON value of a session as who asks may read it: a secret may be one by the name that it stands under (HIST-5)."""
         return redact_value(value)[0] if self.reader.is_stranger(self.requester, key) else value
 
-    def acting_as(self, name: str, *, at: int, field: str = "as") -> "View":
+    def acting_as(self, name: str, *, at: int) -> "View":
         """Return the log as a session would have seen it at a position, by the configuration that was in force there.
 
         Raises:
             ToolRefused: there was no such session, or who asks may not act as another one (`forbidden`).
         """
-        key = self.session(name, field=field)
+        key = self.session(name, field="as")
         if self.requester.key is not None and key != str(self.requester.key):
-            raise ToolRefused(
-                "forbidden", f"{field}: only the operator looks through the eyes of another session"
-            )
+            raise ToolRefused("forbidden", "as: only the operator looks through the eyes of another session")
         if self.reader.sessions.get(key, at) is None:
-            raise ToolRefused("not_visible", f"{field}: {name} was not there yet at position {at}")
+            raise ToolRefused("not_visible", f"as: {name} was not there yet at position {at}")
         config = self.config_at(at) or self.reader.config
         then = Reader(
             self.log,

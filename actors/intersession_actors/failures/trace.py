@@ -17,7 +17,7 @@ _OURS: Final = ("intersession_actors.host.", "concurrent.futures.", "asyncio.")
 """The frames of our own calls say nothing about the host's code and are left out at the top."""
 
 
-def traced(error: BaseException, *, most_bytes: int = MOST_TRACEBACK_BYTES) -> str | None:
+def traced(error: BaseException) -> str | None:
     """Return an exception's traceback, with what caused it; None where it has none, or can't be shown.
 
     Where it is too long its middle is left out: the last lines say what was raised and where.
@@ -34,7 +34,7 @@ def traced(error: BaseException, *, most_bytes: int = MOST_TRACEBACK_BYTES) -> s
         text, _ = redact_text(text)
     except BaseException:  # noqa: BLE001 - a host's exception class may do anything
         return None
-    return _fitted(_printable(text).rstrip(), most_bytes)
+    return _fitted(_printable(text).rstrip(), MOST_TRACEBACK_BYTES)
 
 
 def described(error: BaseException) -> str:

@@ -17,8 +17,9 @@ _CUT: Final = "…"
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 
 
-def cut_text(text: str, most: int = TOOL_RESULT.most) -> str:
-    """Return a text with what it has beyond `most` characters replaced by a word on how much that was."""
+def cut_text(text: str) -> str:
+    """Return a text with what it has beyond `TOOL_RESULT` characters replaced by a word on how much that was."""
+    most = TOOL_RESULT.most
     if len(text) > most:
         text = f"{text[:most]}\n{_CUT} [{len(text) - most} characters cut]"
     return storable(text)
@@ -41,13 +42,13 @@ def word_of(text: str, most: int = WORD.most) -> str:
     ]
 
 
-def id_of(text: str, most: int = WORD.most) -> str:
+def id_of(text: str) -> str:
     """Return an id as one line. One that has to be changed for that ends in its digest, so that two of them stay two."""
-    word = word_of(text, most)
+    word = word_of(text)
     if word == text:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{word[: most // 2]}{_CUT}{digest}"
+    return f"{word[: WORD.most // 2]}{_CUT}{digest}"
 
 
 def checked(field: str, text: object, *, most: int = NAME.most) -> str:

@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Final
 from weakref import WeakSet
 
 from intersession_actors.runtime import MachineThreads, Thread, Threads
@@ -79,14 +80,17 @@ class HostsLoop:
         return loop if loop is not None and loop.is_running() else None
 
 
+_LOOK_S: Final = 0.25
+"""So often a loop is looked at."""
+
+
 class Watch:
     """Tells the calls on a loop of the host's when that stops running: nobody else would, and they would wait for ever.
 
     Its thread lives while there is such a call.
     """
 
-    def __init__(self, *, every: float = 0.25, threads: Threads | None = None) -> None:
-        self._every = every
+    def __init__(self, *, threads: Threads | None = None) -> None:
         self._threads = threads or MachineThreads()
         self._changed = self._threads.changed()
         self._watched: dict[object, _Watched] = {}
@@ -110,7 +114,7 @@ class Watch:
         stood_still: set[object] = set()
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: not self._watched, timeout=self._every)
+                self._changed.wait_for(lambda: not self._watched, timeout=_LOOK_S)
                 if not self._watched:
                     self._thread = None
                     return

@@ -92,12 +92,9 @@ class TranscriptFolding:
 
     topic = SHAPE
 
-    def __init__(self, *, room: int | None = None) -> None:
-        self._room = room
-
     def begin(self) -> "Collected":
         """Return the transcript of a session of which nothing is recorded."""
-        return Collected(TranscriptFold(room=self._room), [])
+        return Collected(TranscriptFold(), [])
 
     def apply(self, state: "Collected", recorded: Sequence[Recorded]) -> "Collected":
         """Return the transcript after some more events, and the window of each session id that has ended."""
@@ -119,9 +116,7 @@ class TranscriptFolding:
         Raises:
             ValueError: it is none of a session.
         """
-        return Collected(
-            TranscriptFold(_DECODE_TRANSCRIPT(data).transcript, version=version, room=self._room), []
-        )
+        return Collected(TranscriptFold(_DECODE_TRANSCRIPT(data).transcript, version=version), [])
 
 
 class Collected(NamedTuple):

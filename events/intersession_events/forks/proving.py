@@ -34,9 +34,9 @@ class Proven(NamedTuple):
     proofs: tuple[HeadProof, ...] = ()
 
 
-def heads_proven(seen: Seen, heads: Sequence[Row], *, most: int = MOST_LEAVES) -> Proven:
+def heads_proven(seen: Seen, heads: Sequence[Row]) -> Proven:
     """Return the proofs of some rows of a log that its checkpoints cover; none where the log is not what they say."""
-    taken = _Taken(seen)
+    taken, most = _Taken(seen), MOST_LEAVES
     within: dict[int, list[int]] = {}
     for number, row in enumerate(heads):
         checkpoint = taken.first_over(row[0])

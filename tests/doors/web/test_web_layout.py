@@ -174,6 +174,7 @@ def test_the_words_of_a_message_take_two_lines_where_they_need_them(served: Serv
     """They were cut in the middle of a word, with an empty lane beside them."""
     page = served.tab.page
     long = "Yes: the ferry runs from 07:00, and the bridge is open."
+    drawn: list[int] = []
     for width in (375, 1280, 3840):
         served.open(f"run/{served.run}", width, 1200)
         words = page.locator("svg.dg text.lab").filter(has_text="Yes: the ferry")
@@ -183,8 +184,10 @@ def test_the_words_of_a_message_take_two_lines_where_they_need_them(served: Serv
         )
         arrow = page.locator("svg.dg .row").filter(has_text="Yes: the ferry").locator("line.arr")
         under = arrow.evaluate("one => one.getBoundingClientRect().top")
+        drawn.append(len(lines))
         assert sorted(lines) == lines
         assert all(bottom < under for bottom in lines), f"at {width} words lie on their arrow"
+    assert 2 in drawn, "they had room for one line everywhere"
     served.tab.check()
 
 

@@ -71,7 +71,6 @@ def serve(
     listening: socket | None = None,
     ready: Callable[[str], None] = lambda _address: None,
     changed: Callable[[Config], None] = lambda _config: None,
-    limits: Limits | None = None,
 ) -> None:
     """Serve a system until a signal comes. A configuration file that changes is read again (CFG-4).
 
@@ -82,7 +81,7 @@ def serve(
         ConfigError: no token is set.
         OSError: the address can't be listened on.
     """
-    limits = limits or Limits()
+    limits = Limits()
     watch = None if config_file is None else lambda: _watched(system, config_file, limits.check_s, changed)
     run(system, port=port, listening=listening, ready=ready, also=watch, limits=limits)
 
