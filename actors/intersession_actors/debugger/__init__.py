@@ -39,7 +39,7 @@ from intersession_actors.debugger.standing import StateAnswer
 from intersession_actors.debugger.state import Change, ChangesAnswer, status_at
 from intersession_actors.debugger.verbs import VERBS
 from intersession_actors.debugger.view import At, View
-from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
+from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
 
 __all__ = [
     "LOST",
@@ -64,6 +64,7 @@ __all__ = [
     "OpenLog",
     "OriginAnswer",
     "PlaceAnswer",
+    "RootAnswer",
     "RunsAnswer",
     "SearchAnswer",
     "ShowAnswer",

@@ -11,11 +11,13 @@ from intersession_actors.disclosure import shown_messages
 from intersession_actors.exchange import Exchange, exchange_in
 from intersession_actors.policy import Speaker, judge_send
 from intersession_actors.spawn import spawn_in
-from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.facts import SessionArchived
+from intersession_events.ids import exchange_stream, session_stream, spawn_stream
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream
+from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionRow, Wanted
 
@@ -247,9 +249,17 @@ class Standing:
                 "route": None if row.route is None else msgspec.to_builtins(row.route),
                 "spawnedBy": row.spawned_by,
                 "archived": row.archived,
+                "archivedBy": self._archiver(row),
                 "abortedLastRun": row.aborted_last_run or None,
             }
         )
+
+    def _archiver(self, row: SessionRow) -> str | None:
+        """Return who deleted a session; None where nobody did, or the log does not say who."""
+        if row.archived != "deleted":
+            return None
+        behind = backwards(self._view.log, Span(to=self._place.position), session_stream(row.key))
+        return next((one.event.by for one in behind if isinstance(one.event, SessionArchived)), None)
 
     def _run(self, run: RunOutcome) -> JsonObject:
         shown = self._view.shown

@@ -14,6 +14,7 @@ from intersession_events.facts import ready
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.causes import Causes, Effect, Effects, RootKind, Told
+from intersession_projections.causes import Why as Found
 from intersession_projections.places import Flow, steps_of_flow
 from intersession_projections.timeline import recorded_at
 
@@ -55,9 +56,13 @@ class ToldAnswer(TypedDict):
 
 
 class RootAnswer(ToldAnswer):
-    """What it all began with: `kind` is `person`, `operator`, `timer`, `start`, `import` or `system`."""
+    """What it all began with: `kind` is `person`, `operator`, `timer`, `start`, `import` or `system`.
+
+    `by` is who called for it, where it began with a call (`operator`, `credential:<name>`, a session); None elsewhere.
+    """
 
     kind: RootKind
+    by: str | None
 
 
 class WhyAnswer(TypedDict):
@@ -149,7 +154,7 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
         raise ToolRefused("invalid_request", f"of: there is no event at position {asked.position}")
     root: RootAnswer | None = None
     if seeing.is_seen(found.root.position):
-        root = {**seeing.told(found.root), "kind": found.root_kind}
+        root = seeing.root(found)
     answer: WhyAnswer = {
         "event": seeing.told(found.event),
         "causes": [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)],
@@ -159,7 +164,7 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
     if asked.flow is not None and found.root.position > asked.flow.accepted:
         begun = causes.why(asked.flow.accepted)
         if begun is not None and seeing.is_seen(begun.root.position):
-            answer["begun"] = {**seeing.told(begun.root), "kind": begun.root_kind}
+            answer["begun"] = seeing.root(begun)
     return answer
 
 
@@ -216,6 +221,10 @@ class _Seeing:
             "text": self.view.shown(told.text, key) or "",
             "how": self.view.shown(told.how, key) or "",
         }
+
+    def root(self, found: Found) -> RootAnswer:
+        """Return what something began with."""
+        return {**self.told(found.root), "kind": found.root_kind, "by": found.root_by}
 
     def effects(self, effects: Iterable[Effect]) -> Iterator[EffectAnswer]:
         for effect in effects:

@@ -25,11 +25,18 @@ def explain_leaving(reader: Reader, in_force: InForce, recorded: Recorded, event
     """Explain an archiving or an unbinding by what its rule looks at, as far as the log has it."""
     if isinstance(event, facts.ThreadUnbound):
         unbound = UNBINDINGS[event.reason]
-        inputs = _of_thread(reader.log, in_force, recorded, event)
+        inputs = [*_of_thread(reader.log, in_force, recorded, event), *_by(recorded, event.by)]
         return unbound.explains(recorded, "session", event.reason, "The thread was unbound", inputs)
-    inputs = _of_archiving(reader, in_force, recorded, event)
+    by = event.by if isinstance(event, facts.SessionArchived) else None
+    inputs = [*_of_archiving(reader, in_force, recorded, event), *_by(recorded, by)]
     rule = ARCHIVALS[event.reason]
     return rule.explains(recorded, "session", event.reason, "The session left the list", inputs)
+
+
+def _by(recorded: Recorded, who: str | None) -> Iterator[Input]:
+    """Name who did it, where the log says that."""
+    if who is not None:
+        yield Input(name="by", value=who, set_by="call", position=recorded.position)
 
 
 def _of_thread(

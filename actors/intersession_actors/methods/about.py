@@ -255,7 +255,14 @@ class GatewayAbout:
             with keeping_refusals(service, call.caller, origin, "send", str(key)):
                 budget = gone_on(service, origin, str(key), "message")
         append = delivery_of(
-            service, key=key, route=route, text=given.message, run_id=run_id, budget=budget, purpose="send"
+            service,
+            key=key,
+            route=route,
+            text=given.message,
+            run_id=run_id,
+            budget=budget,
+            purpose="send",
+            by=call.caller.name,
         )
         delivery_id = append.stream.partition(":")[2]
         if (

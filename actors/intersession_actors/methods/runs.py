@@ -254,7 +254,7 @@ class GatewayRuns:
             budget=origin.budget,
             message=message_for(queued, order.text, said_by, service.clock.now_ms()),
             queue=queued,
-            opening=self._targets.opening(order.key),
+            opening=self._targets.opening(call, order.key),
             session_id=None if row is None or row.archived is not None else row.session_id,
             patch=None if label is None else SessionPatched(values={"label": label}, by=call.caller.name),
             check_policy=True,

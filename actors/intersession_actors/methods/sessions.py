@@ -89,7 +89,9 @@ class GatewaySessions:
             content=(TextBlock(text=text),),
             timestamp=service.clock.now_ms(),
             model="gateway-injected",
-            provenance=Provenance(kind="internal_system", source_channel="operator"),
+            provenance=Provenance(
+                kind="internal_system", source_channel="operator", edited_by=call.caller.name
+            ),
         )
         ask_session(
             service,
@@ -268,7 +270,9 @@ class GatewaySessions:
         ask_session(
             self._service,
             str(key),
-            Patch(values=values, cleared=cleared, by=call.caller.name, opening=self._targets.opening(key)),
+            Patch(
+                values=values, cleared=cleared, by=call.caller.name, opening=self._targets.opening(call, key)
+            ),
         )
         row = self._service.sessions.get(str(key))
         model = (
@@ -291,7 +295,12 @@ class GatewaySessions:
         ask_session(
             self._service,
             str(found.key),
-            Reset(session_id=session_id, previous=found.session_id, reason=given.reason),
+            Reset(
+                session_id=session_id,
+                previous=found.session_id,
+                reason=given.reason,
+                by=call.caller.name,
+            ),
         )
         row = self._service.sessions.get(str(found.key))
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
@@ -307,7 +316,8 @@ class GatewaySessions:
                 raise
             return {"ok": True, "key": given.key, "deleted": False, "archived": []}
         session_id = found.session_id
-        ask_session(self._service, str(found.key), Archive(reason="deleted", session_id=session_id))
+        archive = Archive(reason="deleted", by=call.caller.name, session_id=session_id)
+        ask_session(self._service, str(found.key), archive)
         return {
             "ok": True,
             "key": str(found.key),

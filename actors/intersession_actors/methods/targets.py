@@ -1,5 +1,7 @@
 """Finds the session or the run that a caller of the gateway means, and refuses what it does not reach (VIS-6, KEY-9)."""
 
+from msgspec.structs import replace
+
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import RUN, invalid
 from intersession_actors.policy import Operation, not_visible
@@ -100,9 +102,9 @@ class Targets:
             case LookupMiss():
                 return False
 
-    def opening(self, key: SessionKey) -> SessionOpened:
-        """Return the event that opens a session for the operator."""
-        return opening(self._service, key, by="operator")
+    def opening(self, call: Call, key: SessionKey) -> SessionOpened:
+        """Return the event that opens a session for a caller of the gateway."""
+        return replace(opening(self._service, key, by="operator"), by=call.caller.name)
 
     def run(self, call: Call, run_id: str) -> RunOutcome:
         """Return a run by its id, or by the caller's own idempotency key, else by anybody's (GATE-1).

@@ -161,6 +161,7 @@ def keeping_refusals(
             chain=budget.path,
             tool=tool,
             root=budget.root,
+            credential=caller.credential,
         )
         service.receipts.record(requester, refused, correlation=budget.root)
         raise

@@ -1,11 +1,13 @@
 """Words of a session that a door sends outside: where they go, and how they come into the outbox."""
 
+import msgspec
+
 from intersession_actors.service.asking import COMMIT_TIMEOUT_S, key_conflict
 from intersession_actors.service.service import Service
 from intersession_actors.streams import StepTaken, into_outbox
 from intersession_events import ids
 from intersession_events.errors import AppendConflict
-from intersession_events.facts import Budget, DeliveryDecided, Purpose, Route
+from intersession_events.facts import Budget, DeliveryDecided, Event, Purpose, Route
 from intersession_events.keys import SessionKey
 from intersession_events.log import StreamAppend
 from intersession_projections.sessions import SessionRow
@@ -31,8 +33,9 @@ def delivery_of(
     run_id: str,
     budget: Budget,
     purpose: Purpose,
+    by: str | None = None,
 ) -> StreamAppend:
-    """Return the append that puts a text of a session into the outbox."""
+    """Return the append that puts a text of a session into the outbox; `by` is who sends one that no run made."""
     log_id, now = service.log.log_id, service.clock.now_ms()
     own, *before = (ids.derive(log_id, "delivery", run_id, purpose) for log_id in service.log.log_ids)
     delivery_id = next((one for one in before if service.flows.delivery(one) is not None), own)
@@ -44,21 +47,23 @@ def delivery_of(
         key=delivery_id,
         purpose=purpose,
         run_id=run_id,
+        by=by,
     )
     return into_outbox(log_id, decided, budget=budget, time=now, causation=None)
 
 
 def deliver(service: Service, append: StreamAppend) -> None:
-    """Append a delivery of its own and hand it to the outbox. One that a fork has from its source is left as it is.
+    """Append a delivery of its own and hand it to the outbox. One that is there already is left as it is.
+
+    So is one that a fork has from its source, and one of a log of before, which does not say who sent it.
 
     Raises:
         ToolRefused: another text was put there under the same key (`idempotency_conflict`).
         StoreUnavailable: the store could not take it.
     """
-    forked = service.log.forked
-    there = () if forked is None else service.log.stream(append.stream, to=1)
-    if forked is not None and there and there[0].position <= forked.position:
-        if there[0].event != append.drafts[0].event:
+    there = service.log.stream(append.stream, to=1)
+    if there:
+        if _without_sender(there[0].event) != _without_sender(append.drafts[0].event):
             raise key_conflict("text")
         return
     try:
@@ -69,3 +74,8 @@ def deliver(service: Service, append: StreamAppend) -> None:
         service.supervisor.tell_flow(
             append.stream, StepTaken(stream=append.stream, recorded=committed.recorded)
         )
+
+
+def _without_sender(event: Event) -> Event:
+    """Return an event without who had it sent: of whoever says the same again under one key, the log has the first."""
+    return msgspec.structs.replace(event, by=None) if isinstance(event, DeliveryDecided) else event

@@ -78,30 +78,34 @@ class Patch(Asked, frozen=True, kw_only=True):
 
 
 class Reset(Asked, frozen=True, kw_only=True):
-    """Begin a new generation under the same key, after `previous` where that was authorised (HIST-6)."""
+    """Begin a new generation under the same key, after `previous` where that was authorised (HIST-6). `by` is who wants it."""
 
     session_id: str
     previous: str | None = None
     reason: str = "reset"
+    by: str | None = None
 
 
 class Archive(Step, frozen=True, kw_only=True):
     """Take the session out of the list; `carried` are the appends of the flow that asked for it.
 
     With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it. `session_id`,
-    where given, is the generation that was authorised; another one now is left alone, too (`not_visible`, HIST-6).
+    where given, is the generation that was authorised; another one now is left alone, too (`not_visible`, HIST-6). `by` is
+    who wants it; None where its time has come.
     """
 
     reason: facts.ArchiveReason
+    by: str | None = None
     session_id: str | None = None
     only_idle: bool = False
     carried: tuple[StreamAppend, ...] = ()
 
 
 class Unbind(Asked, frozen=True, kw_only=True):
-    """Take the session's thread from it (SPAWN-12); with `only_due` only if it has had its time."""
+    """Take the session's thread from it (SPAWN-12), as `by` wants; with `only_due` only if it has had its time."""
 
     only_due: bool = False
+    by: str | None = None
 
 
 class CheckSend(Asked, frozen=True, kw_only=True):

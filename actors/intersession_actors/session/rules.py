@@ -85,7 +85,7 @@ def decide_unbind(state: Session, command: commands.Unbind, left: ThreadLeft) ->
     if state.bound is None:
         return []
     if not command.only_due:
-        return [facts.ThreadUnbound(route=state.bound.route, reason="unbound")]
+        return [facts.ThreadUnbound(route=state.bound.route, reason="unbound", by=command.by)]
     if left is None or left[0] > 0:
         return []
     return [facts.ThreadUnbound(route=state.bound.route, reason=left[1])]
@@ -144,7 +144,10 @@ def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] |
         return Refused(code="busy", error="key: a run is under way, abort it or wait for it")
     return [
         facts.SessionReset(
-            session_id=command.session_id, previous_session_id=state.session_id, reason=command.reason
+            session_id=command.session_id,
+            previous_session_id=state.session_id,
+            reason=command.reason,
+            by=command.by,
         )
     ]
 
@@ -166,10 +169,11 @@ def decide_archive(state: Session, command: commands.Archive) -> list[facts.Even
         )
         for waiting in state.queue
     ]
-    events += [msgspec.structs.replace(aborted, gone=True) for aborted in _stop_running(state, "archive")]
+    stopped = _stop_running(state, command.by or "archive")
+    events += [msgspec.structs.replace(aborted, gone=True) for aborted in stopped]
     if state.bound is not None:
         events.append(facts.ThreadUnbound(route=state.bound.route, reason="archived"))
-    events.append(facts.SessionArchived(session_id=state.session_id, reason=command.reason))
+    events.append(facts.SessionArchived(session_id=state.session_id, reason=command.reason, by=command.by))
     return events
 
 

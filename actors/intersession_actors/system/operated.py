@@ -10,7 +10,7 @@ from intersession_actors.answers import AcceptedAnswer, HoldAnswer, ReleaseAnswe
 from intersession_actors.errors import not_on_a_loop
 from intersession_actors.gate import path_of, text_of, texts_of
 from intersession_actors.methods import GatewayMethods, ReleaseFields, hold_params, release_params
-from intersession_actors.service import Imports, Result, RunDoor, Service, ask_session
+from intersession_actors.service import OPERATOR, Imports, Result, RunDoor, Service, ask_session
 from intersession_actors.session import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.state_export import export_state
@@ -189,4 +189,4 @@ class Operated:
         key = SessionKey.parse(
             text_of("session_key", session_key), main_key=self.service.config.session.main_key
         )
-        return bool(ask_session(self.service, str(key), Unbind()).recorded)
+        return bool(ask_session(self.service, str(key), Unbind(by=OPERATOR.name)).recorded)

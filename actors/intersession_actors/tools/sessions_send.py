@@ -214,6 +214,7 @@ def _closes_cycle(send: Send, target: Target, path: tuple[str, ...]) -> ToolRefu
             limit="cycle",
             value=len(path) - 1,
             chain=path,
+            credential=send.call.caller.credential,
         )
         send.service.receipts.record(requester, refused)
     return ToolRefused(

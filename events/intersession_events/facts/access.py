@@ -29,7 +29,8 @@ class SendRefused(Fact, frozen=True, kw_only=True):
     """A send was refused by a guard over its causal chain or by a cycle of waits (LOOP-5, SEND-10).
 
     So is whatever else would carry the chain on: `tool` says what it was. `limit` is the setting, `value` what was used of
-    the `allowed`; `root` is the run that the chain began with, `chain` the sessions it came through.
+    the `allowed`; `root` is the run that the chain began with, `chain` the sessions it came through. `credential` is as in
+    `AccessRecorded`; None in logs written before.
     """
 
     requester: str | None
@@ -41,6 +42,7 @@ class SendRefused(Fact, frozen=True, kw_only=True):
     tool: str = "sessions_send"
     allowed: int = 0
     root: str | None = None
+    credential: str | None = None
 
 
 AccessEvent = AccessRecorded | SendRefused

@@ -14,7 +14,8 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
 
     `session_key` is the session in whose name it goes out (its send policy decides), `run_id` the run that
     produced it, `owner` the stream of the exchange or spawn that waits for the outcome. `budget` is of the causal chain it is
-    of: what the channel says to another session is of the same.
+    of: what the channel says to another session is of the same. `by` is who had a text sent that no run made (`send`); None in logs
+    written before.
     """
 
     delivery_id: str
@@ -26,6 +27,7 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
     run_id: str | None = None
     owner: str | None = None
     budget: Budget | None = None
+    by: str | None = None
 
 
 class DeliveryStarted(Fact, frozen=True, kw_only=True):

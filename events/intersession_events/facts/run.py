@@ -119,7 +119,7 @@ class RunFailed(Fact, frozen=True, kw_only=True):
 
 
 class RunAborted(Fact, frozen=True, kw_only=True):
-    """Somebody stopped the run (GATE-5). `gone`: by archiving its session."""
+    """Somebody stopped the run (GATE-5). `gone`: by archiving its session; logs written before say `archive` of who did that."""
 
     run_id: str
     attempt: int

@@ -26,6 +26,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     """A session began to exist (KEY-9). `key` is canonical; lineage is set by the system alone.
 
     `spawn_depth` counts the spawns above it: 0 for a session nobody spawned; `spawn_id` is the spawn it came from.
+    `by` is who asked for it by a method, where `opened_by` is `operator`; None in logs written before.
     """
 
     key: str
@@ -44,6 +45,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     verbose_level: str | None = None
     original_key: str | None = None
     spawn_id: str | None = None
+    by: str | None = None
 
 
 class SessionPatched(Fact, frozen=True, kw_only=True):
@@ -63,18 +65,26 @@ class RouteChanged(Fact, frozen=True, kw_only=True):
 
 
 class SessionReset(Fact, frozen=True, kw_only=True):
-    """A new generation began under the same key; the old transcript stays readable by its id."""
+    """A new generation began under the same key; the old transcript stays readable by its id.
+
+    `by` is who wanted it; None in logs written before, and in imports.
+    """
 
     session_id: str
     previous_session_id: str
     reason: str = "reset"
+    by: str | None = None
 
 
 class SessionArchived(Fact, frozen=True, kw_only=True):
-    """The session left the list; its history is still readable by `session_id` (HIST-7)."""
+    """The session left the list; its history is still readable by `session_id` (HIST-7).
+
+    `by` is who deleted it; None where its time had come, in logs written before, and in imports.
+    """
 
     session_id: str
     reason: ArchiveReason
+    by: str | None = None
 
 
 class ThreadBound(Fact, frozen=True, kw_only=True):
@@ -89,10 +99,14 @@ class ThreadBound(Fact, frozen=True, kw_only=True):
 
 
 class ThreadUnbound(Fact, frozen=True, kw_only=True):
-    """The thread belongs to this session no more."""
+    """The thread belongs to this session no more.
+
+    `by` is who unbound it; None where its time had come, where its session was archived, and in logs written before.
+    """
 
     route: Route
     reason: UnbindReason
+    by: str | None = None
 
 
 class SessionImported(Fact, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import msgspec
 
 from intersession_events.log import Log, Recorded
 from intersession_projections.causes.links import Links
-from intersession_projections.causes.roots import RootKind, begins, root_kind, words_beside
+from intersession_projections.causes.roots import RootKind, begins, doer, root_kind, words_beside
 from intersession_projections.causes.told import Telling, Told
 
 _BESIDE: Final = 4
@@ -17,13 +17,14 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     """An event, what led to it (the nearest first), and what it all began with.
 
     `root` is the last of the causes, or the event itself; where that only opened a session for a person's words, it is
-    those words.
+    those words. `root_by` is who called for it, where a call began it: the operator or a credential; None else.
     """
 
     event: Told
     causes: tuple[Told, ...]
     root: Told
     root_kind: RootKind
+    root_by: str | None = None
 
 
 class Causes:
@@ -59,4 +60,5 @@ class Causes:
             causes=tuple(told[1:]),
             root=told[-1] if words is last else self._telling.told(words),
             root_kind=root_kind(words),
+            root_by=self._telling.caller_of(words) or doer(words.event),
         )

@@ -5,6 +5,7 @@ from typing import Literal
 
 from intersession_events import facts
 from intersession_events.log import Recorded
+from intersession_projections.wording import asker_of, writer_of
 
 RootKind = Literal["person", "operator", "timer", "start", "import", "system"]
 """What it began with: a person's words, a call by a door (of the operator, or of code of the host's), time that came, a
@@ -44,6 +45,39 @@ def root_kind(recorded: Recorded) -> RootKind:  # noqa: C901 - one case an event
             return "import"
         case _:
             return "operator"
+
+
+def doer(event: facts.Event) -> str | None:
+    """Return who called for an event: `operator`, a credential, a session; None where nobody did, or it does not say who."""
+    match event:
+        case facts.MessageRecorded(message=message):
+            return writer_of(message)
+        case facts.RunQueued(caller=caller):
+            return caller
+        case facts.ExchangeAccepted() | facts.SpawnAccepted() as accepted:
+            return None if accepted.inferred else asker_of(accepted)
+        case facts.AccessRecorded(requester=who) | facts.SendRefused(requester=who) as asked:
+            return who or (f"credential:{asked.credential}" if asked.credential else "operator")
+        case (
+            facts.SessionOpened()
+            | facts.SessionPatched()
+            | facts.SessionReset()
+            | facts.SessionArchived()
+            | facts.ThreadUnbound()
+            | facts.RunAborted()
+            | facts.HoldRequested()
+            | facts.HoldWithdrawn()
+            | facts.ExchangeReleased()
+            | facts.DeliveryDecided()
+            | facts.DeliveryRetried()
+            | facts.NotePinned()
+            | facts.Erased()
+            | facts.ForkedFrom()
+            | facts.ForkEdited() as deed
+        ):
+            return deed.by
+        case _:
+            return None
 
 
 def words_beside(first: Recorded, behind: Iterable[Recorded]) -> Recorded | None:

@@ -7,9 +7,20 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
 from intersession_events.transcripts.openclaw import strip_stamp
-from intersession_projections.wording import Kind, Words, asker_of, route_text, speaker, words_of
+from intersession_projections.wording import (
+    Kind,
+    Words,
+    asker_of,
+    is_by_method,
+    route_text,
+    speaker,
+    words_of,
+    writer_of,
+)
 
 _SESSION: Final = "session"
+_BESIDE: Final = 2
+"""How many events behind a message its run is queued at most: a label that came with it may stand between."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -63,7 +74,9 @@ class Telling:
         kind, _, name = recorded.stream.partition(":")
         event = recorded.event
         if kind == _SESSION:
-            return _of_session(words_of(event, name), event)
+            words = _of_session(words_of(event, name), event)
+            caller = self.caller_of(recorded)
+            return words if caller is None else words._replace(who=caller)
         match self._first_of(recorded.stream):
             case facts.ExchangeAccepted() as accepted:
                 words = words_of(event, None, max_turns=accepted.settings.max_turns)
@@ -76,6 +89,16 @@ class Telling:
                 return words if words.to is not None else words._replace(to=place)
             case _:
                 return words_of(event, None)
+
+    def caller_of(self, recorded: Recorded) -> str | None:
+        """Return who said something by a method: what was queued for it tells; None for who spoke in a channel."""
+        event = recorded.event
+        origin = event.message.provenance if isinstance(event, facts.MessageRecorded) else None
+        if not isinstance(event, facts.MessageRecorded) or origin is None or not is_by_method(origin):
+            return None
+        behind = self._log.stream(recorded.stream, after=recorded.version, to=recorded.version + _BESIDE)
+        queued = (one.event for one in behind if isinstance(one.event, facts.RunQueued))
+        return next((run.caller for run in queued if run.message_id == event.message.id), None)
 
     def _first_of(self, stream: str) -> facts.Event | None:
         if stream not in self._begun:
@@ -90,8 +113,10 @@ def _of_session(words: Words, event: facts.Event) -> Words:
         case facts.MessageRecorded(message=message):
             is_imported = event.source is not None and message.role == "user"
             said = words._replace(kind="said", text=strip_stamp(words.brief) if is_imported else words.brief)
-            is_asked = message.role in {"user", "system"}
-            return said._replace(who=speaker(message), how="says") if is_asked else said
+            if message.role in {"user", "system"}:
+                return said._replace(who=speaker(message), how="says")
+            writer = writer_of(message)
+            return said if writer is None else said._replace(how=f"says, in the words of {writer}")
         case facts.RunCompleted():
             return words._replace(kind="said", text=words.brief, how="answers")
         case _:

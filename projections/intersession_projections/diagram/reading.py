@@ -9,7 +9,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
-from intersession_projections.wording import route_text, words_of, words_of_message
+from intersession_projections.wording import BY_METHOD, is_by_method, route_text, words_of, words_of_message
 
 FOLDED_MS: Final = 2_000
 """From so many milliseconds on, a stretch in which nothing happens is folded and its length written."""
@@ -195,11 +195,17 @@ class _Reading:
             case "inter_session":
                 return self._lane("operator", "operator", "operator")
             case "external_user":
-                channel = origin.source_channel or "a channel"
-                if origin.sender is None:
-                    return self._lane(f"{channel}:?", f"a person on {channel}", "person")
-                name = f"{origin.sender_name or origin.sender} ({channel})"
-                return self._lane(f"{channel}:{origin.sender}", name, "person")
+                return self._person(origin)
+
+    def _person(self, origin: facts.Provenance) -> int:
+        """Return the lane of a person on a channel, or of the operator, who speaks by a method."""
+        if is_by_method(origin):
+            return self._lane(BY_METHOD, BY_METHOD, "operator")
+        channel = origin.source_channel or "a channel"
+        if origin.sender is None:
+            return self._lane(f"{channel}:?", f"a person on {channel}", "person")
+        name = f"{origin.sender_name or origin.sender} ({channel})"
+        return self._lane(f"{channel}:{origin.sender}", name, "person")
 
     def _decided(self, recorded: Recorded, event: facts.DeliveryDecided) -> None:
         route = event.route

@@ -10,7 +10,7 @@ from intersession_events import facts
 from intersession_events.errors import LogError
 from intersession_events.log import Recorded, Row, payload_in
 from intersession_events.plain_json import JsonValue, is_list, is_object
-from intersession_projections.wording import as_read, route_text, speaker
+from intersession_projections.wording import as_read, route_text, speaker, writer_of
 
 Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
@@ -126,7 +126,8 @@ def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: R
     key, text, run_id = key_of(recorded), _text_of(message, reads), message.run_id
     match message.role:
         case "assistant":
-            return _hop(recorded, key, who=key, to=None, via="agent", text=text, run_id=run_id)
+            own = _hop(recorded, key, who=key, to=None, via="agent", text=text, run_id=run_id)
+            return replace(own, edited_by=writer_of(message))
         case "toolResult":
             source = _named_around(_value(facts.text_of(message)), says, by=message.tool_name)
             who = message.tool_name or "a tool"

@@ -213,7 +213,9 @@ class Origins:
         return str if self._shows is None else self._shows(key)
 
     def _editor_of(self, delivery: facts.DeliveryDecided) -> str | None:
-        """Return who wrote an announce anew while it was held: its exchange says so, the text in the outbox does not."""
+        """Return who wrote a text that no run made, or an announce anew while it was held: its exchange says so, the outbox does not."""
+        if delivery.by is not None:
+            return delivery.by
         for recorded in (
             self._log.stream(delivery.owner, backwards=True) if delivery.owner is not None else ()
         ):

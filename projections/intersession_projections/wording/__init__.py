@@ -3,12 +3,15 @@
 from intersession_projections.wording.events import run_of, words_in, words_of
 from intersession_projections.wording.of_flows import asker_of
 from intersession_projections.wording.of_sessions import (
+    BY_METHOD,
     as_read,
     called,
+    is_by_method,
     person,
     speaker,
     without_stamp,
     words_of_message,
+    writer_of,
 )
 from intersession_projections.wording.reasons import (
     CLOSES,
@@ -26,6 +29,7 @@ from intersession_projections.wording.short_names import child_name, short_name
 from intersession_projections.wording.words import Kind, Sides, Words, route_text
 
 __all__ = [
+    "BY_METHOD",
     "CLOSES",
     "FAILURES",
     "HELD_BEFORE",
@@ -41,6 +45,7 @@ __all__ = [
     "called",
     "child_name",
     "counted",
+    "is_by_method",
     "person",
     "plain_note",
     "route_text",
@@ -52,4 +57,5 @@ __all__ = [
     "words_in",
     "words_of",
     "words_of_message",
+    "writer_of",
 ]

@@ -11,11 +11,14 @@ from intersession_projections.wording.reasons import ARCHIVALS, FAILURES, OPENIN
 from intersession_projections.wording.short_names import short_name
 from intersession_projections.wording.words import NO_TEXT, Words, route_text
 
+BY_METHOD: Final = "operator"
+"""The channel of what was said by a method (`chat.send`, `agent`), as provenance has it, and what whoever says so is called."""
 _A_PERSON: Final = "a person"
 _A_SESSION: Final = "a session"
 _THE_SYSTEM: Final = "the system"
 _AN_AGENT: Final = "an agent"
 _AN_ANSWER: Final = "its answer"
+_ARCHIVE: Final = "archive"
 _SPEAKERS: Final = {"internal_system": _THE_SYSTEM, "inter_session": _A_SESSION}
 
 
@@ -23,28 +26,30 @@ def of_session(event: facts.SessionEvent, key: str | None, task: str) -> Words: 
     """Return an event of a session in words. `task` is what the run of a message was asked for, if it is of one."""
     match event:
         case facts.SessionOpened():
-            how = f"The session opens: {OPENINGS[event.opened_by]}."
-            return Words(event.spawned_by, key, f"opened by {event.opened_by}", how)
+            why = OPENINGS[event.opened_by] if event.by is None else f"{event.by} asks for it"
+            how = f"The session opens: {why}."
+            return Words(event.spawned_by or event.by, key, f"opened by {event.by or event.opened_by}", how)
         case facts.SessionPatched():
             cleared = [f"{name} cleared" for name in event.cleared]
             brief = ", ".join([*(f"{name}={value}" for name, value in event.values.items()), *cleared])
             changes = ", ".join([*(f"{name}: {value}" for name, value in event.values.items()), *cleared])
-            by = f" by {event.by}" if event.by else ""
-            return Words(event.by, key, brief, f"Settings changed{by}: {changes}.")
+            return Words(event.by, key, brief, f"Settings changed{_by(event.by)}: {changes}.")
         case facts.RouteChanged():
             place = route_text(event.route)
             return Words(None, key, f"words go to {place}", f"From now on its words go to {place}.")
         case facts.SessionReset():
             brief = f"{event.reason}: {event.previous_session_id} is now {event.session_id}"
-            how = f"The session is reset; what was said before is {event.previous_session_id}."
-            return Words(None, key, brief, how)
+            how = f"The session is reset{_by(event.by)}; what was said before is {event.previous_session_id}."
+            return Words(event.by, key, brief, how)
         case facts.SessionArchived():
-            how = f"The session leaves the list: {ARCHIVALS[event.reason]}."
-            return Words(None, key, event.reason, how)
+            by = _by(event.by)
+            how = f"The session leaves the list: {ARCHIVALS[event.reason]}{by}."
+            return Words(event.by, key, f"{event.reason}{by}", how)
         case facts.ThreadBound():
             return Words(None, key, f"thread {route_text(event.route)} is its own")
         case facts.ThreadUnbound():
-            return Words(None, key, f"thread {route_text(event.route)} is its own no more: {event.reason}")
+            place, by = route_text(event.route), _by(event.by)
+            return Words(event.by, key, f"thread {place} is its own no more: {event.reason}{by}")
         case facts.SessionImported():
             return Words(None, key, event.source, f"Imported from {event.source}.")
         case facts.MessageRecorded():
@@ -100,7 +105,7 @@ def of_run(event: facts.RunEvent, key: str | None, task: str) -> Words:
             )  # fmt: skip
         case facts.RunAborted():
             after = f"after the end: {who} was stopped before it had answered"
-            how = "was stopped, as its session was archived" if event.gone else f"was aborted by {event.by}"
+            how = f"was stopped, as {_archived(event)}" if event.gone else f"was aborted by {event.by}"
             return Words(
                 event.by, key, event.partial or NO_TEXT, how, event.partial,
                 step=f"{who} is stopped at {task}", after=after,
@@ -136,10 +141,10 @@ def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]
     text = facts.text_of(message)
     match message.role:
         case "assistant" if isinstance(message.content, str):
-            yield Words(key, None, text or NO_TEXT, "says", text, "said")
+            yield Words(key, None, text or NO_TEXT, _says(message), text, "said")
         case "assistant":
             if text:
-                yield Words(key, None, text, "says", text, "said")
+                yield Words(key, None, text, _says(message), text, "said")
             for block in message.content:
                 if isinstance(block, facts.ToolCallBlock):
                     call = f"{block.name}({block.arguments})"
@@ -149,6 +154,32 @@ def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]
             yield Words(tool, key, text, f"gets from {tool}", text, "tool")
         case "user" | "system":
             yield Words(_asker(message), key, text, _asks(message), text, "said")
+
+
+def _by(who: str | None) -> str:
+    """Return ` by` who did something; nothing where the log does not say who."""
+    return "" if who is None else f" by {who}"
+
+
+def _archived(event: facts.RunAborted) -> str:
+    """Say that the session of a run was archived, and by whom; logs of before have a word for that in place of who."""
+    return "its session was archived" if event.by == _ARCHIVE else f"{event.by} archived its session"
+
+
+def writer_of(message: facts.Message) -> str | None:
+    """Return who wrote what an agent is said to have said (`chat.inject`); None for its own words.
+
+    Logs of before say only that it came by a door: that was the operator's, or a credential's.
+    """
+    origin = message.provenance
+    if message.role != "assistant" or origin is None or origin.kind != "internal_system":
+        return None
+    return origin.edited_by or origin.source_channel
+
+
+def _says(message: facts.Message) -> str:
+    writer = writer_of(message)
+    return "says" if writer is None else f"says, in the words of {writer}"
 
 
 def _step_of(message: facts.Message, key: str | None) -> str:
@@ -185,6 +216,11 @@ def called(origin: facts.Provenance) -> set[str]:
     return names
 
 
+def is_by_method(origin: facts.Provenance) -> bool:
+    """Whether something was said by a method, and in no channel: by the operator, or by a credential."""
+    return (origin.kind, origin.source_channel, origin.sender) == ("external_user", BY_METHOD, None)
+
+
 def speaker(message: facts.Message) -> str:
     """Return who asks an agent with a message: a session's key, or words for a person or the system."""
     origin = message.provenance
@@ -192,6 +228,8 @@ def speaker(message: facts.Message) -> str:
         return _THE_SYSTEM if message.role == "system" else _A_PERSON
     match origin.kind:
         case "external_user":
+            if is_by_method(origin):
+                return BY_METHOD
             who = person(origin.sender, origin.sender_name)
             return who if origin.source_channel is None else f"{who} on {origin.source_channel}"
         case "inter_session":
@@ -205,6 +243,8 @@ def _asker(message: facts.Message) -> str | None:
     origin = message.provenance
     if origin is None:
         return None
+    if is_by_method(origin):
+        return BY_METHOD
     if origin.kind == "external_user":
         return person(origin.sender, origin.sender_name)
     return origin.source_session_key or _SPEAKERS[origin.kind]

@@ -20,6 +20,8 @@ def of_delivery(event: facts.DeliveryEvent, place: str, sides: Sides) -> Words:
     match event:
         case facts.DeliveryDecided():
             how = _SENDS.get(event.purpose, "sends")
+            if event.by is not None:
+                how = f"{how}, as {event.by} asks"
             words = Words(event.session_key, route_text(event.route), event.text, how, event.text, "said")
             return words._replace(step=f"a text of {whose} is to go to {channel}")
         case facts.DeliveryStarted():
@@ -59,15 +61,20 @@ def of_delivery(event: facts.DeliveryEvent, place: str, sides: Sides) -> Words:
             return Words(event.by, None, "once more", how, step=f"{text} is to go to {channel} once more")
 
 
+def _requester(event: facts.AccessEvent) -> str:
+    return event.requester or (f"credential:{event.credential}" if event.credential else "operator")
+
+
 def of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: C901 - one case an event
     """Return any other event: of the log, its accesses, checkpoints, notes, forks in words."""
     match event:
         case facts.AccessRecorded():
-            who = event.requester or (f"credential:{event.credential}" if event.credential else "operator")
-            return Words(who, None, f"{event.tool}: {event.allowed} allowed, {event.denied_count} denied")
+            return Words(
+                _requester(event), None, f"{event.tool}: {event.allowed} allowed, {event.denied_count} denied"
+            )
         case facts.SendRefused():
             brief = f"{event.tool}: {event.code}, {event.limit} is {event.value}"
-            return Words(event.requester or "operator", event.target, brief)
+            return Words(_requester(event), event.target, brief)
         case facts.LogOpened():
             return Words(None, None, f"epoch {event.epoch}, version {event.version}")
         case facts.ConfigLoaded():

@@ -93,7 +93,7 @@ def test_an_archiving_names_what_it_was_about(log_url: str) -> None:
     assert (cleaned.code, deleted.code) == ("cleanup", "deleted")
     assert given(cleaned)["cleanup"] == ("delete", None)
     assert given(cleaned)["session"] == (spawned.get("childSessionKey"), None)
-    assert given(deleted) == {"session": ("agent:main:other", None)}
+    assert given(deleted) == {"session": ("agent:main:other", None), "by": ("operator", None)}
 
 
 @pytest.mark.clause("WHY-2", "SPAWN-12")

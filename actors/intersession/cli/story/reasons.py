@@ -8,7 +8,7 @@ import msgspec
 
 from intersession.cli.shell import Screen, clock, day, duration, moment, one_line, safe
 from intersession.cli.story.names import Names
-from intersession_actors.debugger import EffectAnswer, EffectsAnswer, ToldAnswer, WhyAnswer
+from intersession_actors.debugger import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
 from intersession_actors.explaining import Waiting
 from intersession_events.plain_json import JsonObject, JsonValue
 from intersession_projections.wording import counted
@@ -24,12 +24,15 @@ _FAILED = frozenset({"run_failed", "run_aborted"})
 _WAITING = frozenset(get_args(Waiting))
 _ROOTS = {
     "person": "a person said so",
-    "operator": "somebody called a door of the system",
+    "operator": "somebody asked for it, by a command or a method",
     "timer": "its time had come",
     "start": "the system was started",
     "import": "the import shows no more",
     "system": "the system does so of its own accord",
 }
+
+_CALLED = {"person": "said so, by a method", "operator": "asked for it, by a command or a method"}
+"""What is said of who called, where that is known."""
 
 
 def show_why(screen: Screen, found: WhyAnswer, *, steps: bool = False, at_work: bool = True) -> None:
@@ -54,13 +57,22 @@ def show_why(screen: Screen, found: WhyAnswer, *, steps: bool = False, at_work: 
         screen.line(safe("What it began with is beyond reach.", "dim"))
         return
     began = f"#{root['position']}  {moment(root['timeMs'])} UTC"
-    screen.line(safe(f"It began with {began}: {_ROOTS[root['kind']]}.", "dim"))
+    screen.line(safe(f"It began with {began}: {_root(names, root)}.", "dim"))
     if "begun" in found:
         first = found["begun"]
         kind = found["event"]["stream"].partition(":")[0]
         ended = kind if kind in {"exchange", "spawn"} else "run"
         screen.line(safe(f"The {ended} itself had begun with:", "dim"))
         _line(screen, names, first, indent=2)
+
+
+def _root(names: Names, root: RootAnswer) -> str:
+    """Say what something began with; where a call began it, who called."""
+    caller, kind = root["by"], root["kind"]
+    if caller is None or kind not in _CALLED:
+        return _ROOTS[kind]
+    who = "the operator" if caller == "operator" else names.of(caller)
+    return f"{who} {_CALLED[kind]}"
 
 
 def _show_explanation(screen: Screen, explanation: JsonObject) -> None:

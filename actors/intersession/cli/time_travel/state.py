@@ -103,7 +103,8 @@ def _about(session: JsonObject) -> str:
     if session["sendPolicy"]["action"] == "deny":
         parts.append(f"words stay inside ({session['sendPolicy']['rule']})")
     if "archived" in session:
-        parts.append(f"archived ({session['archived']})")
+        by = f" by {session['archivedBy']}" if "archivedBy" in session else ""
+        parts.append(f"archived ({session['archived']}{by})")
     return ", ".join(part for part in parts if part)
 
 

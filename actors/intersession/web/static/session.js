@@ -15,6 +15,8 @@ const LEFT = {
   expired: 'off the list: it was idle long enough',
   reset: 'off the list: it was reset',
 };
+const whyLeft = ({ archived, archivedBy }) =>
+  `${LEFT[archived] ?? archived}${archivedBy ? ` by ${archivedBy}` : ''}`;
 const AtFilter = () => html`
   <div class="filters" role="group" aria-label="Place">
     <${Text} name="at" label="As it stood at, a time or #" wide />
@@ -94,7 +96,7 @@ export const Session = view(({ id }, self) => {
             <h2>Session</h2>
             <dl class="kv">
               <dt>State</dt>
-              <dd>${session.archived ? (LEFT[session.archived] ?? session.archived) : session.runState}</dd>
+              <dd>${session.archived ? whyLeft(session) : session.runState}</dd>
               <dt>Model</dt>
               <dd>${session.model ?? 'not recorded'}</dd>
               <dt>Talks to</dt>

@@ -123,14 +123,16 @@ export const Why = view(({ place }, self) => {
         <h2>
           Causes, back
           to ${why.root
-            ? ({
+            ? (why.root.by?.replace(/^operator$/, 'the operator') ??
+              {
                 person: 'a person',
                 operator: 'the operator',
                 timer: 'a timer',
                 start: 'a start',
                 import: 'an import',
                 system: 'the system',
-              }[why.root.kind] ?? why.root.kind)
+              }[why.root.kind] ??
+              why.root.kind)
             : 'what is not within reach'}
         </h2>
         <ol class="chain">${story.map(told => html`<${Told} told=${told} place=${place} />`)}</ol>

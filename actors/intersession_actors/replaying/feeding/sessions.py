@@ -72,13 +72,13 @@ def to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow |
         case facts.SessionPatched() as event:
             return ToSession(key, _patch(event, None))
         case facts.SessionReset() as event:
-            return ToSession(key, Reset(session_id=event.session_id, reason=event.reason))
+            return ToSession(key, Reset(session_id=event.session_id, reason=event.reason, by=event.by))
         case facts.SessionArchived():
             return _archived(key, together, recording)
         case facts.ThreadUnbound(reason="archived"):
             return _archived(key, together, recording)
         case facts.ThreadUnbound() as event:
-            return ToSession(key, Unbind(only_due=event.reason in {"idle", "max_age"}))
+            return ToSession(key, Unbind(only_due=event.reason in {"idle", "max_age"}, by=event.by))
         case _:
             return None
 
@@ -213,7 +213,7 @@ def _archived(key: str, together: list[Recorded], recording: Recording) -> ToSes
     flow = spawn_stream(spawn_id or "")
     if archived.reason in {"cleanup", "expired"} and recording.has(flow):
         return ToFlow(flow, ArchiveDue(stream=flow))
-    return ToSession(key, Archive(reason=archived.reason))
+    return ToSession(key, Archive(reason=archived.reason, by=archived.by))
 
 
 def _patch(event: facts.SessionPatched, opening: facts.SessionOpened | None) -> Patch:
