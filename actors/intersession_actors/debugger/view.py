@@ -109,6 +109,10 @@ class View:
         described = self._words.next(place, of)
         return None if described is None else place_answer(described)
 
+    def step_at(self, position: int) -> str:
+        """Return what an event is, in a few words; empty where it is no step of anything, or who asks may not know of it."""
+        return self._words.step_at(position)
+
     def end_of(self, flow: Flow) -> Located:
         """Return the place after the last event of a run, as far as it has come and who asks may know of it."""
         last, head = self._words.last_of(flow, self.log.head()), self.place(None)

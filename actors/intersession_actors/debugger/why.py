@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.debugger.named import delivery_named
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.explaining import Explaining, Explanation
+from intersession_actors.explaining import Awaited, Explaining, Explanation, awaited
 from intersession_actors.gate import PlaceText
 from intersession_events.facts import ready
 from intersession_events.log import Recorded
@@ -69,7 +69,8 @@ class WhyAnswer(TypedDict):
     """An event, what led to it (the nearest first), and what it all began with; None if that is not within reach.
 
     `explanations` say why it, what it came of, and (for an exchange, a spawn or a run) anything of it ended, was refused or
-    reached nobody: `{position, about, code, rule, text, inputs, instead, asDecided}`. `begun` is what an exchange, a spawn or
+    reached nobody: `{position, about, code, rule, text, inputs, instead, asDecided}`. `waits` says what an exchange, a spawn or a
+    run that is not over waits for: `{code, text, sinceMs?, untilMs?, who?, runId?}`. `begun` is what an exchange, a spawn or
     a run itself began with, where what ended it came from elsewhere: somebody deleted its session, for example.
     """
 
@@ -78,6 +79,7 @@ class WhyAnswer(TypedDict):
     root: RootAnswer | None
     explanations: list[JsonObject]
     begun: NotRequired[RootAnswer]
+    waits: NotRequired[JsonObject]
 
 
 class EffectAnswer(ToldAnswer):
@@ -156,7 +158,7 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
     if seeing.is_seen(found.root.position):
         root = seeing.root(found)
     answer: WhyAnswer = {
-        "event": seeing.told(found.event),
+        "event": seeing.asked_about(found.event),
         "causes": [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)],
         "root": root,
         "explanations": [seeing.explained(one) for one in _explanations(seeing, path, asked.flow)],
@@ -165,6 +167,9 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
         begun = causes.why(asked.flow.accepted)
         if begun is not None and seeing.is_seen(begun.root.position):
             answer["begun"] = seeing.root(begun)
+    waits = None if asked.flow is None else awaited(view.reader, asked.flow)
+    if waits is not None:
+        answer["waits"] = seeing.waits(waits)
     return answer
 
 
@@ -225,6 +230,18 @@ class _Seeing:
     def root(self, found: Found) -> RootAnswer:
         """Return what something began with."""
         return {**self.told(found.root), "kind": found.root_kind, "by": found.root_by}
+
+    def asked_about(self, told: Told) -> ToldAnswer:
+        """Return the event that is asked about: a story may leave it out, and here it has its sentence."""
+        answer = self.told(told)
+        if not answer["how"] and answer["way"] != "said" and (step := self.view.step_at(told.position)):
+            answer["how"] = f"Here {step}."
+        return answer
+
+    def waits(self, waits: Awaited) -> JsonObject:
+        """Return what is waited for. Who wants a hold, and at which run a session is, is the operator's to see."""
+        answer: JsonObject = msgspec.to_builtins(waits)
+        return answer if self.view.is_operator else {"code": waits.code}
 
     def effects(self, effects: Iterable[Effect]) -> Iterator[EffectAnswer]:
         for effect in effects:

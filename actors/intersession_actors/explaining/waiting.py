@@ -8,6 +8,7 @@ from intersession_actors.explaining.rules import WAITING, Waiting
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.log import Recorded
+from intersession_projections.frozen import frozen_in
 from intersession_projections.wording import HELD_TEXTS, route_text
 
 
@@ -30,21 +31,27 @@ def _of_run(reader: Reader, recorded: Recorded, event: facts.RunQueued) -> tuple
     run = reader.runs.get(event.run_id)
     if run is None or run.ended:
         return ()
+    said = f"The run of {run.session_key} is not over"
+    status = Input(name="status", value=run.status, set_by="log", position=run.position)
+    if frozen_in(reader.log).holds(run):
+        frozen = WAITING["frozen"]
+        return (frozen.explains(recorded, "run", "frozen", said, [status], named=run.run_id),)
     row = reader.sessions.get(run.session_key)
     before = None if row is None or row.running == run.run_id else row.running
     code: Waiting = "under_way"
     if run.status == "queued":
         code = "waits_for_agent" if before is None else "waits_in_queue"
-    inputs = [Input(name="status", value=run.status, set_by="log", position=run.position)]
+    inputs = [status]
     if run.started_ms is not None:
         inputs.append(
             Input(name="started", value=run.started_ms, set_by="log", position=run.position, unit="time")
         )
+    if run.started_ms is not None and run.timeout_ms and run.status == "running":
+        until = run.started_ms + run.timeout_ms
+        inputs.append(Input(name="until", value=until, set_by="log", position=run.position, unit="time"))
     if before is not None:
         inputs.append(Input(name="running", value=before, set_by="log"))
-    return (
-        WAITING[code].explains(recorded, "run", code, f"The run of {run.session_key} is not over", inputs),
-    )
+    return (WAITING[code].explains(recorded, "run", code, said, inputs),)
 
 
 def _of_delivery(reader: Reader, recorded: Recorded, event: facts.DeliveryDecided) -> tuple[Explanation, ...]:

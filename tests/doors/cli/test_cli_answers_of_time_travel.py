@@ -171,7 +171,7 @@ def test_an_answer_has_the_names_that_it_promises_and_places_are_places(
         if path.rpartition("/")[2] in {"place", "next", "from", "to"} and "eventId" in value:
             assert set(value) == PLACE, path
         if "how" in value and "stream" in value:
-            assert set(value) - {"effects", "more", "kind"} == TOLD, path
+            assert set(value) - {"effects", "more", "kind", "by"} == TOLD, path
         # Settings, events and what a tool takes have names of their own.
         if not re.search("settings|config|data|parameters|inputs|totals", path):
             assert [name for name in value if not re.fullmatch("[a-z][a-zA-Z]*", name)] == [], path

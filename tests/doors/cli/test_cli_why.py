@@ -58,7 +58,7 @@ def test_why_of_an_exchange_says_the_rule_the_setting_and_the_person(store: str)
     assert found.exit_code == 0
     assert set(found.json) == {"event", "causes", "root", "explanations"}
     assert all(set(event) == TOLD for event in (found.json["event"], *found.json["causes"]))
-    assert set(found.json["root"]) == TOLD | {"kind"}
+    assert set(found.json["root"]) == TOLD | {"kind", "by"}
     (loop, *_rest) = found.json["explanations"]
     assert (loop["about"], loop["code"], loop["rule"], loop["asDecided"]) == (
         "loop",

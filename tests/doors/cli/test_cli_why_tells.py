@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,69 @@ def test_what_a_process_left_open_is_at_nobodys_work(tmp_path: Path) -> None:
     assert "under_way" in left
     assert "No process writes this log now" in left
     assert "No process writes" not in beside
+
+
+def open_at(step: str, store: str, hold: str = "off") -> tuple[str, dict[str, Any]]:
+    """Return what `why` says of an exchange that is open at a step, in words and as JSON."""
+    gate = Gate()
+
+    def research(turn: Turn) -> str:
+        if turn.step == step and hold == "off":
+            gate.stop(turn)
+        return "yes"
+
+    with Booth(store) as booth:
+        system = booth.start(
+            {"main": lambda _: "REPLY_SKIP" if step == "announce" else "sure?", "research": research},
+            {"t": MemoryChannel()},
+            {"session": {"agentToAgent": {"hold": hold}}},
+        )
+        system.tools(MAIN).call("sessions_send", ASKED | {"timeoutSeconds": 0})
+        if hold == "off":
+            gate.reached()
+        else:
+            wait_for(system, facts.ExchangeHeld)
+        told = ran("why", one_exchange(store), "--store", store)
+        found = ran("why", one_exchange(store), "--store", store, "--json").json
+        gate.open()
+    return told.out, found
+
+
+@pytest.mark.clause("WHY-2", "GATE-3")
+@pytest.mark.parametrize(
+    ("step", "what"), [("message", "the primary reply"), ("reply", "turn 2"), ("announce", "the announce")]
+)
+def test_the_first_line_says_what_an_open_exchange_waits_for(step: str, what: str, tmp_path: Path) -> None:
+    """It was `turn_requested: turn 2`."""
+    told, found = open_at(step, str(tmp_path / "log.db"))
+    waits = found["waits"]
+
+    begun = f"The exchange waits for {what}: research has begun it, and has not answered yet."
+    assert re.match(rf"{re.escape(begun)}  since [-\d]+ [:\d]+ UTC, until [-\d]+ [:\d]+ UTC at most\n", told)
+    assert (waits["code"], waits["who"]) == ("under_way", "agent:research:main")
+    assert waits["untilMs"] - waits["sinceMs"] == (600_000 if step == "message" else 60_000)
+
+
+@pytest.mark.clause("WHY-2", "LIVE-1")
+def test_the_first_line_says_who_holds_an_open_exchange(tmp_path: Path) -> None:
+    told, found = open_at("message", str(tmp_path / "log.db"), hold="reply")
+
+    assert told.startswith("The exchange waits for a release: the reply is held, as session.agentToAgent.hold wants.  since ")
+    assert "untilMs" not in found["waits"]
+    assert found["waits"]["code"] == "waits_for_release"
+
+
+@pytest.mark.clause("WHY-1")
+def test_a_step_that_stories_leave_out_has_a_sentence_where_it_is_asked_about(tmp_path: Path) -> None:
+    store = str(tmp_path / "log.db")
+    open_at("reply", store)
+
+    for kind, said in {
+        "turn_requested": "Here turn 1 is asked of main.",
+        "run_started": "Here research begins the primary reply.",
+    }.items():
+        first = ran("events", "--kind", kind, "--store", store, "--json").json["events"][-1]["position"]
+        assert ran("why", str(first), "--store", store).out.splitlines()[0].endswith(said)
 
 
 @pytest.mark.clause("ORIGIN-1", "SPAWN-9")

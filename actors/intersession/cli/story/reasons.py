@@ -38,7 +38,10 @@ _CALLED = {"person": "said so, by a method", "operator": "asked for it, by a com
 def show_why(screen: Screen, found: WhyAnswer, *, steps: bool = False, at_work: bool = True) -> None:
     """Print why something is so. `at_work`: a process writes the log, and goes on with what is open."""
     names = Names()
-    _line(screen, names, found["event"])
+    if "waits" in found:
+        _show_waiting(screen, found["event"], found["waits"], at_work=at_work)
+    else:
+        _line(screen, names, found["event"])
     for explanation in found["explanations"]:
         screen.line()
         _show_explanation(screen, explanation)
@@ -64,6 +67,21 @@ def show_why(screen: Screen, found: WhyAnswer, *, steps: bool = False, at_work: 
         ended = kind if kind in {"exchange", "spawn"} else "run"
         screen.line(safe(f"The {ended} itself had begun with:", "dim"))
         _line(screen, names, first, indent=2)
+
+
+def _show_waiting(screen: Screen, last: ToldAnswer, waits: JsonObject, *, at_work: bool) -> None:
+    """Print what is waited for, since when, and until when at most, where somebody is at work on it."""
+    screen.line(safe(f"{waits.get('text', 'It is not over')}.", "bold"), _times(waits, at_work=at_work))
+    screen.line(safe(f"The last of it is #{last['position']}, {moment(last['timeMs'])} UTC.", "dim"))
+
+
+def _times(waits: JsonObject, *, at_work: bool) -> str:
+    since, until = waits.get("sinceMs"), waits.get("untilMs") if at_work else None
+    times = [
+        *(() if since is None else (f"since {moment(since)} UTC",)),
+        *(() if until is None else (f"until {moment(until)} UTC at most",)),
+    ]
+    return f"  {', '.join(times)}"
 
 
 def _root(names: Names, root: RootAnswer) -> str:

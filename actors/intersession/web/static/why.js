@@ -64,10 +64,22 @@ export const Why = view(({ place }, self) => {
   const story = [why.event, ...why.causes].filter((one, number) => number === 0 || one.how);
   return html`
     <div>
+      ${why.waits?.text
+        ? html`
+            <div class="sec">
+              <h2>It is not over</h2>
+              <p>
+                ${why.waits.text}.
+                ${why.waits.sinceMs ? html` Since <${Time} ms=${why.waits.sinceMs} dated />.` : null}
+                ${why.waits.untilMs ? html` Until <${Time} ms=${why.waits.untilMs} dated /> at most.` : null}
+              </p>
+            </div>
+          `
+        : null}
       ${why.explanations.length
         ? html`
             <div class="sec">
-              <h2>${atEnd ? 'Why it ended so' : 'Why it is so'}</h2>
+              <h2>${atEnd && !why.waits ? 'Why it ended so' : 'Why it is so'}</h2>
               ${why.explanations.map(
                 one => html`
                   <div class="rule">

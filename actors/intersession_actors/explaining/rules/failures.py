@@ -80,7 +80,9 @@ UNDELIVERED: Final[Mapping[Undelivered, Rule]] = {
     ),
 }
 
-Waiting = Literal["waits_in_queue", "waits_for_agent", "waits_for_channel", "waits_for_release", "under_way"]
+Waiting = Literal[
+    "waits_in_queue", "waits_for_agent", "waits_for_channel", "waits_for_release", "under_way", "frozen"
+]
 """Why something has not happened yet."""
 
 WAITING: Final[Mapping[Waiting, Rule]] = {
@@ -108,5 +110,10 @@ WAITING: Final[Mapping[Waiting, Rule]] = {
         "GATE-3",
         "what was begun has no end yet; what a crash cut off goes on at the next start",
         "time, or a start where no process is at work on the log",
+    ),
+    "frozen": Rule(
+        "FORK-6",
+        "in a fork only the run goes on that was forked",
+        "a fork of this one: `intersession fork ID --at PLACE`",
     ),
 }
