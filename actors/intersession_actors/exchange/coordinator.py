@@ -324,8 +324,11 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         if isinstance(last, facts.AnnounceRequested):
             return plan.sent_through(lambda appends: announce_step(after, last, appends, self._now()))
         if isinstance(last, facts.AnnounceDecided) and last.delivery_id is not None and last.text is not None:
+            # What was held is decided at its release: that is what leads to the text, not what was held.
             return msgspec.structs.replace(
-                plan, carried=(self._delivery(after, last, last.delivery_id, last.text, cause),)
+                plan,
+                carried=(self._delivery(after, last, last.delivery_id, last.text, cause),),
+                carried_by_last=isinstance(events[0], facts.ExchangeReleased),
             )
         return plan
 

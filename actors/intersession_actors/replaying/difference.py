@@ -111,11 +111,13 @@ RULES_SINCE: Final = (
 how an event that is older is told."""
 
 
-def _led_since(recorded: Recorded) -> str | None:
+def _led_since(recorded: Recorded, is_of_hold: Callable[[], bool]) -> str | None:
     """Return the later rule of what an event says that led to it, in words; None where there is none."""
     match recorded.event:
         case facts.RunAborted(attempt=0):
             return "what led to an abort of a run that waits is what had queued that run"
+        case facts.DeliveryDecided(purpose="announce"):
+            return "what led to a text that was held is its release" if is_of_hold() else None
         case facts.SessionArchived(reason="cleanup") | facts.ThreadUnbound(reason="archived"):
             return (
                 "what led to the archiving of a sub-agent is recorded with it"
@@ -127,13 +129,20 @@ def _led_since(recorded: Recorded) -> str | None:
 
 
 def fields_that_differ(
-    recorded: Recorded, draft: Draft, *, is_exact: bool, waited_ms: int, behind_ms: Callable[[], int]
+    recorded: Recorded,
+    draft: Draft,
+    *,
+    is_exact: bool,
+    waited_ms: int,
+    behind_ms: Callable[[], int],
+    is_of_hold: Callable[[], bool],
 ) -> tuple[list[Field], list[str]]:
     """Return the fields in which an event differs from what was recorded, and the later rules that explain others.
 
     Times are inputs: here an event is decided at the time at which it was recorded, and there it was decided up to `waited_ms`
     earlier, so that its own times are. `behind_ms` says how far the clock may have been behind the log's time, as one that was set back.
-    `is_exact`: what the clock said was recorded, and the same time was given to today's rules.
+    `is_exact`: what the clock said was recorded, and the same time was given to today's rules. `is_of_hold` says whether what was
+    held was recorded as what led to it.
     """
     fields: list[Field] = []
     later: list[str] = []
@@ -154,7 +163,7 @@ def fields_that_differ(
         led.append(Field(path="causation", recorded=recorded.causation, now=draft.causation))
     if recorded.correlation != draft.correlation:
         led.append(Field(path="correlation", recorded=recorded.correlation, now=draft.correlation))
-    told = _led_since(recorded) if led else None
+    told = _led_since(recorded, is_of_hold) if led else None
     if told is None:
         fields += led
     else:

@@ -263,6 +263,15 @@ class Recording:
             item.position > begun and item.version <= self.version(item.stream) for item in self._opened
         )
 
+    def is_of_hold(self, recorded: Recorded) -> bool:
+        """Whether what was held was recorded as what led to a text: logs of before did so of one that was released."""
+        event = recorded.event
+        owner = event.owner if isinstance(event, facts.DeliveryDecided) else None
+        return owner is not None and any(
+            isinstance(item.event, facts.ExchangeHeld) and item.id == recorded.causation
+            for item in self.happened(owner)
+        )
+
     def caused_at(self, recorded: Recorded) -> int:
         """Return where in the log the cause of an event stands; its own position where that is not known."""
         cause = self._by_id.get(recorded.causation or "")

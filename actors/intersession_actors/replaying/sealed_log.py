@@ -200,6 +200,7 @@ class SealedLog:
             is_exact=is_exact,
             waited_ms=self._recording.waited_ms(recorded),
             behind_ms=lambda: self._recording.behind_ms(recorded),
+            is_of_hold=lambda: self._recording.is_of_hold(recorded),
         )
         if fields and not is_exact and is_of_times(fields) and self._recording.stands(recorded):
             self.times.doubt(changed(recorded, draft, fields, self._command(part.stream)))

@@ -46,6 +46,13 @@ def append_of(
     return StreamAppend(stream=stream, expected=expected, drafts=tuple(drafts))
 
 
+def caused_by(event_id: str, append: StreamAppend) -> StreamAppend:
+    """Return an append whose first event another event led to."""
+    first, *rest = append.drafts
+    drafts = (msgspec.structs.replace(first, causation=event_id), *rest)
+    return msgspec.structs.replace(append, drafts=drafts)
+
+
 def into_outbox(
     log_id: str, decided: DeliveryDecided, *, budget: Budget, time: int, causation: str | None
 ) -> StreamAppend:

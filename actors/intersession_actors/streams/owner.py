@@ -16,7 +16,7 @@ from itertools import count
 from typing import Final, Generic, TypeVar
 
 from intersession_actors.streams.commands import Appended, Ask, Asked, Command, StoreDue, StreamLoaded
-from intersession_actors.streams.drafting import append_of
+from intersession_actors.streams.drafting import append_of, caused_by
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.work import AskedAppend, Commit, Told, Work
@@ -270,7 +270,9 @@ class Owner(Generic[S, C]):
             causation=plan.cause,
             correlation=plan.correlation,
         )
-        return (own, *plan.carried)
+        if not plan.carried_by_last:
+            return (own, *plan.carried)
+        return (own, *(caused_by(own.drafts[-1].id, carried) for carried in plan.carried))
 
     def appended(self, message: Appended) -> None:
         """Take the log's word on the append that is under way."""

@@ -20,6 +20,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     One that `leads_on` is told of before it is durable, so that the next step of its flow can share its commit: that one
     is `behind` it, and is recorded only if this one is.
+
+    `cause` led to it. With `carried_by_last` the last of its own events led to what is carried: its id is not known before.
     """
 
     events: tuple[Event, ...] = ()
@@ -29,6 +31,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     behind: InFlight | None = None
     cause: str | None = None
     correlation: str | None = None
+    carried_by_last: bool = False
 
     def sent_through(self, through: Through) -> "Plan":
         """Return the same plan, appended by a session's actor."""

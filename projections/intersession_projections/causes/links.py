@@ -63,7 +63,7 @@ class Links:
             return behind.first(link, _is_of) if _is_told_by_place(link) else None
         found = behind.named(link.causation)
         if found is not None and _is_text_of_released(link.topic, found.topic):
-            # The text of an announce that was held names what was held: it was decided by the event before it.
+            # In logs of before, the text of an announce that was held names what was held: it was decided by the event before it.
             decided = behind.read(link.position - 1)
             if decided is not None and _is_announced(decided.topic, decided.correlation, link.correlation):
                 return decided
