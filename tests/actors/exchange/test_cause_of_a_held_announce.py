@@ -58,6 +58,9 @@ ROUTE = facts.Route(channel="t", to="1")
 
 def of_before(story: Story) -> tuple[Recorded, Recorded]:
     """Write a release as logs of before have it: the text names the hold. Return the release, and the text."""
+    answered = story.put(
+        "session:s", facts.RunCompleted(run_id="r", attempt=1, reply="a"), correlation="chain"
+    )
     held = story.put(
         "exchange:x",
         facts.ExchangeHeld(
@@ -71,6 +74,7 @@ def of_before(story: Story) -> tuple[Recorded, Recorded]:
             by="operator",
             order="o",
         ),
+        causation=answered.id,
         correlation="chain",
     )
     released = story.put(
@@ -99,7 +103,13 @@ def test_a_log_of_before_is_read_as_if_it_had_been_right(story: Story) -> None:
     path = [item.kind for item in Causes(story.log).path(text.position)]
     led = Effects(story.log).of(released.position)
 
-    assert path == ["delivery_decided", "announce_decided", "exchange_released", "exchange_held"]
+    assert path == [
+        "delivery_decided",
+        "announce_decided",
+        "exchange_released",
+        "exchange_held",
+        "run_completed",
+    ]
     assert led is not None
     assert [one.topic for one in led.effects[0].effects] == ["delivery_decided.1"]
 
@@ -113,5 +123,5 @@ def test_a_sealed_replay_excuses_the_cause_of_before_and_no_other(story: Story, 
         text, now, is_exact=True, waited_ms=0, behind_ms=lambda: 0, is_of_hold=lambda: is_of_hold
     )
 
-    assert [field.path for field in fields] == ([] if is_of_hold else ["causation"])
+    assert [field["path"] for field in fields] == ([] if is_of_hold else ["causation"])
     assert later == (["what led to a text that was held is its release"] if is_of_hold else [])
