@@ -142,7 +142,9 @@ def test_the_first_line_says_what_an_open_exchange_waits_for(step: str, what: st
 def test_the_first_line_says_who_holds_an_open_exchange(tmp_path: Path) -> None:
     told, found = open_at("message", str(tmp_path / "log.db"), hold="reply")
 
-    assert told.startswith("The exchange waits for a release: the reply is held, as session.agentToAgent.hold wants.  since ")
+    assert told.startswith(
+        "The exchange waits for a release: the reply is held, as session.agentToAgent.hold wants.  since "
+    )
     assert "untilMs" not in found["waits"]
     assert found["waits"]["code"] == "waits_for_release"
 
