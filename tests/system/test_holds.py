@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intersession import Failure, GoingOn, MemoryChannel, SessionSystem, ToolRefused, Turn
+from intersession_actors.simulation import SimulatedRuntime
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,
@@ -19,7 +20,9 @@ from intersession_events.facts import (
     HoldWithdrawn,
     LoopEnded,
     MessageRecorded,
+    RunCompleted,
     RunQueued,
+    RunStarted,
     TurnReplied,
     TurnRequested,
     text_of,
@@ -28,6 +31,7 @@ from intersession_events.ids import exchange_stream
 from support.any_log import Logs
 from support.fakes import ManualClock
 from support.running import (
+    SEES_ALL,
     WAIT,
     Booth,
     Gate,
@@ -428,6 +432,33 @@ def test_an_abort_ends_an_exchange_about_which_a_rule_is_asked(booth: Booth, ste
     assert (released.action, end.reason) == ("end", "ended")
     assert not system.abort(run_id)
     assert system.debug.replay(run_id)["same"]
+
+
+@pytest.mark.clause("GATE-5")
+@pytest.mark.parametrize("seed", range(16))
+def test_an_abort_in_the_moment_between_a_run_and_its_rule_ends_the_exchange(seed: int) -> None:
+    """The exchange did not know yet that its run had ended, or the run ended before its session heard of the abort."""
+    runtime = SimulatedRuntime(seed)
+
+    def rule(going: GoingOn) -> bool:
+        del going
+        runtime.pause(5)
+        return False
+
+    config = merged(SEES_ALL, hold("off"))
+    with SessionSystem(":memory:", agents=AGENTS, config=config, hold=rule, runtime=runtime) as system:
+        asked = runtime.spawn(lambda: send(system))
+        runtime.run_until(lambda: bool(recorded(system, RunStarted)))
+        run_id = asked.result()["runId"] if asked.done() else recorded(system, RunQueued)[0].run_id
+        if seed % 2:
+            runtime.run_until(lambda: bool(recorded(system, RunCompleted)))
+        aborted = runtime.spawn(lambda: system.abort(run_id))
+        runtime.run_until(aborted.done)
+        runtime.run_until(asked.done)
+        runtime.run_for(600)
+        [closed] = recorded(system, ExchangeClosed)
+        assert (aborted.result(), closed.reason in {"ended", "aborted"}) == (True, True)
+        assert system.debug.replay(run_id)["same"]
 
 
 # --- the law

@@ -59,10 +59,12 @@ class HoldRuled(FlowCommand, frozen=True, kw_only=True):
 class StopAsking(AskedOfFlow, frozen=True, kw_only=True):
     """Somebody wants nothing to go on of an exchange about which the host's rule is asked: it is held without its word.
 
-    Where no rule is asked, this is nothing.
+    So it is where the rule is asked next: `ended` is how the run has ended that the exchange waits for, if it has, which the
+    exchange may not know yet. Where no rule is asked, this is nothing.
     """
 
     by: str
+    ended: RunEnded | None = None
 
 
 ExchangeCommand = (

@@ -289,12 +289,16 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         return self._after(flow, asked.outcome, command.ruling)
 
     def _stop_asking(self, flow: ExchangeFlow, command: StopAsking) -> Plan:
-        asked = self._rulings.get(flow.stream)
-        if asked is None:
+        asked, ended, state = self._rulings.get(flow.stream), command.ended, flow.state
+        if asked is not None:
+            self._rulings[flow.stream], ended = asked._replace(is_given=True), asked.outcome
+        elif ended is None or state is None or state.pending != ended.awaited:
             return Plan(events=())
-        self._rulings[flow.stream] = asked._replace(is_given=True)
         note = word_of(f"{command.by} stopped it before the host's rule had spoken")
-        return self._after(flow, asked.outcome, Ruling(holds=True, note=note)) or Plan(events=())
+        plan = self._after(flow, ended, Ruling(holds=True, note=note)) or Plan(events=())
+        # What leads to no text that could be held goes on when the flow hears of it.
+        is_held = isinstance(next(reversed(plan.events), None), facts.ExchangeHeld)
+        return plan if asked is not None or is_held else Plan(events=())
 
     def _orders(self, state: Exchange, ruling: Ruling | None) -> tuple[HoldOrder, ...]:
         accepted, holds = state.accepted, self.world.holds

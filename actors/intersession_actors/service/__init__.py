@@ -21,6 +21,7 @@ from intersession_actors.service.claims import claimed_session
 from intersession_actors.service.deliveries import deliver, delivery_of, route_of
 from intersession_actors.service.imports import Imports
 from intersession_actors.service.inbound import ChatDoor, InboundFields, InboundMessage
+from intersession_actors.service.missed import run_ended
 from intersession_actors.service.openings import calling_row, opening
 from intersession_actors.service.pending import Pending, Result, afinished, finished
 from intersession_actors.service.reader import Reader
@@ -84,6 +85,7 @@ __all__ = [
     "resolve_main",
     "resolve_target",
     "route_of",
+    "run_ended",
     "run_id_of",
     "unknown_run",
     "whole",

@@ -4,6 +4,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.exchange import ReleaseExchange, StopAsking
 from intersession_actors.gate import IDENTITY, checked
 from intersession_actors.service.asking import ask_flow, ask_session
+from intersession_actors.service.missed import run_ended
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
 from intersession_actors.session import Abort
@@ -54,7 +55,10 @@ class RunDoor:
         if outcome.ended:
             return self._end_held(outcome, by)
         accepted = ask_session(self._service, outcome.session_key, Abort(run_id=outcome.run_id, by=by))
-        return bool(accepted.recorded)
+        if accepted.recorded:
+            return True
+        outcome = self._outcome(outcome.run_id)
+        return outcome.ended and self._end_held(outcome, by)  # it has ended meanwhile
 
     def _end_held(self, outcome: RunOutcome, by: str) -> bool:
         """End the exchange of a run that is over, if it is held: what is stopped is what would follow from it (LIVE-1)."""
@@ -73,8 +77,13 @@ class RunDoor:
             return False  # it was released meanwhile, and has gone on
 
     def _held_at_once(self, stream: str, by: str) -> str | None:
-        """Hold a text about which the host's rule is asked, without its word; None where it is asked about none."""
-        recorded = ask_flow(self._service, StopAsking(stream=stream, by=by)).recorded
+        """Hold a text about which the host's rule is asked, or is to be; None where it is asked about none."""
+        service = self._service
+        if service.world.holds.rule is None:
+            return None
+        exchange = service.flows.exchange(stream.partition(":")[2])
+        ended = run_ended(service, stream, None if exchange is None else exchange.awaits)
+        recorded = ask_flow(service, StopAsking(stream=stream, by=by, ended=ended)).recorded
         return next((one.event.hold_id for one in recorded if isinstance(one.event, ExchangeHeld)), None)
 
     def _answer(self, outcome: RunOutcome) -> Result:

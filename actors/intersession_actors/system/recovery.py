@@ -5,12 +5,10 @@ The views say what is open; actors never read them. Nothing here decides anythin
 
 import logging
 
-import msgspec
-
 from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
 from intersession_actors.delivery import ended_in
-from intersession_actors.service import Service
-from intersession_actors.session import Wake, ended_again
+from intersession_actors.service import Service, run_ended
+from intersession_actors.session import Wake
 from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import ids
 from intersession_projections.held_sessions import HeldSessions
@@ -66,7 +64,7 @@ def recover_flow(service: Service, stream: str) -> None:
         return
     flow = service.flows.exchange(flow_id) if prefix == "exchange" else service.flows.spawn(flow_id)
     if flow is not None:
-        missed = (_run_ended(service, stream, flow.awaits), _delivery_ended(service, flow.delivery_id))
+        missed = (run_ended(service, stream, flow.awaits), _delivery_ended(service, flow.delivery_id))
         _resume(service, stream, tuple(ended for ended in missed if ended is not None))
 
 
@@ -121,18 +119,6 @@ def wake_agent(service: Service, agent_id: str) -> None:
 
 def _resume(service: Service, stream: str, ended: tuple[RunEnded | DeliveryEnded, ...] = ()) -> None:
     service.supervisor.tell_flow(stream, Resume(stream=stream, ended=ended))
-
-
-def _run_ended(service: Service, stream: str, run_id: str | None) -> RunEnded | None:
-    """Return what a flow would have been told of the end of its run; None while it is under way."""
-    outcome = service.runs.get(run_id) if run_id is not None else None
-    if outcome is None or not outcome.ended:
-        return None
-    session = ids.session_stream(outcome.session_key)
-    events = service.log.stream(session, after=outcome.first_version - 1, to=outcome.last_version)
-    ended = ended_again(stream, events)
-    thread = service.threads.of(outcome.session_key)
-    return ended if ended is None or thread is None else msgspec.structs.replace(ended, thread=thread)
 
 
 def _delivery_ended(service: Service, delivery_id: str | None) -> DeliveryEnded | None:
