@@ -21,7 +21,6 @@ from intersession_actors.service.claims import claimed_session
 from intersession_actors.service.deliveries import deliver, delivery_of, route_of
 from intersession_actors.service.imports import Imports
 from intersession_actors.service.inbound import ChatDoor, InboundFields, InboundMessage
-from intersession_actors.service.missed import run_ended
 from intersession_actors.service.openings import calling_row, opening
 from intersession_actors.service.pending import Pending, Result, afinished, finished
 from intersession_actors.service.reader import Reader
@@ -33,7 +32,7 @@ from intersession_actors.service.resolve import (
     resolve_main,
     resolve_target,
 )
-from intersession_actors.service.run_waits import RunDoor, goes_on, unknown_run
+from intersession_actors.service.run_waits import RunDoor, goes_on, run_ended, unknown_run
 from intersession_actors.service.service import Service
 from intersession_actors.service.supervisor import Recipe, Supervisor
 from intersession_actors.service.waits import Wait

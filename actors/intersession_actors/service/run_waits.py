@@ -1,13 +1,16 @@
 """Runs as every door has them: waiting for the end of one, and stopping one. Answers are dicts, as a model sees them."""
 
+import msgspec
+
 from intersession_actors.errors import ToolRefused
 from intersession_actors.exchange import ReleaseExchange, StopAsking
 from intersession_actors.gate import IDENTITY, checked
 from intersession_actors.service.asking import ask_flow, ask_session
-from intersession_actors.service.missed import run_ended
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
-from intersession_actors.session import Abort
+from intersession_actors.session import Abort, ended_again
+from intersession_actors.streams import RunEnded
+from intersession_events import ids
 from intersession_events.facts import ExchangeHeld
 from intersession_projections.run_outcomes import RunOutcome
 
@@ -110,6 +113,18 @@ class RunDoor:
         if outcome is None:
             raise unknown_run(run_id)
         return outcome
+
+
+def run_ended(service: Service, stream: str, run_id: str | None) -> RunEnded | None:
+    """Return what a flow is told of the end of its run; None while it is under way."""
+    outcome = service.runs.get(run_id) if run_id is not None else None
+    if outcome is None or not outcome.ended:
+        return None
+    session = ids.session_stream(outcome.session_key)
+    events = service.log.stream(session, after=outcome.first_version - 1, to=outcome.last_version)
+    ended = ended_again(stream, events)
+    thread = service.threads.of(outcome.session_key)
+    return ended if ended is None or thread is None else msgspec.structs.replace(ended, thread=thread)
 
 
 def unknown_run(run_id: str) -> ToolRefused:
