@@ -8,7 +8,7 @@ import msgspec
 
 from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused
 from intersession_events.log import Log, Recorded
-from intersession_projections.positions import Span, backwards
+from intersession_projections.spans import Span, backwards
 
 OPERATOR: Final = "operator"
 _STREAMS: Final = "access:"

@@ -9,9 +9,9 @@ import msgspec
 
 from intersession_events.facts import MessageRecorded
 from intersession_events.log import Log
-from intersession_projections.positions import Span
 from intersession_projections.sessions import Sessions
 from intersession_projections.sieve import may_be_a_persons, sieved
+from intersession_projections.spans import Span
 from intersession_projections.wording import called
 
 _MOST: Final = 3

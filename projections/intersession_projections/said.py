@@ -7,9 +7,9 @@ from intersession_events.facts import Message, MessageRecorded, Provenance
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, Row
 from intersession_projections.flows import DeliverySummary, Flows
-from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sieve import Holding, chain_of, sieved
+from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import as_read, called
 
 _STREAM: Final = "session:"

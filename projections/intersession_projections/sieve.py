@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from intersession_events.log import Log, Recorded, Row, named_in, payload_in
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 
 _WINDOW: Final = 4096
 _FIRST: Final = 256

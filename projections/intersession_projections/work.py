@@ -8,10 +8,10 @@ from intersession_events.errors import LogError
 from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose, decode
 from intersession_events.log import Log, Row, payload_in
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
-from intersession_projections.positions import Span
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.said import BegunBy, Messages
 from intersession_projections.sieve import Holding
+from intersession_projections.spans import Span
 from intersession_projections.timeline import Step, Timeline
 from intersession_projections.wording import words_of
 

@@ -13,9 +13,9 @@ from intersession_events.log import Recorded, Row
 from intersession_events.stores import PortableLog, open_log
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import steps_of_flow
-from intersession_projections.positions import Span, backwards
 from intersession_projections.said import Messages, SaidWanted
 from intersession_projections.sieve import Holding, sieved
+from intersession_projections.spans import Span, backwards
 from intersession_projections.work import WorkFound, WorkWanted
 from support.golden_logs import GoldenLog
 from support.story import MAIN, Story

@@ -12,7 +12,7 @@ from intersession_actors.tools import Hit, before_of, page_of, words_asked
 from intersession_events.facts import EVENT_KINDS, TOPICS, ready
 from intersession_projections.full_text import Found, Wanted, events_of, private_of, shown_of
 from intersession_projections.places import sessions_of
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 1000

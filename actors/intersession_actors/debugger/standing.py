@@ -17,9 +17,9 @@ from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream
-from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionRow, Wanted
+from intersession_projections.spans import Span, backwards
 
 
 class OpenAnswer(TypedDict):

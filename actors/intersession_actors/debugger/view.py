@@ -27,8 +27,8 @@ from intersession_projections.places import (
     parse_place,
     sessions_of,
 )
-from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.spans import Span, backwards
 
 At = int | float | str
 """A place in any of its forms (PLACE-1). A number below zero counts from the head."""

@@ -19,7 +19,7 @@ from intersession_actors.service import Reader, resolve_label, resolve_main, res
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
-from intersession_projections.positions import Span, backwards
+from intersession_projections.spans import Span, backwards
 
 _SENDS: Final[dict[str, Operation]] = {
     "sessions_send": "send",

@@ -9,7 +9,7 @@ from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.ids import session_stream, spawn_stream
 from intersession_events.log import Log, Recorded
-from intersession_projections.positions import Span, backwards
+from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import route_text
 
 Leaving = facts.SessionArchived | facts.ThreadUnbound | facts.ChildArchived

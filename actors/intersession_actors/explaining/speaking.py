@@ -13,7 +13,7 @@ from intersession_actors.service import Reader
 from intersession_events.facts import SessionImported, SessionPatched
 from intersession_events.ids import session_stream
 from intersession_events.keys import SessionKey
-from intersession_projections.positions import Span, backwards
+from intersession_projections.spans import Span, backwards
 
 _OVERRIDE = "sendPolicy"
 _POLICY = "session.sendPolicy"

@@ -19,7 +19,7 @@ from intersession_events.log import ANY_VERSION, Draft, StreamAppend, erased_str
 from intersession_events.plain_json import JsonMapping
 from intersession_events.stores import open_log
 from intersession_projections.erasable import Erasable, Words
-from intersession_projections.transcript_mirror import mirror_directory
+from intersession_projections.transcripts import mirror_directory
 
 _TOGETHER: Final = 1_000
 """So many events are erased in one append, with one event for each of their streams."""

@@ -20,7 +20,7 @@ from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import History, Seen, SessionRow, Sessions
 from intersession_projections.smells import SmellRule
-from intersession_projections.transcript_files import file_name
+from intersession_projections.transcripts import file_name
 
 Record = Callable[[str | None, AccessEvent], None]
 """Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""

@@ -38,7 +38,7 @@ from intersession_projections.flows import DeliverySummary
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.smells import SmellRule
 from intersession_projections.tailed_views import tails_of
-from intersession_projections.transcript_mirror import mirror_directory, transcript_mirror
+from intersession_projections.transcripts import mirror_directory, transcript_mirror
 
 T = TypeVar("T")
 logger = logging.getLogger("intersession.actors")

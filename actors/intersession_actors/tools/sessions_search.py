@@ -11,7 +11,7 @@ from intersession_actors.tools.searching import Hit, before_of, page_of, words_a
 from intersession_events.facts import MessageRecorded, ready
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.full_text import Found, Wanted, private_of, shown_of
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100

@@ -7,7 +7,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Recorded
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]
 

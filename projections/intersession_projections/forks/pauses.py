@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from intersession_events.facts import ForkedFrom
 from intersession_events.log import Log
-from intersession_projections.positions import Span, backwards
+from intersession_projections.spans import Span, backwards
 
 
 class Pause(NamedTuple):

@@ -11,8 +11,8 @@ from intersession_events import facts
 from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Log, Recorded, Row, payload_in
 from intersession_projections.flows import ExchangeSummary, SpawnSummary, Summary, accept_flow, evolve_flow
-from intersession_projections.positions import Span, backwards
 from intersession_projections.sieve import sieved
+from intersession_projections.spans import Span, backwards
 
 
 class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from intersession_projections.full_text.tokens import Term
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 
 
 class Wanted(NamedTuple):

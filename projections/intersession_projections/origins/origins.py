@@ -24,7 +24,7 @@ from intersession_projections.origins.hops import (
     said_in,
 )
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 from intersession_projections.timeline import recorded_at
 
 MOST_ROWS: Final = 500_000

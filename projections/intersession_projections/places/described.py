@@ -9,8 +9,8 @@ from intersession_events.log import Log, Recorded
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary, Summary
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import Flow, Sees
-from intersession_projections.positions import Span, backwards
 from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import Sides, Words, child_name, counted, run_of, short_name, words_of
 
 

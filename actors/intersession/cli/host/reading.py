@@ -14,7 +14,7 @@ from intersession_actors.service import Reader, resolve_target
 from intersession_events.log import InlineView, Log
 from intersession_events.stores import Located, PortableLog, located, open_log
 from intersession_projections.inline_views import inline_views
-from intersession_projections.transcript_mirror import mirror_directory
+from intersession_projections.transcripts import mirror_directory
 
 _MANY: Final = 2_000
 """Events that it takes a moment to make views of."""

@@ -14,7 +14,7 @@ from intersession.cli.story import Unknown, tell_unknown
 from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 from intersession_projections.wording import counted
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from intersession.cli.story import tell_unknown, unknown_stream
 from intersession_actors.debugger import event_value
 from intersession_actors.system import followed
 from intersession_events.log import Recorded
-from intersession_projections.positions import Span
+from intersession_projections.spans import Span
 
 _LOOK_S: Final = 0.5
 """How often it looks whether anybody still reads what it prints."""

@@ -16,7 +16,7 @@ from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, map_strings
 from intersession_projections.places import sessions_of
-from intersession_projections.positions import backwards
+from intersession_projections.spans import backwards
 from intersession_projections.wording import words_in
 
 USUAL: Final = 100

@@ -19,7 +19,7 @@ from intersession_events.log import Log, VerifyReport, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, PortableLog
 from intersession_projections.flows import DeliveriesWanted, DeliverySummary, Flows
-from intersession_projections.positions import Span, backwards
+from intersession_projections.spans import Span, backwards
 
 USUAL: Final = 50
 MOST: Final = 500

@@ -14,8 +14,8 @@ from intersession_events.facts import ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, Row
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.positions import Span, backwards
 from intersession_projections.sieve import sieved
+from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import words_in
 
 STREAMS: Final = (

@@ -16,7 +16,7 @@ from intersession_events.log import Log, Recorded
 from intersession_events.stores import MEMORY, Tail, TailedView
 from intersession_events.transcripts.openclaw import entry_line, header_line
 from intersession_projections.sessions import taken_forwards
-from intersession_projections.transcript_files import LastLine, Mirrored, TranscriptFiles
+from intersession_projections.transcripts.files import LastLine, Mirrored, TranscriptFiles
 
 _BATCH: Final = 500
 _SESSION: Final = "session:"

@@ -16,8 +16,7 @@ from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, MessageRecorded, TextBlock
 from intersession_events.log import Draft, Recorded, StreamAppend
 from intersession_events.stores import PortableLog, SqliteLog, open_log
-from intersession_projections.transcript_files import file_name
-from intersession_projections.transcript_mirror import mirror_directory, transcript_mirror
+from intersession_projections.transcripts import file_name, mirror_directory, transcript_mirror
 from support.busy_session import STEPS, Busy
 from support.plain_log import PlainLog
 from support.rows import edited
