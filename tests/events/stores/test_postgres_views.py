@@ -12,7 +12,7 @@ from intersession_events.log import Sql
 from intersession_events.stores import views_proven
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
-from intersession_events.stores.postgres.connections import PgCursor
+from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from intersession_projections.inline_views import inline_views
 from intersession_projections.run_outcomes import Runs

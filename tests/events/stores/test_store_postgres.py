@@ -24,8 +24,10 @@ from intersession_events.log import Recorded, Sql
 from intersession_events.stores import located
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
-from intersession_events.stores.postgres.connections import PgCursor
+from intersession_events.stores.postgres.connections import WRITERS
+from intersession_events.stores.postgres.cursor import OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import translated
+from intersession_events.stores.postgres.wire import byte_strings, number, numbers, texts, truth
 from support.log_drafts import anywhere, said, to
 from support.postgres.network import network
 from support.postgres.pooler import pooler
@@ -453,3 +455,86 @@ def test_what_a_view_can_not_write_is_set_aside_though_nobody_waits_for_its_stat
         assert [event.position for event in log.all()] == [1, 2, 3, 4, 5, 6]
         assert log.query("SELECT stream FROM once ORDER BY position") == [("s",), ("t0",), ("t1",), ("t2",)]
         assert [(one.view, one.position) for one in log.set_aside()] == [("once", 3), ("once", 5)]
+
+
+@pytest.mark.clause("PG1")
+@pytest.mark.parametrize(
+    ("versions", "refused"),
+    [
+        ([("new", 1), ("new", 2), ("s", 2)], None),
+        ([("s", 3)], OTHER_PLACE),
+        ([("new", 2)], OTHER_PLACE),
+        ([("new", 1), ("new", 3)], OTHER_PLACE),
+        ([("s", 2), ("new", 1), ("other", 2)], OTHER_PLACE),
+        ([("s", 1)], "23505"),
+    ],
+)
+def test_the_server_takes_no_version_that_is_there_or_leaves_one_out(
+    log: PostgresLog, versions: list[tuple[str, int]], refused: str | None
+) -> None:
+    log.append_now([anywhere("s", said("one"))])
+    head = log.head()
+    store = log.application.datastore
+    ((turn,),) = log.application.reading.rows("SELECT turn FROM log_head")
+
+    def append() -> None:
+        with store.writing(log.epoch) as cursor:
+            cursor.append(
+                (
+                    number(log.epoch),
+                    number(turn),
+                    number(head + 1),
+                    texts(stream for stream, _ in versions),
+                    numbers(version for _, version in versions),
+                    texts("t" for _ in versions),
+                    byte_strings([b"x" for _ in versions]),
+                    truth(True),
+                )
+            )
+
+    if refused is None:
+        append()
+    else:
+        with pytest.raises(psycopg.Error) as caught:
+            append()
+        assert caught.value.sqlstate == refused
+
+    assert log.application.reading.positions_given() == head + (0 if refused else len(versions))
+
+
+def test_appends_are_planned_once_and_what_views_are_asked_each_time(log: PostgresLog) -> None:
+    settings = "SELECT current_setting('plan_cache_mode'), current_setting('enable_seqscan')"
+    store = log.application.datastore
+
+    with store.writing(log.epoch) as cursor:
+        (of_appends,) = cursor._connection.execute(settings).fetchall()
+        cursor.execute(settings)
+        in_a_transaction = cursor.fetchall()
+    with store.writing(None) as cursor:
+        ((unchecked,),) = cursor.together([(settings, ())])
+        with cursor.without_answers():
+            assert cursor.later(settings)() == [unchecked]
+
+    assert [*of_appends] == ["force_generic_plan", "off"]
+    assert in_a_transaction == [("force_custom_plan", "on")]
+    assert unchecked == ("force_custom_plan", "on")
+
+
+def test_a_connection_stays_at_hand_for_a_while_and_none_is_lost(
+    log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = log.application.datastore
+
+    def lent() -> int:
+        with store.writing(log.epoch) as cursor:
+            return cursor._connection.info.backend_pid
+
+    first = lent()
+    assert lent() == first
+    with store.writing(None), store.writing(None):
+        assert lent() != first  # it is somebody's
+    monkeypatch.setattr("intersession_events.stores.postgres.connections.KEPT_S", -1.0)
+    for _ in range(3 * WRITERS):
+        lent()
+    store.check()
+    log.append_now([anywhere("s", said("one"))])

@@ -4,6 +4,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from enum import Enum, auto
+from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
 from intersession_events.errors import ForkedStoreError, StoreBusy, StoreUnavailable
@@ -42,6 +45,13 @@ class Work(Protocol):
         ...
 
 
+class _Asleep(Enum):
+    """What the writer's thread waits for: any work, or a moment for company of the work that has time."""
+
+    FOR_WORK = auto()
+    FOR_COMPANY = auto()
+
+
 class GroupCommit:
     """A bounded queue, and one thread (or, by hand, whoever calls `step`) that empties it in batches."""
 
@@ -52,7 +62,11 @@ class GroupCommit:
         self._waiting: deque[Work] = deque()
         self._hurried = False
         """Whether there is work among it that has no time to wait for other work."""
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._asleep: _Asleep | None = None
+        """How the writer's thread waits; None while it works."""
+        self._called: SimpleQueue[None] = SimpleQueue()
+        """Wakes it. A condition makes a lock for each wait, and takes twice as long to hand work over."""
         self._thread: threading.Thread | None = None
         self._closed = False
         self._process = os.getpid()
@@ -66,7 +80,7 @@ class GroupCommit:
             StoreUnavailable: it is closed.
         """
         self.check_process()
-        with self._changed:
+        with self._lock:
             if self._closed:
                 raise StoreUnavailable("the log is closed")
             if len(self._waiting) >= QUEUE:
@@ -76,18 +90,21 @@ class GroupCommit:
             if self._thread is None and not self.by_hand:
                 self._thread = threading.Thread(target=self._run, name="intersession-writer", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            called = self._wakes()
+        if called:
+            self._called.put(None)
 
     def hurry(self) -> None:
         """Let what waits with patience be written now."""
-        with self._changed:
-            if self._waiting and not self._hurried:
-                self._hurried = True
-                self._changed.notify()
+        with self._lock:
+            self._hurried = bool(self._waiting)
+            called = self._wakes()
+        if called:
+            self._called.put(None)
 
     def step(self) -> bool:
         """Write one batch of what waits, in the calling thread. False if nothing did."""
-        with self._changed:
+        with self._lock:
             batch = self._take()
         if batch:
             self._write(batch)
@@ -100,7 +117,7 @@ class GroupCommit:
 
     def forget(self) -> None:
         """Refuse new work, and drop what waits without a word."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._waiting.clear()
 
@@ -112,10 +129,12 @@ class GroupCommit:
         """Refuse new work, and finish what waits."""
         if os.getpid() != self._process:
             return  # the thread and its work are the parent's
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
+            called = self._wakes()
             thread = self._thread
+        if called:
+            self._called.put(None)
         if thread is None:
             while self.step():
                 pass
@@ -133,6 +152,28 @@ class GroupCommit:
                 f"the store was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
             )
 
+    def _wakes(self) -> bool:
+        """Return, under the lock, whether the writer's thread has to be woken; it is awake then."""
+        wakes = self._asleep is not None and (
+            self._closed or self._hurried or (self._asleep is _Asleep.FOR_WORK and bool(self._waiting))
+        )
+        if wakes:
+            self._asleep = None
+        return wakes
+
+    def _next(self) -> Sequence[Work]:
+        """Wait for a batch, in the writer's thread; nothing once it is closed."""
+        was_patient = False
+        while True:
+            with self._lock:
+                self._asleep = None
+                if self._closed or self._hurried or (was_patient and self._waiting):
+                    return self._take()
+                was_patient = bool(self._waiting)
+                self._asleep = _Asleep.FOR_COMPANY if was_patient else _Asleep.FOR_WORK
+            with suppress(Empty):
+                self._called.get(timeout=PATIENCE_S if was_patient else None)
+
     def _take(self) -> Sequence[Work]:
         batch: list[Work] = []
         while self._waiting and len(batch) < BATCH:
@@ -149,17 +190,13 @@ class GroupCommit:
     def _run(self) -> None:
         try:
             while True:
-                with self._changed:
-                    while not self._waiting and not self._closed:
-                        self._changed.wait()
-                    self._changed.wait_for(lambda: self._hurried or self._closed, PATIENCE_S)
-                    batch = self._take()
+                batch = self._next()
                 if not batch:
                     return
                 self._write(batch)
         finally:
             # Reached with work still waiting only if something worse than an error ended the thread.
-            with self._changed:
+            with self._lock:
                 self._closed = True
                 left = list(self._waiting)
                 self._waiting.clear()

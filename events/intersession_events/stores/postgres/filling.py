@@ -10,7 +10,8 @@ from intersession_events.errors import LogError, MigrationFailed, NotALog
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved
 from intersession_events.stores.postgres.address import address_of
-from intersession_events.stores.postgres.connections import PgCursor, settle
+from intersession_events.stores.postgres.connections import settle
+from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.postgres.opening import inspect

@@ -17,7 +17,8 @@ import psycopg
 from intersession_events.errors import LogError, StoreLocked
 from intersession_events.log import Row
 from intersession_events.stores.portable import Holder
-from intersession_events.stores.postgres.connections import LogDatastore, PgCursor
+from intersession_events.stores.postgres.connections import LogDatastore
+from intersession_events.stores.postgres.cursor import PgCursor
 
 ALIVE_S: Final = 15
 """A writer that says nothing for so long may be taken over."""

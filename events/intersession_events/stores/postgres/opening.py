@@ -17,7 +17,8 @@ from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, identity_of, recent_of
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import WriterApplication
-from intersession_events.stores.postgres.connections import PgCursor, settle, settling
+from intersession_events.stores.postgres.connections import settle, settling
+from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.lease import Lease, holder_in, take
 from intersession_events.stores.postgres.readers import Reading

@@ -19,7 +19,8 @@ from intersession_events.log import Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.database import Row as EventRow
 from intersession_events.stores.portable import Committing, ReadsLog
-from intersession_events.stores.postgres.connections import LogDatastore, PgCursor
+from intersession_events.stores.postgres.connections import LogDatastore
+from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.follower import Follower
 from intersession_events.stores.postgres.tables import create
@@ -118,7 +119,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         until = time.monotonic() + _LOOKING_BACK_S
         while True:
             try:
-                self.store.pool.check()
+                self.store.check()
                 with self.store.writing(None) as cursor:
                     cursor.execute("SELECT epoch FROM log_identity FOR SHARE")
                     if cursor.fetchall() == [(self.epoch,)]:  # else the epoch keeps it out
@@ -148,7 +149,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             or isinstance(error, PoolTimeout)
         ):
             return False
-        self.store.pool.check()
+        self.store.check()
         return True
 
     def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[EventRow]:

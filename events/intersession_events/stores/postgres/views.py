@@ -9,7 +9,8 @@ from intersession_events.log import FORMAT, FORMATS, ID_TEXT, TOUCHED, Question,
 from intersession_events.stores.database import Cursor, Failures
 from intersession_events.stores.folding import Fold, Layout, made_in
 from intersession_events.stores.portable import Query
-from intersession_events.stores.postgres.connections import WRITES, PgCursor
+from intersession_events.stores.postgres.connections import WRITES
+from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.dialect import TYPES
 from intersession_events.stores.postgres.readers import Reading
 

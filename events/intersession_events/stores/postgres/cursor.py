@@ -1,0 +1,321 @@
+"""A cursor of the writer's: portable statements, in a transaction that is one call if it can be, and few ways to the server if not."""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from itertools import count
+from typing import Any, Final, Self
+
+import psycopg
+from psycopg import Connection, Cursor, sql
+from psycopg.rows import TupleRow, tuple_row
+
+from intersession_events.errors import WriterSuperseded
+from intersession_events.log import Question, Row, SqlValue
+from intersession_events.stores.postgres.dialect import translated
+from intersession_events.stores.postgres.wire import (
+    BYTES,
+    NUMBER,
+    NUMBERS,
+    TEXTS,
+    TRUTH,
+    Answer,
+    Pipeline,
+    forget,
+)
+
+OTHER_EPOCH: Final = "IS001"
+OTHER_PLACE: Final = "IS002"
+"""What `append_events` raises: another writer has taken over, or has written where these events should be."""
+
+_FORGETTING: Final = ("ROLLBACK", "DROP ", "ALTER ")
+"""After these psycopg has the server forget all that was prepared, ours as well, if it had prepared anything itself."""
+_MADE_ONCE: Final = (b"CREATE ", b"DROP ", b"ALTER ", b"DO ")
+"""What is not worth preparing."""
+_FORGOTTEN: Final = count(1)
+"""How often that was done: each time by another statement."""
+_LOOK: Final = "SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0){} FROM log_identity FOR SHARE OF log_identity"
+_PLAN_EACH: Final = (
+    "set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)"
+)
+"""The writer's connections plan each statement once, for ever, and not by how small a table is now. That is for appends: every
+other transaction has its statements planned as they come, until it ends."""
+_BEGIN: Final = f"BEGIN; {_LOOK.format(f', {_PLAN_EACH}')}"
+_BEGIN_UNCHECKED: Final = f"BEGIN; SELECT {_PLAN_EACH}"
+_LOOK_ALONE: Final = _LOOK.format(f", {_PLAN_EACH}").encode()
+_LOOK_AHEAD: Final = _LOOK.format("").encode()
+_PLAN: Final = f"SELECT {_PLAN_EACH}".encode()
+
+
+class PgCursor:
+    """A cursor of a transaction that begins with the first statement which needs one.
+
+    An append on its own is one call and one statement: PostgreSQL makes that a transaction itself, in one round trip.
+    """
+
+    # Rows are tuples here, whatever the connection makes of them elsewhere.
+    def __init__(self, connection: Connection[Any], epoch: int | None) -> None:
+        """Make a cursor for a writer of an epoch, checked as the transaction begins; None checks nothing."""
+        self._connection = connection
+        self._epoch = epoch
+        # What the call of `append_events` takes:
+        self._put_off: Sequence[bytes] | None = None
+        self._begun = False
+        # Takes the statements once nobody waits for the answer to each.
+        self._pipeline: Pipeline | None = None
+        self._is_ahead = False
+        self._answer = Answer()
+        self._rows: deque[TupleRow] | None = None
+        self._looked: Answer | None = None
+        self._forgets = False
+        self.touched = False
+        """Whether somebody else has written into a view, as the transaction began; known with the first rows."""
+        self.in_doubt = False
+        """Whether it was to be made durable, and nobody said that it is."""
+        self.is_over = False
+        """Whether it is durable."""
+
+    @cached_property
+    def _cursor(self) -> Cursor[TupleRow]:
+        """Psycopg's own, for what waits for each answer: an append does not."""
+        return self._connection.cursor(row_factory=tuple_row, binary=True)
+
+    def execute(self, statement: str, parameters: Sequence[SqlValue | list[str]] = (), /) -> Self:
+        """Run a portable statement."""
+        self.begin()
+        self._forgets |= statement.startswith(_FORGETTING)
+        ours = translated(statement)
+        return self._execute(ours.statement, ours.arranged(parameters))
+
+    def executemany(self, statement: str, parameters: Sequence[Sequence[SqlValue]], /) -> Self:
+        """Run a portable statement with each of many parameters."""
+        self.begin()
+        ours = translated(statement)
+        if self._pipeline is not None:
+            for one in parameters:
+                self._pipeline.send(ours.statement, ours.arranged(one))
+        else:
+            self._cursor.executemany(ours.statement, [ours.arranged(one) for one in parameters])
+        return self
+
+    def together(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Return the rows of several statements, which are sent at once."""
+        with self.without_answers():
+            answers = [self.later(*question) for question in questions]
+            return [answer() for answer in answers]
+
+    def later(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> Callable[[], list[Row]]:
+        """Run a portable statement, and return its rows when they are asked for: other statements may be run before."""
+        self.execute(statement, parameters)
+        if self._pipeline is None:
+            rows = self.fetchall()
+            return lambda: rows
+        return partial(self._rows_of, self._pipeline, self._answer)
+
+    def copy_in(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Put many rows into a table."""
+        self.begin()
+        self.wait()
+        into = sql.SQL("COPY {} ({}) FROM STDIN").format(
+            sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
+        )
+        with self._cursor.copy(into) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def fetchone(self) -> TupleRow | None:
+        """Return the next row, or None."""
+        if self._pipeline is None:
+            return self._cursor.fetchone()
+        if self._rows is None:
+            self._rows = deque(self._rows_of(self._pipeline, self._answer))
+        return self._rows.popleft() if self._rows else None
+
+    def fetchall(self) -> list[TupleRow]:
+        """Return all rows."""
+        if self._pipeline is None:
+            return self._cursor.fetchall()
+        rows, self._rows = self._rows, deque()
+        return self._rows_of(self._pipeline, self._answer) if rows is None else list(rows)
+
+    def run(self, statement: sql.Composed) -> Self:
+        """Run a statement of PostgreSQL's own."""
+        self.begin()
+        if self._pipeline is not None:
+            self._pipeline.send_once(statement.as_bytes(self._cursor))
+            return self
+        try:
+            self._cursor.execute(statement)
+        except psycopg.Error as error:
+            self._refused(error)
+            raise
+        return self
+
+    def append(self, parameters: Sequence[bytes]) -> None:
+        """Call the function that appends; alone in its transaction, at the end of it."""
+        if self._begun or self._put_off is not None:
+            self.begin()
+            self._append(parameters)
+        else:
+            self._put_off = parameters
+
+    def begin(self) -> None:
+        """Have a transaction."""
+        if self._begun:
+            return
+        self._begun = True
+        if self._pipeline is not None:
+            self._pipeline.send(b"BEGIN")
+            if self._epoch is not None:
+                self._looked = self._pipeline.send(_LOOK_AHEAD if self._is_ahead else _LOOK_ALONE)
+            elif not self._is_ahead:
+                self._pipeline.send(_PLAN)
+        else:
+            # As text, PostgreSQL takes several statements at once.
+            looking = self._connection.cursor(row_factory=tuple_row)
+            looking.execute(_BEGIN_UNCHECKED if self._epoch is None else _BEGIN, prepare=False)
+            looking.nextset()
+            if self._epoch is not None:
+                self._saw(looking.fetchone())
+        self._call()
+
+    @contextmanager
+    def without_answers(self) -> Generator[None]:
+        """Send the statements of a block without waiting for the answer to each; an error is raised later, or at its end."""
+        if self._pipeline is not None:
+            yield
+            return
+        self._pipeline = Pipeline(self._connection)
+        try:
+            yield
+            self.wait()
+        except BaseException:
+            with suppress(psycopg.Error):
+                self._pipeline.leave()
+            raise
+        finally:
+            self._pipeline = None
+
+    def send_ahead(self) -> None:
+        """Wait for no further answer but where rows are asked for: an error is raised with these, or by the commit.
+
+        Only for a writer's transaction that has not begun, and whose statements find what they want by an index.
+        """
+        self._pipeline, self._is_ahead = Pipeline(self._connection), True
+
+    def commit(self) -> None:
+        """Make it durable."""
+        self.in_doubt = self._begun or self._put_off is not None
+        if not self._begun:
+            self._call()
+        elif self._pipeline is None:
+            self._cursor.execute("COMMIT")
+        else:
+            self._commit_behind(self._pipeline)
+        if self._forgets:
+            self._forget()
+        self.in_doubt = False
+        self.is_over = True
+
+    def rollback(self) -> None:
+        """Leave nothing of it."""
+        with suppress(psycopg.Error):  # a lost connection has rolled back
+            if self._pipeline is not None:
+                self._pipeline.leave()
+            if self._begun:
+                self._cursor.execute("ROLLBACK")
+                self._forget()
+
+    def _commit_behind(self, pipeline: Pipeline) -> None:
+        last = pipeline.send(b"COMMIT")
+        try:
+            self.wait()
+        except psycopg.Error as error:
+            # What the server refused before it came to the commit is rolled back.
+            if error.sqlstate is not None and pipeline.failed_at not in {None, last}:
+                self.in_doubt = False
+            raise
+
+    def wait(self) -> None:
+        """Wait for the answers to all that was sent.
+
+        Raises:
+            psycopg.Error: something of it was refused, or the connection is lost.
+            WriterSuperseded: another writer has taken over.
+        """
+        if self._pipeline is None:
+            return
+        try:
+            self._pipeline.wait()
+        except psycopg.Error as error:
+            self._refused(error)
+            raise
+        if self._looked is not None:
+            looked, self._looked = self._looked, None
+            rows = self._pipeline.rows(looked)
+            self._saw(rows[0] if rows else None)
+
+    def _rows_of(self, pipeline: Pipeline, answer: Answer) -> list[TupleRow]:
+        if answer.result is None:
+            self.wait()
+        return pipeline.rows(answer)
+
+    def _saw(self, found: TupleRow | None) -> None:
+        if found is None or found[0] != self._epoch:
+            raise WriterSuperseded(self._epoch or 0, 0 if found is None else found[0])
+        self.touched = found[1]
+
+    def _call(self) -> None:
+        if self._put_off is not None:
+            parameters, self._put_off = self._put_off, None
+            self._append(parameters)
+
+    def _forget(self) -> None:
+        # psycopg looks at what came of a statement only when that is new to it: else it would go on to name what it had
+        # prepared, and the server knows none of it.
+        self._cursor.execute(b"DEALLOCATE ALL -- %d" % next(_FORGOTTEN), prepare=False)
+        forget(self._connection)
+        self._forgets = False
+
+    def _append(self, parameters: Sequence[bytes]) -> None:
+        if self._forgets:
+            self.wait()
+            self._forget()
+        if self._pipeline is not None and self._begun:
+            self._pipeline.send_encoded(_APPEND, _TAKES, parameters, name=_CALLED)
+            return
+        # On its own it is a transaction, or it is a part of that which was begun.
+        alone = Pipeline(self._connection)
+        alone.send_encoded(_APPEND, _TAKES, parameters, name=_CALLED)
+        try:
+            alone.wait()
+        except psycopg.Error as error:
+            alone.leave()
+            self._refused(error)
+            raise
+
+    # psycopg adapts what it knows; a statement's parameters are known where the statement is.
+    def _execute(self, statement: bytes, parameters: Sequence[Any]) -> Self:
+        if self._pipeline is not None:
+            if statement.startswith(_MADE_ONCE):
+                self._answer = self._pipeline.send_once(statement.replace(b"%%", b"%"))
+            else:
+                self._answer = self._pipeline.send(statement, parameters)
+            self._rows = None
+            return self
+        try:
+            self._cursor.execute(statement, parameters)
+        except psycopg.Error as error:
+            self._refused(error)
+            raise
+        return self
+
+    def _refused(self, error: psycopg.Error) -> None:
+        if error.sqlstate == OTHER_EPOCH and self._epoch is not None:
+            raise WriterSuperseded(self._epoch, int(error.diag.message_primary or 0)) from None
+
+
+_APPEND: Final = b"SELECT append_events(%s, %s, %s, %s, %s, %s, %s, %s)"
+_CALLED: Final = b"append_events"
+_TAKES: Final = (NUMBER, NUMBER, NUMBER, TEXTS, NUMBERS, TEXTS, BYTES, TRUTH)
