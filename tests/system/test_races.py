@@ -27,7 +27,9 @@ from intersession_events.stores.portable import group_commit
 from intersession_events.stores.portable.group_commit import GroupCommit
 from support.races import Condition, Lock, Race, SimpleQueue, Thread, Turns, explored, with_turns
 
-THREADS: Final = SimpleNamespace(Thread=Thread, Lock=Lock, Condition=Condition, current_thread=Thread.current)
+THREADS: Final = SimpleNamespace(
+    Thread=Thread, Lock=Lock, RLock=Lock, Condition=Condition, current_thread=Thread.current
+)
 
 Planted = Callable[[], AbstractContextManager[object]]
 
@@ -40,6 +42,7 @@ def simulated_threads() -> Generator[None]:
         patch.object(pool, "SimpleQueue", SimpleQueue),
         patch.object(pool, "threading", THREADS),
         patch.object(group_commit, "threading", THREADS),
+        patch.object(group_commit, "SimpleQueue", SimpleQueue),
         patch.object(waits, "threading", THREADS),
     ):
         yield
@@ -241,7 +244,7 @@ def puts_beside_its_lock() -> AbstractContextManager[object]:
 
     def submit(self: GroupCommit, work: Any, *, patient: bool = False) -> None:
         waiting = list(self._waiting)
-        with self._changed:
+        with self._lock:
             if self._closed:
                 raise StoreUnavailable("the log is closed")
             self._waiting = deque([*waiting, work])
@@ -249,7 +252,9 @@ def puts_beside_its_lock() -> AbstractContextManager[object]:
             if self._thread is None:
                 self._thread = thread = THREADS.Thread(target=self._run, name="writer", daemon=True)
                 thread.start()
-            self._changed.notify()
+            called = self._wakes()
+        if called:
+            self._called.put(None)
 
     return patch.object(GroupCommit, "submit", submit)
 
@@ -257,16 +262,16 @@ def puts_beside_its_lock() -> AbstractContextManager[object]:
 def sleeps_through_its_end() -> AbstractContextManager[object]:
     """The thread looks whether it is to end, and then, a moment later, begins to wait to be told so."""
 
-    def _run(self: GroupCommit) -> None:
+    def _next(self: GroupCommit) -> Sequence[Any]:
         while not self._closed or self._waiting:
-            with self._changed:
-                if not self._waiting:
-                    self._changed.wait()
-                batch = self._take()
-            if batch:
-                self._write(batch)
+            with self._lock:
+                if self._waiting:
+                    return self._take()
+                self._asleep = group_commit._Asleep.FOR_WORK
+            self._called.get()
+        return []
 
-    return patch.object(GroupCommit, "_run", _run)
+    return patch.object(GroupCommit, "_next", _next)
 
 
 # --- waits

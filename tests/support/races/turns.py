@@ -7,6 +7,7 @@ tried takes them from. They do the same, but who has to wait for one hands its t
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from queue import Empty
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
@@ -204,9 +205,11 @@ class SimpleQueue:
     def put(self, item: object) -> None:
         self._items.append(item)
 
-    def get(self) -> Any:  # whatever was put
+    def get(self, timeout: float | None = None) -> Any:  # whatever was put
         if not self._items:
-            _turns().wait(lambda: bool(self._items))
+            _turns().wait(lambda: bool(self._items), in_time=timeout is not None)
+        if not self._items:
+            raise Empty
         return self._items.popleft()
 
 

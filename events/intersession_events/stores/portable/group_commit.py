@@ -62,7 +62,8 @@ class GroupCommit:
         self._waiting: deque[Work] = deque()
         self._hurried = False
         """Whether there is work among it that has no time to wait for other work."""
-        self._lock = threading.Lock()
+        # A handler of a signal may submit work, or close, in the middle of a submission of the thread that it interrupts.
+        self._lock = threading.RLock()
         self._asleep: _Asleep | None = None
         """How the writer's thread waits; None while it works."""
         self._called: SimpleQueue[None] = SimpleQueue()
