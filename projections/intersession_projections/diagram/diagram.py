@@ -1,6 +1,6 @@
 """A sequence diagram of a run: lanes are sessions, people and channels, arrows are messages. Drawn in four ways."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
@@ -44,8 +44,16 @@ class Diagram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diagram_of(
-    events: Iterable[Recorded], *, title: str, names: Callable[[str], str] = str, at: int | None = None
+    events: Iterable[Recorded],
+    *,
+    title: str,
+    names: Callable[[str], str] = str,
+    at: int | None = None,
+    forked: Collection[int] = (),
 ) -> Diagram:
-    """Return the diagram of events that are in log order. `names` says how a session's key is shown."""
-    lanes, rows = read(events, names)
+    """Return the diagram of events that are in log order. `names` says how a session's key is shown.
+
+    `forked` are the times in ms at which the log was forked: what lies before one of them is no time that the run took.
+    """
+    lanes, rows = read(events, names, forked=forked)
     return Diagram(title=title, lanes=tuple(lanes), rows=tuple(rows), at=at)

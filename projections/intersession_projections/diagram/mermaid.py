@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from intersession_events.printable import printable
-from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row, length
+from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row
 
 _MOST: Final = 200
 """So many characters of a text are written; the rest is for `replay`."""
@@ -33,7 +33,7 @@ def _lines(lanes: Sequence[Lane], rows: Sequence[Row]) -> Iterator[str]:
                 where = everybody if row.lane is None else f"L{row.lane}"
                 yield f"    Note over {where}: {_inert(row.text)}"
             case Gap():
-                yield f"    Note over {everybody}: {length(row.ms)} later"
+                yield f"    Note over {everybody}: {row.said}"
 
 
 def _inert(text: str) -> str:

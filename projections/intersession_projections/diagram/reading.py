@@ -1,7 +1,7 @@
 """Reads lanes and rows out of the events of a run: who says what to whom, and what happens besides. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -25,16 +25,20 @@ _OF_THE_SYSTEM: Final = ("OpenClaw runtime context (internal)", "Agent-to-agent 
 
 
 def read(
-    events: Iterable[Recorded], names: Callable[[str], str], *, folded_ms: int = FOLDED_MS
+    events: Iterable[Recorded],
+    names: Callable[[str], str],
+    *,
+    folded_ms: int = FOLDED_MS,
+    forked: Collection[int] = (),
 ) -> tuple[Sequence[Lane], Sequence[Row]]:
     """Return the lanes, in order of appearance, and the rows of events that are in log order.
 
-    `names` says how a session's key is shown.
+    `names` says how a session's key is shown, `forked` when the log was forked, in ms.
     """
     reading = _Reading(names)
     for recorded in events:
         reading.take(recorded)
-    return reading.lanes, _with_gaps(reading.without_repeats(), folded_ms)
+    return reading.lanes, _with_gaps(reading.without_repeats(), folded_ms, forked)
 
 
 class _Reading:
@@ -255,12 +259,13 @@ def _mark(recorded: Recorded, lane: int | None, text: str, kind: MarkKind) -> Ma
     return Mark(position=recorded.position, time=recorded.time, lane=lane, text=text, kind=kind)
 
 
-def _with_gaps(rows: Iterable[Arrow | Mark], folded_ms: int) -> Sequence[Row]:
+def _with_gaps(rows: Iterable[Arrow | Mark], folded_ms: int, forked: Collection[int]) -> Sequence[Row]:
     found: list[Row] = []
     before: int | None = None
     for row in rows:
         if before is not None and row.time - before >= folded_ms:
-            found.append(Gap(ms=row.time - before))
+            is_cut = any(before < made <= row.time for made in forked)
+            found.append(Gap(ms=row.time - before, forked=is_cut))
         found.append(row)
         before = row.time
     return tuple(found)

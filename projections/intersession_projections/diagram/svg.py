@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from intersession_events.printable import printable
 from intersession_projections.diagram.fitting import cut, wrapped
-from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, MarkKind, Row, length
+from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, MarkKind, Row
 
 _LANE: Final = 240
 _LEFT: Final = 64
@@ -60,9 +60,7 @@ class _Drawing:
                 self._mark(group, row)
             case Gap():
                 self._y += _LINE
-                _text(
-                    group, f"⋮ {length(row.ms)} later", (self._width // 2, self._y), "middle", opacity=_FAINT
-                )
+                _text(group, f"⋮ {row.said}", (self._width // 2, self._y), "middle", opacity=_FAINT)
                 self._y += _LINE // 2
         self._rows.append(group)
 

@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_events.printable import printable
 from intersession_projections.diagram.fitting import cells, cut, wrapped
-from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row, length
+from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row
 
 NARROWEST: Final = 18
 """A lane is at least so wide: with many lanes the drawing is wider than the screen, and is scrolled sideways."""
@@ -42,7 +42,7 @@ def lines_of(lanes: Sequence[Lane], rows: Sequence[Row], width: int) -> Iterator
             case Mark():
                 yield canvas.across(row.text, row.position)
             case Gap():
-                yield canvas.gap(row.ms)
+                yield canvas.gap(row)
     yield canvas.heads()
 
 
@@ -107,10 +107,11 @@ class _Canvas:
         rule = "─" * left + words + "─" * (room - left - cells(words))
         return Line(text=f"#{position}".ljust(self._gutter) + rule, kind="end", position=position)
 
-    def gap(self, ms: int) -> Line:
+    def gap(self, gap: Gap) -> Line:
         """Return a stretch in which nothing happened."""
         start = self._gutter + self._lane_width // 2 + 2
-        return Line(text=self._with(f" {length(ms)} later ", start, "", bar="┊"), kind="gap")
+        said = cut(gap.said, self._width - start - 2)
+        return Line(text=self._with(f" {said} ", start, "", bar="┊"), kind="gap")
 
     def _with(self, text: str, start: int, label: str, bar: str = "│") -> str:
         """Return a line of bars with a text laid over it."""

@@ -16,6 +16,7 @@ from intersession_actors.debugger import open_log
 from intersession_events.facts import AccessRecorded, ForkEdit, NotePinned
 from intersession_events.log import verify_log
 from intersession_events.stores import open_log as open_store
+from intersession_projections.diagram.rows import length
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.paths import ROOT
@@ -98,12 +99,19 @@ def test_a_fork_of_an_old_run_took_what_it_took_itself_and_not_the_years_between
             fork.carried_on(timeout=20)
             took = fork.debug.diff(run, run)["totals"]["a"]["durationMs"]
             listed = runs(fork.debug.view, RunsAsked())["runs"]
+            drawn, gaps = fork.debug.diagram(run), fork.debug.show(run)["rows"]
         finally:
             fork.close(grace=0)
 
     (exchange,) = [one for one in listed if one["kind"] == "exchange"]
     assert 0 <= took < 60_000
     assert 0 <= exchange["tookMs"] < 60_000
+    (cut,) = [row for row in gaps if row["row"] == "gap" and row.get("forked")]
+    days = length(cut["ms"])
+    assert f"the cut: forked {days} later, which is no time of the run" in drawn.text(160)
+    assert f"the cut: forked {days} later" in drawn.svg()
+    assert f"the cut: forked {days} later" in drawn.mermaid()
+    assert not [row for row in gaps if row["row"] == "gap" and row["ms"] > 86_400_000 and row is not cut]
 
 
 def file_of(forked: Forked, what: str, **given: Any) -> httpx.Response:

@@ -17,6 +17,7 @@ from intersession.web.questions.of_runs import RunsAsked, runs
 from intersession_actors.debugger import open_log
 from intersession_actors.service import Reader
 from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.command_line import ran
 from support.doors.debugging import debugging
 from support.doors.imported_store import imported_store
 from support.openclaw.samples import HOUSEHOLD
@@ -41,6 +42,50 @@ def test_runs_of_an_import_are_called_by_their_words_and_who_asked(household: Pa
     plan, count = found["What is the plan?"], found["Count the files"]
     assert [letter for letter, *_ in plan["outline"] if letter != "/"] == [*"udududuee"]
     assert [lane["kind"] for lane in count["lanes"]] == ["session", "sub"]
+
+
+def test_a_run_of_an_import_takes_as_long_as_from_its_start_to_its_end(household: Path) -> None:
+    """Its head said how long it was from the first row that is drawn, and the place how long from the start."""
+    found = [run for run in listed(household) if run["kind"] != "run" and "closedAt" in run]
+
+    assert found
+    assert all(run["tookMs"] >= run["closedAt"] - run["began"] for run in found)
+
+
+@pytest.fixture
+def silent_import(tmp_path: Path) -> Path:
+    """Return the store of an import of one transcript without a message."""
+    state = tmp_path / "state" / "agents" / "main" / "sessions"
+    state.mkdir(parents=True)
+    (state / "sessions.json").write_text("{}", "utf-8")
+    header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-11-21T04:05:03.000Z","cwd":"/x"}\n'
+    (state / "s1.jsonl").write_text(header, "utf-8")
+    return imported_store(tmp_path / "state", tmp_path / "imported.db")
+
+
+def test_an_import_in_which_nobody_asked_is_known_for_one(silent_import: Path) -> None:
+    """A session of which it is not known when it was written to last was updated in 1970, the list said."""
+    with open_log(silent_import) as log:
+        assert runs(log.debug.view, RunsAsked()) == {"runs": [], "cursor": None, "imported": True}
+    assert "not recorded" in ran("sessions", "--store", str(silent_import)).out
+
+
+@pytest.mark.nightly
+def test_the_page_of_an_import_in_which_nobody_asked_names_no_command_that_can_not_help(
+    silent_import: Path,
+) -> None:
+    """It named `intersession send` as the next step."""
+
+    @contextmanager
+    def opens(_: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
+        with reader_of(Reading(store=str(silent_import))) as reader:
+            yield reader, None
+
+    with debugging(opens, "silent") as address, chromium() as browser:
+        tab = Tab(browser.new_context(reduced_motion="reduce"), address.partition("/debug")[0])
+        tab.page.goto(address)
+        expect(tab.page.get_by_role("main")).to_contain_text("Nobody asked anybody else in what was imported")
+        expect(tab.page.get_by_role("main")).not_to_contain_text("intersession send")
 
 
 def test_who_is_called_by_no_key_in_an_import_does_not_hide_its_runs(tmp_path: Path) -> None:

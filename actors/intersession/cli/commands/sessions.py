@@ -79,7 +79,7 @@ def _show(screen: Screen, found: JsonMapping) -> None:
                     row["key"],
                     row["kind"],
                     str(row.get("channel", row.get("provider", ""))),
-                    moment(row["updatedAt"]),
+                    _updated(row),
                     row["runState"],
                     _names(row),
                 )
@@ -94,8 +94,13 @@ def _show(screen: Screen, found: JsonMapping) -> None:
         screen.to_copy(safe(f"more: --cursor {found['nextCursor']}", "dim"))
 
 
+def _updated(row: JsonMapping) -> str:
+    """Return when a session was written to last; an import may not show it."""
+    return moment(row["updatedAt"]) if row["updatedAt"] else "not recorded"
+
+
 def _about(row: JsonMapping) -> str:
-    parts = (row["kind"], moment(row["updatedAt"]), row["runState"], _names(row))
+    parts = (row["kind"], _updated(row), row["runState"], _names(row))
     return "  ".join(part for part in parts if part)
 
 

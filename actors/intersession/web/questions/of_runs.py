@@ -63,7 +63,7 @@ class RunsAsked(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknow
 
 
 def runs(view: View, given: RunsAsked) -> JsonObject:
-    """Return runs, the newest first: `{runs, cursor}`.
+    """Return runs, the newest first: `{runs, cursor}`; of a log without any, whether it was `imported`.
 
     Raises:
         ToolRefused: a session, a place or the cursor is none.
@@ -89,7 +89,13 @@ def runs(view: View, given: RunsAsked) -> JsonObject:
     found = ((flow, _smells(view, flow)) for flow in seen)
     page = list(islice((one for one in found if one[1] or not given.smell), limit + 1))
     cursor = str(page[limit - 1][0].accepted) if len(page) > limit else None
-    return {"runs": [_listed(view, flow, smells) for flow, smells in page[:limit]], "cursor": cursor}
+    answer: JsonObject = {
+        "runs": [_listed(view, flow, smells) for flow, smells in page[:limit]],
+        "cursor": cursor,
+    }
+    if not page and view.log.query(_IMPORTED, ("import_reported.1",)):
+        answer["imported"] = True
+    return answer
 
 
 def _smells(view: View, flow: Flow) -> list[JsonObject]:
@@ -213,6 +219,7 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
     )
 
 
+_IMPORTED: Final = "SELECT 1 FROM stored_events WHERE topic=? LIMIT 1"
 _LETTERS: Final = {Arrow: "a", Mark: "m", Gap: "g"}
 
 
@@ -268,7 +275,9 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
             "lanes": [_lane(lane) for lane in drawn.lanes],
             "outline": _outline(flow, drawn),
             "endedMs": ended,
-            "tookMs": max(timed) - began(min(timed)) if timed else None,
+            "tookMs": max([*timed, *((ended,) if ended is not None else ())]) - began(began_ms(flow))
+            if timed
+            else None,
             "pauses": [[pause.cut_ms, pause.born_ms] for pause in pauses] or None,
             "deliveries": sent or None,
             "began": began_ms(flow),

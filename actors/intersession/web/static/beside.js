@@ -5,7 +5,7 @@ import { ask } from './api.js';
 import { LINE, cut, lines, needsTwo } from './fit.js';
 import { Badge, Failed, Loading, Seg, hueOf } from './parts.js';
 import { Words } from './rows.js';
-import { took } from './words.js';
+import { gapped } from './words.js';
 
 const MOST = 500;
 const LEAST = 640;
@@ -250,7 +250,7 @@ const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
   if (row.row === 'gap')
     return html`
       <text class=${`meta ${dim}`} x=${from + wide / 2} y=${y + 16} text-anchor="middle">
-        ${took(row.ms)} in which nothing was said
+        ${gapped(row)}
       </text>
     `;
   const at = alone

@@ -115,7 +115,7 @@ function plan(self, state, { place, hidden, timed }) {
     ...{ yOf, moreAt, isFolded },
     isSeen: (above, under) => under > top - BEYOND && above < top + height + BEYOND,
     tall: tops[kinds.length] + BAND + 24,
-    start: place.rows.find(row => row?.time)?.time ?? 0,
+    start: run.began ?? place.rows.find(row => row?.time)?.time ?? 0,
   };
 }
 

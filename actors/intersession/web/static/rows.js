@@ -3,7 +3,7 @@ import { html } from './lib.js';
 import { LINE, cut, lines, widthOf } from './fit.js';
 import { roomOf } from './layout.js';
 import { hueOf } from './parts.js';
-import { clock, counted, gave, given, parsed, ran, since, took, utc } from './words.js';
+import { clock, counted, gapped, gave, given, parsed, ran, since, took, utc } from './words.js';
 
 const NOTABLE_MS = 100;
 const left = gutter => (gutter ? gutter - 8 : 0);
@@ -62,7 +62,7 @@ const Silence = ({ row, y, tall, future, draw }) => {
         `,
       )}
       <text class=${`meta ${future ? 'future' : ''}`} x=${middle} y=${y + 18} text-anchor="middle">
-        ${took(row.ms)} in which nothing was said
+        ${gapped(row)}
       </text>
     </g>
   `;

@@ -79,7 +79,7 @@ export const Runs = view((_, self) => {
       <${Only} name="unfinished">not over<//>
       <${Only} name="smell"><${Tri}/>smells<//>
     <//>
-    <${Body} state=${state} what="run" names=${NAMES} empty=${html`<${None}/>`}>
+    <${Body} state=${state} what="run" names=${NAMES} empty=${html`<${None} state=${state} />`}>
       ${rows => html`
         <${Listed} caption="Runs, the newest first" columns=${COLUMNS} look="runs">
           ${rows.map((run, place) => [
@@ -104,7 +104,18 @@ export const Runs = view((_, self) => {
   `;
 });
 const isOtherDay = (run, before) => !before || day(run.began) !== day(before.began);
-const None = () => html`
+const None = ({ state }) =>
+  state.answer?.imported ? html`<${NoneImported}/>` : html`<${NoneYet}/>`;
+const NoneImported = () => html`
+  <div class="empty">
+    <h2>Nobody asked anybody else in what was imported</h2>
+    <p class="muted">
+      It has no exchange and no spawn, and other runs are not in a record of OpenClaw. What was said is with
+      the <a class="link" ...${link(href('sessions'))}>sessions</a>.
+    </p>
+  </div>
+`;
+const NoneYet = () => html`
   <div class="empty">
     <h2>No runs in this log yet</h2>
     <p class="muted">

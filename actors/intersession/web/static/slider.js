@@ -15,7 +15,7 @@ function still(place, run) {
   );
   const gaps = place.rows
     .flatMap((row, number) => {
-      const next = row?.row === 'gap' ? place.rows.slice(number + 1).find(one => one?.position) : null;
+      const next = row?.row === 'gap' && !row.forked ? place.rows.slice(number + 1).find(one => one?.position) : null;
       return next ? [[place.indexOf(next.position) - 0.5, row.ms]] : [];
     })
     .sort((one, two) => two[1] - one[1])
@@ -42,7 +42,7 @@ export const Slider = view(({ place }, self) => {
   const x = number => `${(number / most) * 100}%`;
   const { turns, gaps, ticks } = kept(self, 'still', [run, loaded], () => still(place, run));
   const numbers = ticks.length <= MOST_NUMBERED ? turns : new Map();
-  const start = place.steps[0]?.timeMs;
+  const start = run.began ?? place.steps[0]?.timeMs;
   return html`
     <div class="time">
       <${Transport} place=${place} />

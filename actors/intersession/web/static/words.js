@@ -18,6 +18,10 @@ export const took = ms => {
   if (ms < 172_800_000) return `${Math.floor(ms / 3_600_000)} h ${Math.floor((ms % 3_600_000) / 60_000)} min`;
   return `${Math.floor(ms / 86_400_000)} days`;
 };
+export const gapped = row =>
+  row.forked
+    ? `the cut: forked ${took(row.ms)} later, which is no time of the run`
+    : `${took(row.ms)} in which nothing was said`;
 export const since = ms =>
   ms < 0 ? '' : ms < 1000 ? `+${ms} ms` : ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${took(ms)}`;
 // A time of a run without what lay between the cut of a fork and its making: `[cut, born]` each.
