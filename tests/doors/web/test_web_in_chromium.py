@@ -169,6 +169,79 @@ def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugge
     tab.check()
 
 
+def test_a_key_behind_the_one_that_closes_a_window_opens_the_next(debugger: Debugger) -> None:
+    """A window is closed a frame before it says so; a key of that frame opened nothing, and the word of it closed the next window."""
+    page = debugger.tab.page
+    debugger.open(f"run/{debugger.exchange}")
+    expect(page.get_by_role("slider")).to_be_visible()
+    page.keyboard.press("g")
+    page.get_by_role("dialog", name="Go to a place").get_by_role("textbox").fill("what was never sent")
+    page.evaluate("""async () => {
+      const dialog = document.querySelector('dialog');
+      const closed = new Promise(done => dialog.addEventListener('close', done));
+      dialog.close();
+      dialog.querySelector('input').dispatchEvent(new KeyboardEvent('keydown', {key: 'b', bubbles: true}));
+      await closed;
+    }""")
+    following = page.get_by_role("dialog", name="Break on")
+    expect(following.get_by_role("textbox")).to_have_value("")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+    # Whoever closes a window is where they were before it, whichever way it is closed.
+    note = page.get_by_role("button", name="Note")
+    for close in ("Escape", "Cancel"):
+        note.press("Enter")
+        expect(page.get_by_role("dialog", name="Pin a note here")).to_be_visible()
+        if close == "Cancel":
+            page.get_by_role("button", name="Cancel").press("Enter")
+        else:
+            page.keyboard.press(close)
+        expect(note).to_be_focused()
+    debugger.tab.check()
+
+
+@pytest.mark.nightly
+def test_what_comes_into_a_list_takes_away_nothing_that_somebody_reads(debugger: Debugger) -> None:
+    page = debugger.tab.page
+    debugger.open("runs")
+    rows = page.locator("tbody tr:not(.day)")
+    expect(rows.first).to_be_visible()
+    known = rows.count()
+    for _ in range(3):
+        page.keyboard.press("j")
+    chosen = rows.nth(2)
+    expect(chosen).to_have_attribute("aria-selected", "true")
+    chosen.get_by_role("link").focus()
+    chosen.evaluate("row => { row.isMine = true }")
+    page.set_viewport_size({"width": 1280, "height": 480})
+    page.get_by_role("main").evaluate("main => main.scrollTo(0, 260)")
+    where = chosen.bounding_box()
+    debugger.send("Who comes in between?")
+    expect(rows.first).to_contain_text("Who comes in between?")
+    expect(rows).to_have_count(known + 1)
+    chosen = rows.nth(3)
+    assert chosen.evaluate("row => row.isMine && row.contains(document.activeElement)")
+    expect(chosen).to_have_attribute("aria-selected", "true")
+    assert where is not None
+    now = chosen.bounding_box()
+    assert now is not None
+    assert abs(where["y"] - now["y"]) < 2
+
+    debugger.open("log")
+    older = page.get_by_role("button", name="Show older")
+    expect(older).to_be_visible()
+    page_of = rows.count()
+    older.click()
+    expect(rows).not_to_have_count(page_of)
+    read_on, last = rows.count(), rows.last.inner_text()
+    debugger.send("And who now?")
+    expect(rows.filter(has_text="And who now?").first).to_be_visible()
+    assert rows.count() > read_on
+    assert rows.last.inner_text() == last
+    debugger.tab.check()
+
+
 @pytest.mark.nightly
 def test_what_comes_is_shown_as_it_comes(debugger: Debugger) -> None:
     debugger.open("runs")

@@ -3,8 +3,9 @@ import { html } from './lib.js';
 import { can } from './deeds.js';
 import { HowOften, WhoAnswers, agentsOf } from './forking.js';
 import { forkedOften } from './often.js';
-import { Icon, open } from './parts.js';
+import { Icon } from './parts.js';
 import { about } from './state.js';
+import { open } from './window.js';
 
 // What the fork was asked for with: an edit that replaces an answer names that answer as the place, all others the cut.
 const REPLACING = ['reply', 'message', 'skip', 'drop'];

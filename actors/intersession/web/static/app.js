@@ -8,13 +8,13 @@ import { Door, Opening } from './door.js';
 import { Forks } from './forks.js';
 import { Status, Top } from './frame.js';
 import { Log } from './log.js';
-import { Window, open, told } from './parts.js';
 import { Run } from './run.js';
 import { Runs } from './runs.js';
 import { Search } from './search.js';
 import { Session } from './session.js';
 import { Sessions } from './sessions.js';
 import { Integrity, Settings } from './whole.js';
+import { Told, Window, open } from './window.js';
 import { capital } from './words.js';
 
 const PAGES = {
@@ -97,7 +97,7 @@ const App = view(() => {
       </main>
       <${Status}/>
       <${Window}/>
-      <p class="vh" role="status" aria-live="polite">${told.value}</p>
+      <${Told}/>
     </div>
   `;
 });

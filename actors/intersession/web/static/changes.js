@@ -73,7 +73,7 @@ export const Event = view(({ place }, self) => {
     return { event, changes: changed.changes };
   });
   if (!found) return html`<${Loading}/>`;
-  if (found.error) return html`<${Failed} error=${found.error} />`;
+  if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
   const { event, changes } = found;
   return html`
     <div>
@@ -119,7 +119,7 @@ export const Since = view(({ place }, self) => {
     ask('state', { of: place.run.peek().id, from, to, messages: 0 }, { signal: stop }),
   );
   if (!found) return html`<${Loading}/>`;
-  if (found.error) return html`<${Failed} error=${found.error} />`;
+  if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
   return html`
     <div>
       <p class="as">

@@ -3,7 +3,8 @@
 import { html, signal, view } from './lib.js';
 import { ask, tell } from './api.js';
 import { about, route } from './state.js';
-import { Icon, open, told } from './parts.js';
+import { Icon } from './parts.js';
+import { open, say } from './window.js';
 import { counted, short, took } from './words.js';
 
 // What is done is done to the log itself: in a fork, only what concerns the fork is offered.
@@ -12,13 +13,9 @@ export const can = name =>
   Boolean(about.value?.can.includes(name)) && (!route.value.query.get('fork') || IN_A_FORK.has(name));
 
 async function done(method, params, said, after) {
-  try {
-    await tell('api/do', { method, params });
-    told.value = said;
-    after?.();
-  } catch (error) {
-    open.value = { title: 'That was not done', body: html`<p class="alert">${error.message}</p>` };
-  }
+  await tell('api/do', { method, params });
+  say(said);
+  after?.();
 }
 
 const BEFORE = [
@@ -95,6 +92,10 @@ export const Held = view(({ place }, self) => {
       `,
     };
   };
+  const goOn = () =>
+    release('go_on', 'Released').catch(error => {
+      open.value = { title: 'That was not done', body: html`<p class="alert">${error.message}</p>` };
+    });
   const sure = (title, body, button, act) => () => {
     open.value = { title, button, done: act, body: html`<p>${body}</p>` };
   };
@@ -109,7 +110,7 @@ export const Held = view(({ place }, self) => {
       ${can('exchanges.release')
         ? html`
             <div class="acts">
-              <button class="btn pri" type="button" onClick=${() => release('go_on', 'Released')}>Release</button>
+              <button class="btn pri" type="button" onClick=${goOn}>Release</button>
               <button class="btn" type="button" onClick=${edit}>Edit</button>
               <button
                 class="btn"

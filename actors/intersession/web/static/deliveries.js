@@ -59,7 +59,7 @@ const Row = ({ row, state }) => html`
     <td class=${BAD.includes(row.state) ? 'bad' : ''}>
       ${capital(STATES[row.state] ?? row.state)}
       ${row.error ? html`<span class="why" title=${row.error}>${row.error}</span>` : null}
-      <${RetryButton} row=${row} after=${() => state.load()} />
+      <${RetryButton} row=${row} after=${() => state.renew()} />
     </td>
     <td class="all first">
       ${row.runId

@@ -42,12 +42,16 @@ const isOther = (next, known) =>
   next.width !== known.width || Math.abs(next.top - known.top) > 40 || Math.abs(next.height - known.height) > 4;
 
 // Keeps the place in sight. Nothing of the layout is asked for here: it would be made anew for each step.
-function follow(state, hereRow, bandY, height) {
+// Where it is the log that goes on, whoever has scrolled away from the place stays where they are.
+function follow(state, { hereRow, bandY, height, place }) {
   const isLess = height < (state.tall ?? 0); // notes below have taken room, or the window is smaller
   state.tall = height;
   if (state.at === hereRow && !isLess) return;
   const isFirst = state.at === undefined;
+  const isAway = place.followed && (state.bandY < state.top || state.bandY > state.top + height);
   state.at = hereRow;
+  state.bandY = bandY;
+  if (isAway) return;
   queueMicrotask(() => {
     const box = state.box.current;
     if (!box || !state.scrolls || (bandY >= state.top + 40 && bandY <= state.top + height - 110)) return;
@@ -123,7 +127,7 @@ export const Diagram = view(({ place, hidden, timed, mark }, self) => {
   const state = self.once(() => watched(self));
   queueMicrotask(() => state.watch(state.box.current));
   const draw = plan(self, state, { place, hidden, timed });
-  if (draw.width) follow(state, draw.hereRow, draw.bandY, draw.height);
+  if (draw.width) follow(state, draw);
   const { lanes, wide, tall, run } = draw;
   const said = sayings(place, draw.position);
   return html`

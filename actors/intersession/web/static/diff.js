@@ -5,6 +5,7 @@ import { AgainButton } from './again.js';
 import { Beside } from './beside.js';
 import { Failed, Loading, Who, laneOf } from './parts.js';
 import { href, link, queried, route, setQuery } from './state.js';
+import { isForPage } from './window.js';
 import { capital, counted, editName, endName, short, took } from './words.js';
 
 const KINDS = {
@@ -83,7 +84,7 @@ export const Diff = view((_, self) => {
       }),
     );
     const heard = event => {
-      if (event.key === '.' && !event.target.closest?.('input,textarea,select,dialog')) next();
+      if (event.key === '.' && isForPage(event)) next();
     };
     addEventListener('keydown', heard);
     self.onEnd(() => removeEventListener('keydown', heard));

@@ -2,9 +2,10 @@
 import { html, signal, view } from './lib.js';
 import { ask, inside, tell } from './api.js';
 import { about, go, href, link } from './state.js';
-import { Icon, copy, open, told } from './parts.js';
+import { Icon } from './parts.js';
 import { forkedOften } from './often.js';
 import { can } from './deeds.js';
+import { copy, open, say } from './window.js';
 import { capital, ofKind, short } from './words.js';
 
 const EDITS = [
@@ -30,18 +31,20 @@ const NEEDS = {
 };
 const KEYED = { set: ['Which setting', 'session.agentToAgent.maxPingPongTurns'], inject: ['To which session', ''] };
 
+// Where one stood when one asked: a place at the head goes on while one writes.
+const standing = place => {
+  const { id, target } = place.run.peek();
+  return { run: id, target, position: Math.max(place.position.peek(), 1), answer: place.answer };
+};
 // Where an edit goes: one that replaces an answer names that answer, all others the place itself.
-export const placeOf = (kind, place) => {
-  if (kind === 'message') return `${place.run.peek().id}@start`;
-  const answer = place.answer;
-  return ['reply', 'skip', 'drop'].includes(kind) && answer
-    ? String(answer.position)
-    : String(Math.max(place.position.peek(), 1));
+const placeOf = (kind, { run, position, answer }) => {
+  if (kind === 'message') return `${run}@start`;
+  return String(['reply', 'skip', 'drop'].includes(kind) && answer ? answer.position : position);
 };
 
-const asked = (given, place) => {
+const asked = (given, at) => {
   const edits = given.kind ? [{ kind: given.kind, key: given.key ?? '', value: given.value ?? '' }] : [];
-  return { run: place.run.peek().id, at: placeOf(given.kind, place), edits, ...agentsOf(given) };
+  return { run: at.run, at: placeOf(given.kind, at), edits, ...agentsOf(given) };
 };
 // Who answers in a fork, as it was chosen.
 export function agentsOf(given) {
@@ -56,42 +59,43 @@ export function agentsOf(given) {
   };
 }
 
-async function made(given, place) {
-  const run = place.run.peek();
-  const params = asked(given, place);
-  told.value = 'The fork is being made';
-  open.value = {
-    title: 'Making the fork',
-    body: html`<p role="status">It is copied, and carried on to its end.</p>`,
-  };
-  try {
-    const { result } = await tell('api/do', { method: 'forks.make', params });
-    told.value = 'The fork is made';
-    open.value = null;
-    go(href('diff', '', { a: run.id, b: result.run, other: result.fork }));
-    const left = result.state === 'diverged' ? result.divergence : null;
-    const missing = result.missing ?? [];
-    if (left || missing.length || result.state === 'running')
-      open.value = {
-        title: left ? 'It left the recording' : missing.length ? 'It waits' : 'It goes on still',
-        body: html`
-          ${left
-            ? html`
-                <p>${capital(left.place?.text ?? '')}: from here on there is nothing recorded that fits.</p>
-                ${left.recorded ? html`<p>${thenOf(left.kind)}: ${left.recorded}</p>` : null}
-                <p>${left.kind === 'tool' ? 'Its tool gives now' : 'It is asked now'}: ${left.now ?? ''}</p>
-              `
-            : missing.length
-              ? html`
-                  <p>Nobody answers for ${missing.join(', ')}. Carry it on with agents of your own:</p>
-                  <pre>intersession fork ${result.fork.slice(0, 8)} --agent ID=SPEC</pre>
-                `
-              : html`<p>What it has come to is shown when you look again.</p>`}
-        `,
-      };
-  } catch (error) {
-    open.value = { title: 'No fork was made', body: html`<p class="alert">${error.message}</p>` };
+// The fork is made in the window that asked for it. Whoever has closed that meanwhile stays where they are.
+async function made(given, at, asking) {
+  const { result } = await tell('api/do', { method: 'forks.make', params: asked(given, at) });
+  if (open.peek() !== asking) {
+    say('The fork is made: it stands on the page Forks');
+    return;
   }
+  say('The fork is made');
+  go(href('diff', '', { a: at.run, b: result.run, other: result.fork }));
+  open.value = stillOpen(result);
+}
+// What is to be told of a fork that has not come to its end.
+function stillOpen(result) {
+  const left = result.state === 'diverged' ? result.divergence : null;
+  const missing = result.missing ?? [];
+  if (left)
+    return {
+      title: 'It left the recording',
+      body: html`
+        <p>${capital(left.place?.text ?? '')}: from here on there is nothing recorded that fits.</p>
+        ${left.recorded ? html`<p>${thenOf(left.kind)}: ${left.recorded}</p>` : null}
+        <p>${left.kind === 'tool' ? 'Its tool gives now' : 'It is asked now'}: ${left.now ?? ''}</p>
+      `,
+    };
+  if (missing.length)
+    return {
+      title: 'It waits',
+      body: html`
+        <p>Nobody answers for ${missing.join(', ')}. Carry it on with agents of your own:</p>
+        <pre>intersession fork ${result.fork.slice(0, 8)} --agent ID=SPEC</pre>
+      `,
+    };
+  if (result.state !== 'running') return null;
+  return {
+    title: 'It goes on still',
+    body: html`<p>What it has come to is shown when you look again.</p>`,
+  };
 }
 
 const MOST_TIMES = 50;
@@ -136,9 +140,9 @@ export const WhoAnswers = view(({ who, chosen }, self) => {
   `;
 });
 
-const Form = view(({ place, kind, who }, self) => {
+const Form = view(({ at, kind, who }, self) => {
   const state = self.once(() => ({ kind: signal(kind), who: signal(who), text: signal(null) }));
-  const answer = place.answer;
+  const { answer } = at;
   const chosen = state.kind.value;
   const key = KEYED[chosen];
   if (self.known !== chosen) {
@@ -203,7 +207,7 @@ const Form = view(({ place, kind, who }, self) => {
               class="field"
               name="key"
               required
-              value=${key[1] || place.run.peek().target} />
+              value=${key[1] || at.target} />
           </label>
         `
       : null}
@@ -220,19 +224,23 @@ const Form = view(({ place, kind, who }, self) => {
     ${state.who.value === 'none' ? null : html`<${HowOften}/>`}
   `;
 });
-const ask_ = (place, title, kind, who) => {
-  open.value = {
+const askFor = (place, title, who) => {
+  const at = standing(place);
+  const asking = {
     title,
     button: 'Make the fork',
+    doing: 'It is copied, and carried on to its end.',
     done: given =>
-      Number(given.times) > 1 ? forkedOften(asked(given, place), Number(given.times)) : made(given, place),
-    body: html`<${Form} place=${place} kind=${kind} who=${who} />`,
+      Number(given.times) > 1
+        ? forkedOften(asked(given, at), Number(given.times))
+        : made(given, at, asking),
+    body: html`<${Form} at=${at} kind=${at.answer ? 'reply' : 'message'} who=${who} />`,
   };
+  open.value = asking;
 };
-const kindOf = place => (place.answer ? 'reply' : 'message');
 const whoOf = () => (about.value.readOnly ? 'stop' : 'live');
-export const fork = place => ask_(place, 'Fork here', kindOf(place), whoOf(place));
-export const whatIf = place => ask_(place, 'What if', kindOf(place), 'stop');
+export const fork = place => askFor(place, 'Fork here', whoOf());
+export const whatIf = place => askFor(place, 'What if', 'stop');
 
 const command = (place, store) => `intersession fork ${place.run.peek().id} --at ${place.position.peek()}${store}`;
 export const ForkButtons = ({ place, store }) => {

@@ -5,7 +5,8 @@ import { ask, tell } from './api.js';
 import { about, href, link, queried, route, setQuery } from './state.js';
 import { can } from './deeds.js';
 import { Listed } from './listed.js';
-import { Failed, Icon, Loading, Moment, Position, copy, open, told } from './parts.js';
+import { Failed, Icon, Loading, Moment, Position } from './parts.js';
+import { copy, open, say } from './window.js';
 import { capital, counted, editName, endName } from './words.js';
 
 const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
@@ -63,20 +64,17 @@ export const Forks = view((_, self) => {
     return made;
   });
   const found = state.found.value;
-  if (state.error.value) return html`<${Failed} title="Forks" error=${state.error.value} />`;
+  const again = () => state.load(queried('run'));
+  if (state.error.value) return html`<${Failed} title="Forks" error=${state.error.value} retry=${again} />`;
   if (!found) return html`<${Loading}/>`;
   const remove = fork => {
     open.value = {
       title: 'Delete this fork',
       button: 'Delete it',
       done: async () => {
-        try {
-          await tell('api/do', { method: 'forks.remove', params: { fork: fork.id } });
-          told.value = 'Deleted';
-          state.load(queried('run'));
-        } catch (error) {
-          open.value = { title: 'It was not deleted', body: html`<p class="alert">${error.message}</p>` };
-        }
+        await tell('api/do', { method: 'forks.remove', params: { fork: fork.id } });
+        say('The fork is deleted');
+        again();
       },
       body: html`
         <p>Fork ${fork.id.slice(0, 8)} and its file are deleted. The log that it was made of stays as it is.</p>

@@ -1,6 +1,6 @@
 // The keys: those of a page at its foot, and all of them in a window.
 import { html } from './lib.js';
-import { open } from './parts.js';
+import { isForPage, open } from './window.js';
 
 const key = (...names) => names.map(name => html`<kbd>${name}</kbd>`);
 const keysOf = said => said.split(' ').map(name => (name === 'then' ? ' then ' : key(name)));
@@ -47,13 +47,7 @@ const HELP = [
   ['?', 'this'],
 ];
 addEventListener('keydown', event => {
-  if (
-    event.target.closest?.('input:not([type=range]),textarea,select,dialog') ||
-    event.metaKey ||
-    event.ctrlKey ||
-    event.altKey
-  )
-    return;
+  if (!isForPage(event)) return;
   if (event.key === '/') {
     event.preventDefault();
     document.getElementById('search')?.focus();

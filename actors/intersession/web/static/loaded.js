@@ -23,7 +23,11 @@ export function loaded(self, name, key, load) {
           if (kept.cache.size > 60) kept.cache.delete(kept.cache.keys().next().value);
         } catch (error) {
           if (error.name === 'AbortError') return;
-          found = { key, error };
+          const again = () => {
+            kept.key = null;
+            loaded(self, name, key, load);
+          };
+          found = { key, error, again };
         }
         if (kept.key === key && !self.gone) kept.value.value = found;
       }, 50);

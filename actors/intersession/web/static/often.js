@@ -2,7 +2,7 @@
 import { html, signal, view } from './lib.js';
 import { tell } from './api.js';
 import { href, link } from './state.js';
-import { open, told } from './parts.js';
+import { open, say } from './window.js';
 import { capital, counted, endName, took } from './words.js';
 
 const alike = made => JSON.stringify([made.state, made.outcome?.end, made.outcome?.turns, made.outcome?.announced]);
@@ -49,7 +49,7 @@ export async function forkedOften(params, times) {
     }
   }
   stopped.value = true;
-  told.value = `${counted(made.peek().length, 'fork')} made`;
+  say(`${counted(made.peek().length, 'fork')} made`);
 }
 
 const Outcomes = view(({ made, failed, stopped, times, run }) => {

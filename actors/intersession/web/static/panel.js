@@ -21,7 +21,7 @@ const RawTab = view(({ place }, self) => {
   const found = loaded(self, 'raw', position, stop => ask('event', { at: position }, { signal: stop }));
   if (!found) return html`<${Loading}/>`;
   return found.error
-    ? html`<${Failed} error=${found.error} />`
+    ? html`<${Failed} error=${found.error} retry=${found.again} />`
     : html`<${Raw} event=${Object.fromEntries(Object.entries(found).filter(([name]) => name !== 'key'))} />`;
 });
 

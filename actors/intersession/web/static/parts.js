@@ -1,5 +1,5 @@
 // What every page draws with: badges, icons, outlines, chips, places, and what stands where there is nothing.
-import { createRef, html, signal, view } from './lib.js';
+import { html } from './lib.js';
 import { href, link, speakers } from './state.js';
 import { clock, counted, day, failed, isSub, moment, short, smellName, utc } from './words.js';
 
@@ -163,75 +163,3 @@ export const Failed = ({ error, retry, title }) => html`
 `;
 export const Loading = () => html`<p class="loading" role="status">Reading the log…</p>`;
 export const Position = ({ at }) => html`<a class="mono" ...${link(href('log', '', { at }))}>#${at}</a>`;
-
-// A window over the page with one form or text in it. `open.value` is what it shows: {title, body, button, done}.
-export const open = signal(null);
-export const Window = view((_, self) => {
-  const box = self.once(() => createRef());
-  const shown = open.value;
-  const close = () => {
-    open.value = null;
-  };
-  queueMicrotask(() => {
-    const dialog = box.current;
-    if (!dialog || !shown) return;
-    if (!dialog.open) dialog.showModal();
-    else if (self.shown !== shown) dialog.querySelector('[autofocus],button,input,select,a')?.focus();
-    self.shown = shown;
-  });
-  if (!shown) return null;
-  const done = event => {
-    event.preventDefault();
-    const given = Object.fromEntries(new FormData(event.target));
-    close();
-    shown.done?.(given);
-  };
-  const hurry = event => {
-    if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) {
-      event.preventDefault();
-      event.currentTarget.requestSubmit();
-    }
-  };
-  return html`
-    <dialog ref=${box} onClose=${close} aria-labelledby="window-title">
-      <h2 id="window-title">${shown.title}</h2>
-      <form onSubmit=${done} onKeyDown=${hurry}>
-        ${shown.body}
-        <div class="acts">
-          ${shown.button ? html`<button class="btn pri" type="submit">${shown.button}</button>` : null}
-          <button class="btn" type="button" onClick=${close}>${shown.button ? 'Cancel' : 'Close'}</button>
-          ${shown.button ? html`<span class="muted small"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>` : null}
-        </div>
-      </form>
-    </dialog>
-  `;
-});
-export const prompted = (title, label, value, done, help) => {
-  open.value = {
-    title,
-    button: 'Go',
-    done: given => done(given.value.trim()),
-    body: html`
-      <label class="muted">
-        ${label}
-        <br/>
-        <input class="field" name="value" value=${value ?? ''} autofocus autocomplete="off" />
-      </label>
-      ${help ? html`<p class="muted small">${help}</p>` : null}
-    `,
-  };
-};
-export const told = signal('');
-export async function copy(text, what) {
-  try {
-    await navigator.clipboard.writeText(text);
-    told.value = `${what} copied`;
-  } catch {
-    open.value = {
-      title: `${what}, to copy`,
-      body: html`
-        <textarea readonly aria-label=${what} onFocus=${event => event.target.select()}>${text}</textarea>
-      `,
-    };
-  }
-}

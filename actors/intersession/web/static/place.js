@@ -22,6 +22,7 @@ export class Place {
     this.loaded = signal(0);
     this.breaks = signal('');
     this.notes = signal([]);
+    this.followed = false; // whether it was the log that has moved the place, and not whoever looks
     this.steps = [];
     this.rows = [];
     this.asked = new Map();
@@ -84,8 +85,9 @@ export class Place {
         this.run.value = run;
         this.index.value = found ? Math.min(found.index, run.steps) : run.steps;
       });
+      this.error.value = null;
       this.written = at || null;
-      this.rest(run);
+      this.rest(run).catch(() => {}); // what is missing is asked for again where it is to be seen
       this.noted(run.id);
     } catch (error) {
       this.error.value = error;
@@ -164,15 +166,16 @@ export class Place {
     if (!known) return;
     try {
       const run = await ask('run', { run: known.id });
+      this.noted(run.id);
       if (run.steps === known.steps && run.kinds === known.kinds && run.told === known.told) return;
       const follows = this.index.peek() === known.steps;
       const first = Math.floor(Math.max(known.steps - 1, 0) / PAGE) * PAGE;
       for (let from = first; from < run.steps; from += PAGE) await this.fetch(run, from);
       batch(() => {
         this.run.value = run;
+        this.followed = follows;
         if (follows) this.index.value = run.steps;
       });
-      this.noted(run.id);
     } catch {
       /* the frame says that there is no answer */
     }
@@ -201,6 +204,7 @@ export class Place {
     const to = Math.max(0, Math.min(this.length, index));
     if (to === this.index.peek()) return false;
     await this.need(to);
+    this.followed = false;
     this.index.value = to;
     if (write) this.write();
     return true;

@@ -2,26 +2,27 @@
 import { html } from './lib.js';
 import { inside, tell } from './api.js';
 import { can } from './deeds.js';
-import { Shield, open } from './parts.js';
+import { Shield } from './parts.js';
+import { open } from './window.js';
 
 // A secret is hidden, whoever looks. That one was looked at is recorded.
 async function reveal(event) {
   const asked = inside.fork ? { at: event.position, fork: inside.fork } : { at: event.position };
-  try {
-    const whole = await tell('api/reveal', asked);
-    const body = html`<pre tabindex="0">${JSON.stringify(whole.data, null, 2)}</pre>`;
-    open.value = { title: `#${event.position}, with its secrets`, body };
-  } catch (error) {
-    open.value = { title: 'They were not revealed', body: html`<p class="alert">${error.message}</p>` };
-  }
+  const whole = await tell('api/reveal', asked);
+  const body = html`<pre tabindex="0">${JSON.stringify(whole.data, null, 2)}</pre>`;
+  return { title: `#${event.position}, with its secrets`, body };
 }
 const askFirst = event => {
-  open.value = {
+  const asking = {
     title: `Reveal the secrets of #${event.position}`,
     button: 'Reveal them',
     body: html`<p>They are shown to you, once. That you have looked is recorded in the log.</p>`,
-    done: () => reveal(event),
+    done: async () => {
+      const revealed = await reveal(event);
+      if (open.peek() === asking) open.value = revealed;
+    },
   };
+  open.value = asking;
 };
 export const Hidden = ({ event }) => {
   if (!event.redacted) return null;

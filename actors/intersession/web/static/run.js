@@ -24,7 +24,10 @@ export const Run = view(({ id }, self) => {
   });
   const { place, hidden } = state;
   const run = place.run.value;
-  if (place.error.value) return html`<${Failed} title="The run can't be shown" error=${place.error.value} />`;
+  if (place.error.value)
+    return html`
+      <${Failed} title="The run can't be shown" error=${place.error.value} retry=${() => place.open()} />
+    `;
   if (!run) return html`<${Loading}/>`;
   const table = queried('view') === 'table';
   const timed = queried('scale') === 'time';

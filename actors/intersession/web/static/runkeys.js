@@ -2,9 +2,9 @@
 import { inside } from './api.js';
 import { can } from './deeds.js';
 import { fork, whatIf } from './forking.js';
-import { copy, open, prompted } from './parts.js';
 import { files, note } from './sharing.js';
 import { go, href, queried, setQuery } from './state.js';
+import { copy, isForPage, prompted } from './window.js';
 
 export const FORMS =
   'A position (412), event:ID, an ISO time, head, start, reply, turn:3, announce, end; +2 or -2 behind any of them.';
@@ -63,14 +63,7 @@ export function keys(self, place) {
       ),
   };
   const heard = event => {
-    if (
-      event.metaKey ||
-      event.ctrlKey ||
-      event.altKey ||
-      event.target.closest?.('input:not([type=range]),textarea,select,dialog')
-    )
-      return;
-    if (open.peek()) return;
+    if (!isForPage(event)) return;
     if (event.target.type === 'range' && event.key.startsWith('Arrow')) return;
     const act = does[event.key];
     if (act && place.run.peek()) {

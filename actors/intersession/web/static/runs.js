@@ -5,6 +5,7 @@ import { Body, Listed, Title } from './listed.js';
 import { listKeys, paged } from './paging.js';
 import { Badge, Outline, Smell, Tri } from './parts.js';
 import { go, href, link, queried, setQuery } from './state.js';
+import { isForPage } from './window.js';
 import { ENDS, clock, day, ended, failed, took, utc } from './words.js';
 
 const NAMES = [
@@ -48,8 +49,7 @@ export const Runs = view((_, self) => {
   const picked = (self.picked ??= signal([]));
   if (!self.heard) {
     self.heard = event => {
-      if (event.target.closest?.('input,textarea,select,dialog') || event.metaKey || event.ctrlKey || event.altKey)
-        return;
+      if (!isForPage(event)) return;
       const only = ONLY[event.key];
       if (only) {
         const [name, value] = only;
@@ -82,7 +82,7 @@ export const Runs = view((_, self) => {
     <${Body} state=${state} what="run" names=${NAMES} empty=${html`<${None} state=${state} />`}>
       ${rows => html`
         <${Listed} caption="Runs, the newest first" columns=${COLUMNS} look="runs">
-          ${rows.map((run, place) => [
+          ${rows.flatMap((run, place) => [
             isOtherDay(run, rows[place - 1])
               ? html`
                   <tr class="day" key=${day(run.began)}>

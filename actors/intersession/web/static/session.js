@@ -1,5 +1,5 @@
 // One session: its transcript, as it stood at a place, and the runs that it took part in.
-import { effect, html, signal, view } from './lib.js';
+import { batch, effect, html, signal, view } from './lib.js';
 import { ask, live } from './api.js';
 import { Text } from './filters.js';
 import { Message } from './message.js';
@@ -26,28 +26,42 @@ export const Session = view(({ id }, self) => {
   const state = self.once(() => ({ found: signal(null), error: signal(null) }));
   const runs = (self.once2 ??= paged(self, 'runs', 'runs', () => ({ session: id, limit: 20 })));
   const load = async () => {
+    const at = queried('at');
+    const turn = (self.asked = (self.asked ?? 0) + 1);
     try {
-      state.found.value = await ask('state', { of: id, at: queried('at'), messages: 300 });
-      state.error.value = null;
+      const found = await ask('state', { of: id, at, messages: 300 });
+      if (turn !== self.asked) return;
+      batch(() => {
+        state.found.value = found;
+        state.error.value = null;
+      });
+      state.at = at;
     } catch (error) {
-      state.error.value = error;
+      // What is shown of this place stays, where only what came since can't be read.
+      if (turn === self.asked && !(state.found.peek() && state.at === at)) state.error.value = error;
     }
   };
   if (!self.began) {
     self.began = true;
-    let head = -1;
-    let at = null;
+    let head = null;
+    let at;
+    let timer = 0;
     self.onEnd(
       effect(() => {
         const now = live.value.head;
-        const place = route.value.query.get('at');
-        if (now !== head || place !== at) {
-          head = now;
-          at = place;
-          load();
+        const { page, query } = route.value;
+        const place = query.get('at');
+        if (page !== 'session') return;
+        if (place !== at) load();
+        else if (now !== head && !place) {
+          clearTimeout(timer);
+          timer = setTimeout(load, 300);
         }
+        head = now;
+        at = place;
       }),
     );
+    self.onEnd(() => clearTimeout(timer));
   }
   const found = state.found.value;
   const session = found?.sessions[0];
@@ -117,7 +131,7 @@ export const Session = view(({ id }, self) => {
             <h2>Runs it took part in</h2>
             ${(runs.rows.value ?? []).map(
               run => html`
-                <p>
+                <p key=${run.id}>
                   <a class="t link" ...${link(href('run', run.id))}>${run.title || run.id}</a>
                   <br/>
                   <span class=${`small ${failed(run) ? 'bad' : 'muted'}`}>${ended(run)[0]}</span>

@@ -2,8 +2,9 @@
 import { html } from './lib.js';
 import { fileOf, tell } from './api.js';
 import { about } from './state.js';
-import { Icon, copy, open, told } from './parts.js';
+import { Icon } from './parts.js';
 import { can } from './deeds.js';
+import { copy, open, say } from './window.js';
 
 const FILES = [
   [
@@ -41,9 +42,7 @@ export const files = place => {
                 autofocus=${number === 0}
                 download=""
                 href=${fileOf({ run: run.id, what, at: what === 'test' ? '' : at })}
-                onClick=${() => {
-                  told.value = `${name} is being downloaded`;
-                }}>
+                onClick=${() => say(`${name} is being downloaded`)}>
                 <${Icon} name="down" />
                 ${name}
               </a>
@@ -69,24 +68,19 @@ export const FileButton = ({ place }) =>
     : null;
 
 export const note = place => {
+  const run = place.run.peek().id;
+  const at = place.position.peek(); // while one writes, a place at the head goes on
   open.value = {
     title: 'Pin a note here',
     button: 'Pin it',
     done: async given => {
-      try {
-        await tell('api/do', {
-          method: 'notes.pin',
-          params: { run: place.run.peek().id, at: place.position.peek(), text: given.text },
-        });
-        told.value = 'Noted';
-        place.noted();
-      } catch (error) {
-        open.value = { title: 'That was not noted', body: html`<p class="alert">${error.message}</p>` };
-      }
+      await tell('api/do', { method: 'notes.pin', params: { run, at, text: given.text } });
+      say(`Noted, after #${at}`);
+      place.noted();
     },
     body: html`
       <label>
-        Note, after #${place.position.peek()}<br/>
+        Note, after #${at}<br/>
         <textarea name="text" required autofocus maxlength="4000"></textarea>
       </label>
       <p class="muted">

@@ -29,10 +29,12 @@ export const href = (page, id = '', query = {}) => {
   const asked = given.toString().replaceAll('%3A', ':').replaceAll('%40', '@');
   return `${BASE}${page}${id ? `/${encodeURI(id)}` : ''}${asked ? `?${asked}` : ''}`;
 };
+// What is scrolled: the page below its bar; where the screen is narrow, all of it.
+export const scrolling = () => [document.scrollingElement, document.getElementById('main')];
 export function go(url, { replace = false } = {}) {
   history[replace ? 'replaceState' : 'pushState'](null, '', url);
   route.value = inAddress();
-  if (!replace) scrollTo(0, 0);
+  if (!replace) for (const box of scrolling()) box?.scrollTo(0, 0);
 }
 // A link of ours changes the page without loading it; with a modifier it is the browser's.
 export const link = url => ({

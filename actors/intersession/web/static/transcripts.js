@@ -33,7 +33,7 @@ export const Transcripts = view(({ place }, self) => {
     ask('state', { of: run.id, at: position, messages: 120 }, { signal: stop }),
   );
   if (!found) return html`<${Loading}/>`;
-  if (found.error) return html`<${Failed} error=${found.error} />`;
+  if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
   const positions = kept(
     self,
     'positions',
@@ -94,6 +94,7 @@ export const Transcripts = view(({ place }, self) => {
               hows=${hows}
               fresh=${fresh}
               goesOn=${goesOn}
+              followed=${place.followed}
               isNext=${place.nextRun?.who === session.key} />
           `,
         )}
@@ -106,7 +107,9 @@ export const Transcripts = view(({ place }, self) => {
 
 // The last messages are what one looks for: a transcript begins at its end, and the earlier ones are folded.
 const SHOWN = 40;
-const Transcript = view(({ session, at, positions, hows, fresh, goesOn, isNext }, self) => {
+// Whoever has gone back to read stays there, where it is the log that goes on.
+const isReadBack = box => box && box.scrollHeight - box.scrollTop - box.clientHeight > 40;
+const Transcript = view(({ session, at, positions, hows, fresh, goesOn, isNext, followed }, self) => {
   const state = self.once(() => ({ box: createRef(), whole: signal(false), seen: '' }));
   const all = session.transcript;
   const folded = state.whole.value ? 0 : Math.max(0, all.length - SHOWN);
@@ -114,10 +117,11 @@ const Transcript = view(({ session, at, positions, hows, fresh, goesOn, isNext }
   if (state.seen !== seen) {
     state.seen = seen;
     // With the frame: asked for at once, the layout would be made twice.
-    requestAnimationFrame(() => {
-      const box = state.box.current;
-      if (box) box.scrollTop = box.scrollHeight;
-    });
+    if (!(followed && isReadBack(state.box.current)))
+      requestAnimationFrame(() => {
+        const box = state.box.current;
+        if (box) box.scrollTop = box.scrollHeight;
+      });
   }
   const unfold = () => {
     state.whole.value = true;
@@ -166,7 +170,7 @@ export const Lens = view(({ place }, self) => {
     : null;
   if (!chosen) return html`<p class="loading">No agent was asked ${index ? 'yet' : 'before this place'}.</p>`;
   if (!found) return html`<${Loading}/>`;
-  if (found.error) return html`<${Failed} error=${found.error} />`;
+  if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
   const who = short(found.sessionKey);
   const ahead = !named && next?.runId === chosen;
   return html`

@@ -117,19 +117,23 @@ const COLUMNS = [
 export const Settings = view((_, self) => {
   const state = self.once(() => {
     const made = { found: signal(null), error: signal(null), words: signal('') };
-    ask('settings').then(
-      found => {
-        made.found.value = found;
-      },
-      error => {
-        made.error.value = error;
-      },
-    );
+    made.load = () =>
+      ask('settings').then(
+        found => {
+          made.found.value = found;
+          made.error.value = null;
+        },
+        error => {
+          made.error.value = error;
+        },
+      );
+    made.load();
     return made;
   });
   const found = state.found.value;
   const words = state.words.value.toLowerCase();
-  if (state.error.value) return html`<${Failed} title="Settings in force" error=${state.error.value} />`;
+  if (state.error.value)
+    return html`<${Failed} title="Settings in force" error=${state.error.value} retry=${state.load} />`;
   if (!found) return html`<${Loading}/>`;
   return html`
     <div class="head">

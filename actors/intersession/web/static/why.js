@@ -51,7 +51,7 @@ export const Why = view(({ place }, self) => {
   const run = place.run.value;
   const position = place.position.value;
   const atEnd = place.index.value === place.length;
-  const found = loaded(self, 'why', `${position}/${atEnd}`, async stop => {
+  const found = loaded(self, 'why', `${position}/${atEnd}/${run.steps}`, async stop => {
     const [why, led] = await Promise.all([
       ask('why', { of: atEnd ? run.id : position }, { signal: stop }),
       ask('why', { of: position, forward: true }, { signal: stop }),
@@ -59,7 +59,7 @@ export const Why = view(({ place }, self) => {
     return { why, led };
   });
   if (!found) return html`<${Loading}/>`;
-  if (found.error) return html`<${Failed} error=${found.error} />`;
+  if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
   const { why, led } = found;
   const story = [why.event, ...why.causes].filter((one, number) => number === 0 || one.how);
   return html`
