@@ -147,6 +147,45 @@ def test_an_exchange_is_held_and_released_with_other_words_left_out_or_ended(dee
     deeds.tab.check()
 
 
+@pytest.mark.clause("FORK-4")
+def test_what_is_asked_at_the_head_is_done_there_though_the_log_goes_on_and_others_see_it(
+    deeds: Deeds,
+) -> None:
+    page = deeds.page
+    deeds.open_door.clear()
+    run = deeds.sent("Where does it stand?")
+    deeds.open(f"run/{run}")
+    slider = page.get_by_role("slider", name="Place in the run")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^after"))
+    other = Tab(page.context, deeds.gateway.address)
+    other.page.goto(f"{deeds.gateway.address}/debug/run/{run}?at=start")
+    expect(other.page.get_by_role("slider")).to_be_visible()
+    page.keyboard.press("N")
+    dialog = page.get_by_role("dialog", name="Pin a note here")
+    place = re.compile(r"after #(\d+)")
+    asked_at = place.search(dialog.inner_text())
+    dialog.get_by_role("textbox").fill("Before it was answered")
+    known = slider.get_attribute("max")
+    deeds.open_door.set()
+    expect(slider).not_to_have_attribute("max", known or "")
+    expect(page.locator(".now")).to_contain_text("nothing follows")
+    expect(dialog.get_by_role("textbox")).to_have_value("Before it was answered")
+    expect(dialog.get_by_role("textbox")).to_be_focused()
+    dialog.get_by_role("button", name="Pin it").click()
+    expect(page.get_by_text("Noted, after #")).to_be_visible()
+
+    assert asked_at is not None
+    (pinned,) = [
+        one for one in deeds.asked("notes", run=run)["notes"] if one["text"] == "Before it was answered"
+    ]
+    assert pinned["place"]["position"] == int(asked_at[1])
+    expect(other.page.locator(".notes")).to_contain_text("Before it was answered")
+    expect(other.page.locator(".now")).to_contain_text("events follow")  # a place in the past stays
+    other.check()
+    other.page.close()
+    deeds.tab.check()
+
+
 def test_a_note_is_pinned_and_stands_beside_the_place_whatever_is_written_in_it(deeds: Deeds) -> None:
     page = deeds.page
     run = deeds.sent("Notes?")
@@ -289,8 +328,9 @@ def test_what_the_policy_forbids_is_taken_down_and_fails_a_test(deeds: Deeds) ->
         "try { document.body.innerHTML = '<b>x</b>' } catch {}",
     ):
         tab.wrong.clear()
-        tab.page.evaluate(f"() => {{ {forbidden} }}")
-        tab.page.wait_for_timeout(100)
+        # Nobody says when the browser has told: what it has to tell is awaited.
+        with tab.page.expect_event("console", predicate=lambda said: said.type == "error"):
+            tab.page.evaluate(f"() => {{ {forbidden} }}")
         assert tab.wrong, forbidden
         with pytest.raises(AssertionError):
             tab.check()

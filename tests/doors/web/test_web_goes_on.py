@@ -1,6 +1,7 @@
 """What a page does when the world around it changes: the server goes and comes, a tab is left, a way back is taken."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -55,6 +56,46 @@ def test_a_page_outlives_its_server_and_a_new_one_lets_in_at_the_same_place() ->
             come_in(page)
             expect(now).to_contain_text("after turn 1")
             expect(page.get_by_label("Transcript of main")).to_contain_text("Does that hold for a van")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(240)
+def test_what_somebody_has_typed_outlives_a_server_that_is_gone_and_the_login_to_the_next(
+    tmp_path: Path,
+) -> None:
+    with played(store=tmp_path / "played.db") as (system, first), chromium() as browser:
+        page = entered(browser, first.address)
+        page.goto(f"{first.address}/debug/run/{exchange_of(first)}?at=turn:2")
+        expect(page.locator(".now")).to_contain_text("after turn 2")
+        page.keyboard.press("f")
+        fork = page.get_by_role("dialog", name="Fork here")
+        fork.get_by_label("Who answers from there").select_option("script")
+        fork.get_by_label("Replies, one a line").fill("So be it.\nANNOUNCE_SKIP")
+
+        first.__exit__(None, None, None)
+        expect(page.get_by_text("no answer since")).to_be_attached()
+        fork.get_by_role("button", name="Make the fork").click()
+        expect(fork.get_by_role("alert")).to_contain_text("The server does not answer")
+        expect(fork.get_by_label("Replies, one a line")).to_have_value("So be it.\nANNOUNCE_SKIP")
+
+        with LiveGateway(system, port=first.port):
+            expect(page.get_by_label("Token")).to_be_visible()
+            come_in(page)
+            expect(fork.get_by_label("Who answers from there")).to_have_value("script")
+            expect(fork.get_by_label("Replies, one a line")).to_have_value("So be it.\nANNOUNCE_SKIP")
+            fork.get_by_role("button", name="Make the fork").click()
+            expect(page.get_by_role("heading", name="and its fork")).to_be_visible()
+
+            # What one person has begun to write is not shown to another one.
+            page.goto(f"{first.address}/debug/run/{exchange_of(first)}")
+            expect(page.get_by_role("slider")).to_be_visible()
+            page.keyboard.press("N")
+            page.get_by_role("dialog", name="Pin a note here").get_by_role("textbox").fill("For me alone")
+            page.context.clear_cookies()
+            page.get_by_role("dialog").get_by_role("button", name="Pin it").click()
+            come_in(page, READER)
+            expect(page.get_by_role("slider")).to_be_visible()
+            expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 @pytest.mark.nightly

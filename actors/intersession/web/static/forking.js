@@ -197,7 +197,9 @@ const Form = view(({ at, kind, who }, self) => {
             #${answer.position}${answer.who ? `, by ${short(answer.who)}` : ''}.
           </p>
         `
-      : null}
+      : chosen === 'message'
+        ? null
+        : html`<p class="muted small">From after #${at.position} on.</p>`}
     ${key
       ? html`
           <label>

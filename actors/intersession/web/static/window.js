@@ -122,7 +122,7 @@ const Shown = view(({ shown }, self) => {
           <button class="btn" type="button" onClick=${close}>
             ${shown.button && !busy.value ? 'Cancel' : 'Close'}
           </button>
-          ${shown.button ? html`<span class="muted small"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>` : null}
+          ${shown.button ? html`<span class="muted small hint"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>` : null}
         </div>
       </form>
     </dialog>
