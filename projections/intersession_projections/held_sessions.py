@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from intersession_events.facts import SessionArchived, SessionPatched
+from intersession_events.facts import SessionArchived, SessionPatched, topics_of
 from intersession_events.log import Log, Recorded, Sql
 
 _STREAM: Final = "session:"
@@ -15,6 +15,7 @@ class HeldSessionsView:
 
     name = "held_sessions"
     shape = 1
+    topics: Final = topics_of(SessionPatched, SessionArchived)
 
     def create(self, sql: Sql) -> None:
         """Create the table."""

@@ -177,7 +177,7 @@ class PlainLog:
     def wait_for(self, position: int, *, timeout: float) -> bool:
         raise NotImplementedError
 
-    def set_aside(self) -> Sequence[SetAside]:
+    def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:  # noqa: ARG002 - there are none
         return []
 
     def announce_gateway(self, address: str | None) -> None:

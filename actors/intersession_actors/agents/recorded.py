@@ -77,7 +77,7 @@ def raising(turn: Turn, divergence: Divergence) -> object:
 class RecordedAgent:
     """Answers each turn as it was answered in a recording. Its calls may come from several threads.
 
-    An attempt is used once, and none of those in `used` (by run id). One that goes on in the middle, since it has recorded
+    An attempt is used once, and none that had ended at the position `after`. One that goes on in the middle, since it has recorded
     something already (`Turn.partial`), goes on from there.
     """
 
@@ -95,11 +95,7 @@ class RecordedAgent:
         self._meanings = Meanings()
         self._after = after
         self._lock = threading.Lock()
-        self._used: set[tuple[str, int]] = {
-            (attempt.run_id, attempt.attempt)
-            for attempt in recording.attempts
-            if 0 < attempt.ended_at <= after
-        }
+        self._used: set[tuple[str, int]] = set()
 
     def __call__(self, turn: Turn) -> object:
         """Answer one turn."""
@@ -147,7 +143,7 @@ class RecordedAgent:
 
     def _going_on(self, turn: Turn) -> RecordedAttempt | None:
         """Return the attempt itself, where the log was cut in the middle of it."""
-        itself = self._recording.run(turn.run_id, turn.attempt)
+        itself = self._recording.run(turn.session_key, turn.run_id, turn.attempt)
         if itself is None or (itself.context_hash and not turn.partial):
             return None
         is_cut = itself.position <= self._after < (itself.ended_at or self._after + 1)
@@ -155,13 +151,14 @@ class RecordedAgent:
         return itself if is_cut or (turn.attempt == 1 and itself.context_hash) else None
 
     def _in_place(self, turn: Turn) -> tuple[RecordedAttempt, ...]:
-        itself = self._recording.run(turn.run_id, turn.attempt)
+        itself = self._recording.run(turn.session_key, turn.run_id, turn.attempt)
         if itself is not None:
             return (itself,)
-        return self._recording.at(spot(turn.session_key, turn.step, _turn_of(turn), turn.attempt))
+        place = spot(turn.session_key, turn.step, _turn_of(turn), turn.attempt)
+        return self._recording.at(turn.session_key, place)
 
     def _is_used(self, attempt: RecordedAttempt) -> bool:
-        return (attempt.run_id, attempt.attempt) in self._used
+        return 0 < attempt.ended_at <= self._after or (attempt.run_id, attempt.attempt) in self._used
 
     # --- what it did
 
@@ -194,7 +191,9 @@ class RecordedAgent:
         """Return how much of what the attempt recorded is on record here: the log was forked in the middle of it."""
         if (turn.run_id, turn.attempt) != (found.run_id, found.attempt):
             return 0
-        earlier = (self._recording.run(turn.run_id, attempt) for attempt in range(1, turn.attempt))
+        earlier = (
+            self._recording.run(turn.session_key, turn.run_id, attempt) for attempt in range(1, turn.attempt)
+        )
         return len(turn.partial) - sum(len(attempt.done) for attempt in earlier if attempt is not None)
 
     def _is_called(self, turn: Turn, block: ToolCallBlock, result: Message | None) -> bool:

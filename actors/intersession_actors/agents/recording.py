@@ -1,6 +1,8 @@
 """What agents were given and did, read from the sessions of a log: for an agent that does it again (`recorded.py`)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, TypeAlias
 
 import msgspec
@@ -56,52 +58,83 @@ def spot(session_key: str, step: facts.Step, turn: int | None, attempt: int) -> 
     return text_meaning(session_key), step, turn, attempt
 
 
-class Recording:
-    """The attempts of a log, in the order of their starts, found by what their agents were given or by where they stand."""
+class _Told:
+    """The attempts of the sessions of one name, in the order of their starts."""
 
     def __init__(self, attempts: Iterable[RecordedAttempt]) -> None:
-        self.attempts = tuple(sorted(attempts, key=lambda attempt: attempt.position))
-        self._by_run = {(attempt.run_id, attempt.attempt): attempt for attempt in self.attempts}
-        self._by_hash: dict[tuple[str, str], list[RecordedAttempt]] = {}
-        self._by_meaning: dict[tuple[str, str], list[RecordedAttempt]] = {}
-        self._by_spot: dict[Spot, list[RecordedAttempt]] = {}
-        for attempt in self.attempts:
-            session = text_meaning(attempt.session_key)
-            self._by_hash.setdefault((session, attempt.context_hash), []).append(attempt)
-            self._by_meaning.setdefault((session, attempt.meaning), []).append(attempt)
-            self._by_spot.setdefault(attempt.place, []).append(attempt)
+        self.by_run: dict[tuple[str, int], RecordedAttempt] = {}
+        self.by_hash: dict[str, list[RecordedAttempt]] = {}
+        self.by_meaning: dict[str, list[RecordedAttempt]] = {}
+        self.by_spot: dict[Spot, list[RecordedAttempt]] = {}
+        for attempt in sorted(attempts, key=lambda one: one.position):
+            self.by_run[attempt.run_id, attempt.attempt] = attempt
+            self.by_hash.setdefault(attempt.context_hash, []).append(attempt)
+            self.by_meaning.setdefault(attempt.meaning, []).append(attempt)
+            self.by_spot.setdefault(attempt.place, []).append(attempt)
+
+
+class Recording:
+    """The attempts of a log, found by what their agents were given or by where they stand. Several threads may ask.
+
+    A session is read when somebody first asks for it, from its beginning: what was recorded elsewhere costs nothing.
+    """
+
+    def __init__(
+        self, reading: Callable[[], AbstractContextManager[Log]], more: Iterable[RecordedAttempt] = ()
+    ) -> None:
+        """Read from a log that is opened for each session. `more` are attempts that are not in its sessions."""
+        self._reading = reading
+        self._more = tuple(more)
+        self._streams: dict[str, list[str]] | None = None
+        self._told: dict[str, _Told] = {}
+        self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, log: Log, *, sessions: Iterable[str] | None = None) -> "Recording":
-        """Read the attempts of some sessions of a log, by key; of all without them.
+    def of(cls, log: Log) -> "Recording":
+        """Read from a log that stays open."""
+        return cls(lambda: nullcontext(log))
+
+    def with_also(self, more: Iterable[RecordedAttempt]) -> "Recording":
+        """Return it with attempts that are not in the sessions of its log."""
+        return Recording(self._reading, (*self._more, *more))
+
+    def run(self, session_key: str, run_id: str, attempt: int) -> RecordedAttempt | None:
+        """Return an attempt of a session by its run's id.
 
         Raises:
-            CorruptEvent: a row can't be read.
+            CorruptEvent: a row of the session can't be read. So do the other questions.
         """
-        streams = (
-            [stream for stream in log.streams(_SESSIONS) if stream.startswith(_SESSIONS)]
-            if sessions is None
-            else [ids.session_stream(key) for key in sessions]
-        )
-        return cls(
-            attempt for stream in streams for attempt in _attempts(log.stream(stream), stream, log.log_ids)
-        )
-
-    def run(self, run_id: str, attempt: int) -> RecordedAttempt | None:
-        """Return an attempt by its run's id."""
-        return self._by_run.get((run_id, attempt))
+        return self._of(session_key).by_run.get((run_id, attempt))
 
     def with_context(self, session_key: str, context_hash: str) -> tuple[RecordedAttempt, ...]:
         """Return the attempts of a session that were given exactly this."""
-        return tuple(self._by_hash.get((text_meaning(session_key), context_hash), ()))
+        return tuple(self._of(session_key).by_hash.get(context_hash, ()))
 
     def with_meaning(self, session_key: str, meaning: str) -> tuple[RecordedAttempt, ...]:
         """Return the attempts of a session that were given the same, but for ids and times."""
-        return tuple(self._by_meaning.get((text_meaning(session_key), meaning), ()))
+        return tuple(self._of(session_key).by_meaning.get(meaning, ()))
 
-    def at(self, place: Spot) -> tuple[RecordedAttempt, ...]:
+    def at(self, session_key: str, place: Spot) -> tuple[RecordedAttempt, ...]:
         """Return the attempts that stand in one place: one for each flow that came there."""
-        return tuple(self._by_spot.get(place, ()))
+        return tuple(self._of(session_key).by_spot.get(place, ()))
+
+    def _of(self, session_key: str) -> _Told:
+        """Return the attempts of all sessions whose keys are the same but for ids."""
+        name = text_meaning(session_key)
+        with self._lock:
+            if name not in self._told:
+                with self._reading() as log:
+                    self._told[name] = _Told(self._read(log, name))
+            return self._told[name]
+
+    def _read(self, log: Log, name: str) -> Iterator[RecordedAttempt]:
+        if self._streams is None:
+            self._streams = {}
+            for stream in log.streams(_SESSIONS):
+                self._streams.setdefault(text_meaning(stream.removeprefix(_SESSIONS)), []).append(stream)
+        for stream in self._streams.get(name, ()):
+            yield from _attempts(log.stream(stream), stream, log.log_ids)
+        yield from (one for one in self._more if text_meaning(one.session_key) == name)
 
 
 def _attempts(events: Iterable[Recorded], stream: str, log_ids: Sequence[str]) -> Iterator[RecordedAttempt]:

@@ -12,7 +12,7 @@ from intersession_actors.forking.writing import Writing, names_anew
 from intersession_events import facts, ids
 from intersession_events.forks import ForkWanted, directory_of, fork_log
 from intersession_events.log import Log
-from intersession_events.stores import PortableLog, open_log, remove_fork
+from intersession_events.stores import Carrying, PortableLog, open_log, remove_fork
 from intersession_projections.forks import closed_streams, roots_of
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import (
@@ -102,6 +102,7 @@ def make_fork(
         fork_id=fork_id,
         now_ms=now_ms,
         entropy=entropy,
+        fill=Carrying(log, source.proven, inline_views(), cut).fill,
     )
     try:
         added = (

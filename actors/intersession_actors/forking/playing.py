@@ -233,14 +233,15 @@ class Forker:
     def _recorded(self, forked: str) -> Recording:
         """Return what agents answered in the source; in an imported flow only in that one, which is forked."""
         with self._reading:
-            known = self._recordings.get("") or Recording.of(self._reader.log)
+            # The source may be closed while the fork goes on.
+            known = self._recordings.get("") or Recording(self._source.again)
             self._recordings[""] = known
             flow = View(self._reader).flow(forked)
             if not is_imported(flow):
                 return known
             if forked not in self._recordings:
                 imported = attempts_of(self._reader.log, flow)
-                self._recordings[forked] = Recording([*known.attempts, *imported])
+                self._recordings[forked] = known.with_also(imported)
             return self._recordings[forked]
 
     def _otherwise(self, on_divergence: str) -> OnDivergence | None:

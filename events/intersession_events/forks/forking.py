@@ -14,7 +14,7 @@ from intersession_events.forks.confirming import confirm
 from intersession_events.forks.files import fork_path
 from intersession_events.forks.prefix import STREAM, Prefix, Query, Seen, prefix_of, seeing
 from intersession_events.forks.proving import heads_proven
-from intersession_events.forks.writing import write_log
+from intersession_events.forks.writing import Fill, write_log
 from intersession_events.log import (
     FIRST,
     FORMATS,
@@ -80,10 +80,11 @@ def fork_log(
     fork_id: str,
     now_ms: int,
     entropy: Callable[[int], bytes],
+    fill: Fill = lambda _: None,
 ) -> Fork:
     """Make a part of a log a log of its own, in a file of a directory, which is made if it is not there.
 
-    It is there under its name only when it is whole. Views are not copied: who opens it folds them.
+    It is there under its name only when it is whole. `fill` can put views there; who opens it folds those that it does not have.
 
     Raises:
         ForkFailed: the position is none of the log, or the file can't be written.
@@ -133,7 +134,9 @@ def fork_log(
     path = fork_path(directory, fork_id)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_log(path, rows, log_id=fork_id, log_format=log_format, epoch=own.epoch, now_ms=now_ms)
+        write_log(
+            path, rows, log_id=fork_id, log_format=log_format, epoch=own.epoch, now_ms=now_ms, fill=fill
+        )
     except (OSError, sqlite3.Error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ForkFailed(

@@ -2,8 +2,9 @@
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 
 from intersession_events.log import APPLICATION_ID, FORMATS, Row
@@ -13,10 +14,21 @@ _PAGE_BYTES = 2_048
 _CACHE_KIB = 65_536
 
 
+Fill = Callable[[sqlite3.Connection], None]
+"""Puts more into a file that is being made, such as views."""
+
+
 def write_log(
-    path: Path, rows: Sequence[Row], *, log_id: str, log_format: int, epoch: int, now_ms: int
+    path: Path,
+    rows: Sequence[Row],
+    *,
+    log_id: str,
+    log_format: int,
+    epoch: int,
+    now_ms: int,
+    fill: Fill = lambda _: None,
 ) -> None:
-    """Write a log with these rows. It has no views yet.
+    """Write a log with these rows, and what `fill` puts there.
 
     Raises:
         OSError: the file can't be written.
@@ -36,10 +48,14 @@ def write_log(
             for statement in FORMATS[log_format].values():
                 made.execute(statement)
             made.execute("INSERT INTO log_identity VALUES (?, ?, ?, ?)", (log_id, log_format, epoch, now_ms))
-            made.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
+            # In the order of their places: each row goes behind the one before it.
+            made.executemany(
+                "INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", sorted(rows, key=itemgetter(0))
+            )
             made.executemany(
                 "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted({row[3] for row in rows})]
             )
+            fill(made)
             made.execute("COMMIT")
         sync(part)
         part.rename(path)

@@ -63,6 +63,7 @@ from intersession_events.log.verifying import (
 from intersession_events.log.views import (
     AddingView,
     AskingView,
+    CarriedView,
     Coming,
     InlineView,
     Known,
@@ -90,6 +91,7 @@ __all__ = [
     "AddingView",
     "AskingView",
     "Authorised",
+    "CarriedView",
     "Coming",
     "Committed",
     "Conflict",

@@ -197,8 +197,8 @@ class Log(Protocol):
         """Wait until the log has reached a position; False if it has not in time."""
         ...
 
-    def set_aside(self) -> Sequence[SetAside]:
-        """Return the events that an inline view could not take in, and why, in log order."""
+    def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
+        """Return the events that an inline view, or one of these, could not take in, and why, in log order."""
         ...
 
     def announce_gateway(self, address: str | None) -> None:

@@ -1,9 +1,10 @@
 """What a view is, as the log keeps it: rows that follow from the events, in tables of the view's own."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from intersession_events.facts import Event
+from intersession_events.log.log import Moment
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Question, Row, Sql, asked
 
@@ -101,6 +102,19 @@ class PickingView(View, Protocol):
     @property
     def topics(self) -> Collection[str]:
         """The stored names of those events."""
+        ...
+
+
+@runtime_checkable
+class CarriedView(View, Protocol):
+    """A view of things that come to rest: what it says of one is the same in every log that has all events of that thing."""
+
+    def carry_over(self, sql: Sql, source: Moment, *, at: int, here: Collection[int]) -> Iterable[int]:
+        """Take over, from its tables in the log that a fork is made of, the rows of what had come to rest at the cut `at`.
+
+        `here` are the positions of the events that the fork has. Returned are those at which begins what had not come to rest:
+        the events of their streams from there on are taken in next, once more also those of what was taken over.
+        """
         ...
 
 

@@ -2,7 +2,7 @@
 
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.database import MEMORY
-from intersession_events.stores.folding import views_proven
+from intersession_events.stores.folding import Carrying, views_proven
 from intersession_events.stores.forks_removed import remove_fork
 from intersession_events.stores.migrating import Migrated, migrate
 from intersession_events.stores.opened import Located, gateway_of, located, open_log
@@ -25,6 +25,7 @@ __all__ = [
     "MEMORY",
     "NAME",
     "VARIABLE",
+    "Carrying",
     "Holder",
     "KeptView",
     "Located",

@@ -1,11 +1,12 @@
 """The view of exchanges, spawns and deliveries: where each stands, and which flow each run belongs to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from intersession_events.facts import RunAsked
-from intersession_events.log import Coming, Known, Question, Recorded, Row, Sql, SqlValue
+from intersession_events.log import Coming, Known, Moment, Question, Recorded, Row, Sql, SqlValue
 from intersession_projections.columns import among, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,
@@ -61,6 +62,24 @@ class OpenFlowsView:
         for table in ("flows", "flow_runs"):
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
+    def carry_over(self, sql: Sql, source: Moment, *, at: int, here: Collection[int]) -> Iterable[int]:
+        """Take over the flows of which nothing came behind the cut; return where the others were accepted."""
+        left: list[int] = []
+        carried: set[int] = set()
+        for row in source.query("SELECT * FROM flows WHERE accepted <= ?", (at,)):
+            accepted, _, _, _, position, *_ = row
+            if accepted not in here:
+                continue
+            if position <= at:
+                sql.execute(_CARRIED_FLOW, row)
+                carried.add(accepted)
+            else:
+                left.append(accepted)
+        for row in source.query("SELECT run_id, flow FROM flow_runs WHERE flow <= ?", (at,)):
+            if row[1] in carried:
+                sql.execute("INSERT INTO flow_runs VALUES (?, ?)", row)
+        return left
+
     def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
         """Ask for the flows whose streams get events."""
         flows = (stream.partition(":") for stream, _ in coming)
@@ -73,6 +92,9 @@ class OpenFlowsView:
         for recorded in events:
             taking.take(recorded)
         taking.store()
+
+
+_CARRIED_FLOW: Final = "INSERT INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class _Kept(msgspec.Struct):

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_events import facts
 from intersession_events.facts import ready
 from intersession_events.log import payload_in
 
@@ -22,7 +23,7 @@ class References:
 
     def take(self, topic: str, state: bytes) -> None:
         """Take in what the event of a row names. One that can't be read names nothing."""
-        if topic.startswith(_REFERS_TO_NOTHING):
+        if topic in REFER_TO_NOTHING:
             return
         payload = payload_in(state)
         if payload is None:
@@ -105,8 +106,25 @@ _DECODE_NAMED: Final = msgspec.json.Decoder(_Named).decode
 _DECODE_SAID: Final = msgspec.json.Decoder(_Said).decode
 _SAID: Final = "message_recorded."
 _QUEUED: Final = "run_queued."
-_REFERS_TO_NOTHING: Final = ("line_imported.", "session_patched.", "access_recorded.")
-"""What names nothing that has to go along. What somebody was denied is no part of it."""
+_OF_OWN_STREAM: Final = (
+    facts.RunStarted,
+    facts.RunInterrupted,
+    facts.RunCompleted,
+    facts.RunFailed,
+    facts.RunAborted,
+    facts.DeliveryStarted,
+    facts.DeliveryDone,
+)
+"""They name what their own stream began with before: the run that was queued there, the delivery that it is of."""
+_DENIED: Final = (facts.AccessRecorded,)
+"""What somebody was denied does not go along."""
+REFER_TO_NOTHING: Final = frozenset(
+    topic
+    for topic, kind in facts.TOPICS.items()
+    if kind in {*_OF_OWN_STREAM, *_DENIED}
+    or not ({*kind.__struct_fields__} & {*_Named.__struct_fields__, "message"})
+)
+"""The stored names of events that name nothing which has to go along."""
 
 
 def _add(names: set[str], *given: str | None) -> None:

@@ -1,6 +1,6 @@
 """The view of runs: what became of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,7 +15,7 @@ from intersession_events.facts import (
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Coming, Known, Question, Recorded, Sql
+from intersession_events.log import Coming, Known, Moment, Question, Recorded, Sql
 from intersession_projections.columns import among, hashed, packed, to_text
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
@@ -52,6 +52,23 @@ class RunOutcomesView:
         for table in ("run_outcomes", "run_keys"):
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
+    def carry_over(self, sql: Sql, source: Moment, *, at: int, here: Collection[int]) -> Iterable[int]:
+        """Take over the runs that had ended, and all keys; return where the others were accepted."""
+        left: list[int] = []
+        rows = source.query("SELECT * FROM run_outcomes WHERE accepted <= ?", (at,))
+        for row in rows:
+            accepted, _, _, ended, _, position, *_ = row
+            if accepted not in here:
+                continue
+            if ended and position <= at:
+                sql.execute(_CARRIED_RUN, row)
+            else:
+                left.append(accepted)
+        for row in source.query("SELECT * FROM run_keys WHERE position <= ?", (at,)):
+            if row[3] in here:
+                sql.execute("INSERT INTO run_keys VALUES (?, ?, ?, ?, ?)", row)
+        return left
+
     def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
         """Ask for the runs that events are about."""
         runs = (packed(event.run_id) for _, event in coming if isinstance(event, _OF_RUNS))
@@ -66,6 +83,9 @@ class RunOutcomesView:
 
 
 _OF_RUNS: Final = (RunQueued, RunStarted, RunInterrupted, RunCompleted, RunFailed, RunAborted)
+
+
+_CARRIED_RUN: Final = "INSERT INTO run_outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class _Kept(msgspec.Struct):

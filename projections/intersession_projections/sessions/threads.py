@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound
+from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound, topics_of
 from intersession_events.log import Log, Recorded, Sql
 
 _SESSION: Final = "session:"
@@ -14,6 +14,7 @@ class ThreadBindingsView:
 
     name = "thread_bindings"
     shape = 2
+    topics: Final = topics_of(ThreadBound, ThreadUnbound, SessionArchived)
 
     def create(self, sql: Sql) -> None:
         """Create the table."""

@@ -144,13 +144,18 @@ def test_a_place_is_enough_where_only_the_place_has_to_be_the_same(source: Log, 
 
 @pytest.mark.clause("FORK-7")
 def test_an_attempt_is_known_by_the_hash_that_was_recorded(source: Log) -> None:
-    starts = [recorded.event for recorded in source.all() if isinstance(recorded.event, facts.RunStarted)]
+    starts = [
+        (recorded.stream.removeprefix("session:"), recorded.event)
+        for recorded in source.all()
+        if isinstance(recorded.event, facts.RunStarted)
+    ]
     recording = Recording.of(source)
-    for started in starts:
-        attempt = recording.run(started.run_id, started.attempt)
+    for key, started in starts:
+        attempt = recording.run(key, started.run_id, started.attempt)
         assert isinstance(attempt, RecordedAttempt)
         assert recording.with_context(attempt.session_key, started.context_hash) == (attempt,)
-    first = recording.run(starts[0].run_id, 1)
+    key, begun = starts[0]
+    first = recording.run(key, begun.run_id, 1)
     assert first is not None
     assert [message.role for message in first.done] == ["assistant", "toolResult"] * 3
     assert first.answered is None

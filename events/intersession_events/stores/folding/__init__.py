@@ -1,6 +1,7 @@
 """Views folded anew, in a temporary database: to be compared with those of a log, or to take their place."""
 
-from intersession_events.stores.folding.beside import ViewsBeside
+from intersession_events.stores.folding.beside import ViewsBeside, words_of
+from intersession_events.stores.folding.carrying import Carrying, is_carried
 from intersession_events.stores.folding.fold import (
     MADE,
     Fold,
@@ -18,11 +19,13 @@ from intersession_events.stores.folding.proof import views_proven
 
 __all__ = [
     "MADE",
+    "Carrying",
     "Fold",
     "Layout",
     "Page",
     "PlainSql",
     "ViewsBeside",
+    "is_carried",
     "layout_of",
     "lost",
     "made_in",
@@ -30,4 +33,5 @@ __all__ = [
     "page_of",
     "temporary",
     "views_proven",
+    "words_of",
 ]

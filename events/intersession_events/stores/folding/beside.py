@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -14,6 +14,11 @@ Progress = Callable[[int, int], None]
 
 _PAGE: Final = 1_000
 _WORD: Final = re.compile(r"\w+")
+
+
+def words_of(statement: str) -> set[str]:
+    """Return the words of a statement: the names of the tables that it asks are among them."""
+    return set(_WORD.findall(statement))
 
 
 class ViewsBeside:
@@ -55,12 +60,12 @@ class ViewsBeside:
         with self._turn:
             yield Moment(partial(self._query, head=(head := self._head())), head)
 
-    @property
-    def set_aside(self) -> Sequence[SetAside]:
-        """What could not be taken in, in log order."""
+    def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
+        """Return what these views, or all, could not take in, in log order."""
+        folds = [fold for fold, _ in self._folds if not views or fold.name in views]
         with self._turn:
-            self._bring([fold for fold, _ in self._folds], self._head())
-        found = [one for fold, _ in self._folds for one in fold.set_aside]
+            self._bring(folds, self._head())
+        found = [one for fold in folds for one in fold.set_aside]
         return sorted(found, key=lambda one: (one.position, one.view))
 
     def close(self) -> None:
@@ -69,7 +74,7 @@ class ViewsBeside:
             self._connection.close()
 
     def _query(self, statement: str, parameters: Sequence[SqlValue], *, head: int) -> list[Row]:
-        named = set(_WORD.findall(statement))
+        named = words_of(statement)
         self._bring([fold for fold, tables in self._folds if tables & named], head)
         return self._connection.execute(statement, parameters).fetchall()
 

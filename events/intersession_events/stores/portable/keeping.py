@@ -1,11 +1,12 @@
 """Takes up the views of a log that is opened to write, and builds them anew beside the old ones while the log goes on."""
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
 
 from intersession_events.log import Recorded
 from intersession_events.stores.database import COLUMNS, Cursor, Row
-from intersession_events.stores.folding import Fold, page_of
+from intersession_events.stores.folding import Fold, page_of, words_of
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.inline_views import PAGE, InlineViews
@@ -24,6 +25,9 @@ class Keeping:
         self._frontier = frontier
         self.built: Sequence[str] = ()
         """Which views were built anew when the log was opened."""
+        self._waiting: dict[str, frozenset[str]] = {}
+        """Views that are built when they are first asked, with the names of their tables."""
+        self._building = threading.Lock()
 
     def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
         """Build views anew from the log, beside the old ones and while the log goes on, and swap them.
@@ -52,13 +56,27 @@ class Keeping:
             def join() -> None:
                 for name in names:
                     self._views.join(name)
+                self._waiting = {name: its for name, its in self._waiting.items() if name not in names}
 
             self._writer.transact(swap, PAGE_TIMEOUT_S, join)
             if progress is not None:
                 progress(self._frontier.head, self._frontier.head)
 
-    def take_up(self, on_folding: Callable[[int, int], None] | None) -> None:
-        """Let each view go on where it ended; one of another shape, not whole, or ahead of the log is built anew."""
+    def bring(self, statement: str | None = None) -> None:
+        """Build the views that wait and that a statement asks; without one, all."""
+        if not self._waiting:
+            return
+        with self._building:
+            words = None if statement is None else words_of(statement)
+            asked = [name for name, tables in self._waiting.items() if words is None or tables & words]
+            if asked:
+                self.rebuild(asked, None)
+
+    def take_up(self, on_folding: Callable[[int, int], None] | None, *, waits: Collection[str] = ()) -> None:
+        """Let each view go on where it ended; one of another shape, not whole, or ahead of the log is built anew.
+
+        Those that `waits` names are built anew when they are first asked.
+        """
         behind: dict[str, bool | None] = {}
 
         def look(cursor: Cursor) -> None:
@@ -82,7 +100,9 @@ class Keeping:
         for name, is_behind in behind.items():
             if is_behind and not self._catch_up(name):
                 behind[name] = None
-        if outdated := [name for name, is_behind in behind.items() if is_behind is None]:
+        outdated = [name for name, is_behind in behind.items() if is_behind is None]
+        self._waiting = {name: self._views.tables_of(name) for name in outdated if name in waits}
+        if outdated := [name for name in outdated if name not in self._waiting]:
             self.rebuild(outdated, on_folding)
             self.built = outdated
 

@@ -31,6 +31,7 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.stores.database import MEMORY, Row, typed
+from intersession_events.stores.folding import is_carried
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
@@ -276,10 +277,10 @@ class PortableLog:
                 pass
         return self._frontier.wait_for(position, timeout)
 
-    def set_aside(self) -> Sequence[SetAside]:
-        """Return the events that an inline view could not take in, and why, in log order."""
+    def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
+        """Return the events that an inline view, or one of these, could not take in, and why, in log order."""
         self._check_process()
-        return self._views.set_aside
+        return self._views.set_aside(views)
 
     @property
     def built(self) -> Sequence[str]:
@@ -450,7 +451,11 @@ class PortableLog:
         self._views = ReadViews(self._recorder, self._at_one_moment)
         self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
         if inline:
-            self._keeping.take_up(on_folding)
+            waits = self.forked is not None and not self._loader.by_hand
+            self._keeping.take_up(
+                on_folding, waits=[view.name for view in inline if waits and not is_carried(view)]
+            )
+            self._views.first(self._keeping.bring)
 
     def _read_with(
         self,

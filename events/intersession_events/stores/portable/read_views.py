@@ -1,13 +1,13 @@
 """How the views of a log are read: as they are stored with it, or, where they can't be believed, folded anew beside it."""
 
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
 from intersession_events.stores.database import typed
-from intersession_events.stores.folding import ViewsBeside, layout_of
+from intersession_events.stores.folding import ViewsBeside, layout_of, words_of
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.inline_views import ViewTables
 from intersession_events.stores.portable.reading import ReadsLog
@@ -29,6 +29,13 @@ class ReadViews:
         self._recorder = recorder
         self._at_one_moment = at_one_moment
         self._beside: ViewsBeside | None = None
+        self._stale: frozenset[str] = frozenset()
+        """The tables of the views that are not as the log has them; all others can be asked where they are stored."""
+        self._bring: Callable[[str | None], None] = lambda _: None
+
+    def first(self, bring: Callable[[str | None], None]) -> None:
+        """Have views built that wait until they are asked, before a statement asks one; None stands for any statement."""
+        self._bring = bring
 
     def believe(
         self,
@@ -37,10 +44,12 @@ class ReadViews:
         events: EventReader,
         on_folding: Callable[[int, int], None] | None,
     ) -> None:
-        """Look whether the stored views can be believed; if not, all are folded beside the log, once they are asked."""
+        """Look which of the stored views can be believed; others are folded beside the log, once they are asked."""
         with typed(self._recorder.failures):
-            if self._are_up_to_date(tables, views):
-                return
+            stale = self._stale_of(tables, views)
+        if not stale:
+            return
+        self._stale = frozenset(table for view in stale for table in layout_of(view).all_tables)
         self._beside = ViewsBeside(
             views,
             proven=events.proven,
@@ -55,8 +64,9 @@ class ReadViews:
             # The events themselves are in the log alone, however its views are read.
             if "stored_events" in statement:
                 return self._recorder.event_rows(statement, parameters)
-            if self._beside is not None:
+            if self._beside is not None and self._stale & words_of(statement):
                 return self._beside.query(statement, parameters)
+            self._bring(statement)
             return self._recorder.rows(statement, parameters)
 
     @contextmanager
@@ -67,17 +77,20 @@ class ReadViews:
                 with self._beside.moment() as moment:
                     yield moment
             else:
+                self._bring(None)
                 with self._at_one_moment() as moment:
                     yield moment
 
-    @property
-    def set_aside(self) -> Sequence[SetAside]:
-        """The events that a view could not take in, in log order."""
+    def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
+        """Return the events that these views, or any, could not take in, in log order."""
         if self._beside is not None:
-            return self._beside.set_aside
+            return self._beside.set_aside(views)
+        if not views:
+            self._bring(None)
         return [
             SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
             for view, position, stream, version, topic, reason in self.query(_SET_ASIDE)
+            if not views or view in views
         ]
 
     def close(self) -> None:
@@ -85,8 +98,8 @@ class ReadViews:
         if self._beside is not None:
             self._beside.close()
 
-    def _are_up_to_date(self, tables: ViewTables, views: Sequence[InlineView]) -> bool:
-        """Return whether views are as this version and this log have them, and nobody else has written into them."""
+    def _stale_of(self, tables: ViewTables, views: Sequence[InlineView]) -> Sequence[InlineView]:
+        """Return the views that are not as this version and this log have them; all, if somebody else has written into one."""
         with self._at_one_moment() as moment:
             (stored,) = moment.each(("SELECT name, shape, position FROM inline_views", ()))
             head = moment.head
@@ -105,6 +118,5 @@ class ReadViews:
                     if len(touched) == 1
                     else f"the views {', '.join(touched)} were",
                 )
-            return (
-                not touched and len(known) == len(views) and all(rows[view.name][1] >= head for view in known)
-            )
+                return views
+            return [view for view in views if view not in known or rows[view.name][1] < head]

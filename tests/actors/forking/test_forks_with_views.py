@@ -1,0 +1,135 @@
+"""FORK-1: a fork begins with the views that its start asks, as its events make them; the others wait until they are asked."""
+
+import random
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from intersession_actors.forking import MadeFork, Wanted
+from intersession_actors.forking.making import make_fork
+from intersession_events.log import verify_log
+from intersession_events.machine import machine_entropy, random_id
+from intersession_events.stores import PortableLog, open_log, remove_fork, views_proven
+from intersession_projections.inline_views import inline_views
+from intersession_projections.places import flow_id
+from intersession_projections.run_outcomes import Runs
+from intersession_projections.sessions import Sessions
+from support.forked_everywhere import flows_of
+from support.golden_logs import golden_logs
+from support.random_runs import random_runs
+
+CARRIED = ["held_sessions", "open_flows", "run_outcomes", "thread_bindings"]
+WAITING = ["positions", "session_list"]
+SOME = 12
+"""So many forks of each log."""
+
+
+def made_at(log: PortableLog, run: str, at: int) -> MadeFork:
+    return make_fork(
+        log,
+        log,
+        Wanted(run, at, exact=True),
+        fork_id=random_id(),
+        now_ms=1,
+        entropy=machine_entropy,
+    )
+
+
+def stored(path: str) -> dict[str, int]:
+    with closing(sqlite3.connect(path)) as file:
+        return dict(file.execute("SELECT name, position FROM inline_views ORDER BY name"))
+
+
+def try_some(path: Path, some: int) -> int:
+    """Fork at some positions; return how many of them were in the middle of something."""
+    open_at_cut = 0
+    with open_log(str(path), inline=inline_views()):
+        pass
+    with open_log(str(path), read_only=True, inline=inline_views()) as log:
+        cuts = [(flow, at) for flow in flows_of(log) for at in range(flow.accepted, flow.position + 1)]
+        for flow, at in random.Random(11).sample(cuts, min(some, len(cuts))):  # noqa: S311 - the same ones each time
+            fork = made_at(log, flow_id(flow), at)
+            assert stored(fork.path) == dict.fromkeys(CARRIED, at), (flow, at)
+            with open_log(fork.path, read_only=True, inline=inline_views()) as seen:
+                findings, _ = views_proven(seen, inline_views())
+                assert findings == [], (flow, at, findings[:3])
+            with open_log(fork.path, inline=inline_views()) as going_on:
+                assert set(stored(fork.path)) == set(CARRIED)
+                open_at_cut += bool(Runs(going_on).open_runs())
+                findings, _ = views_proven(going_on, inline_views())
+                assert findings == [], (flow, at, findings[:3])
+            remove_fork(Path(fork.path))
+    return open_at_cut
+
+
+@pytest.mark.clause("FORK-1")
+@pytest.mark.parametrize("name", ["demo", "restricted"])
+def test_the_views_of_a_fork_of_a_log_of_0_1_0_are_as_its_events_make_them(name: str, tmp_path: Path) -> None:
+    (golden,) = (one for one in golden_logs() if one.name == name)
+    try_some(golden.unpack(tmp_path), SOME)
+
+
+@pytest.mark.clause("FORK-1")
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_views_of_a_fork_are_as_its_events_make_them(seed: int, tmp_path: Path) -> None:
+    assert try_some(random_runs(tmp_path / "log.db", seed, asked=4), SOME) > 0
+
+
+@pytest.mark.clause("FORK-1")
+def test_a_view_that_waits_is_built_when_it_is_asked_and_follows_from_then_on(tmp_path: Path) -> None:
+    path = random_runs(tmp_path / "log.db", 3, asked=2)
+    with open_log(str(path), read_only=True, inline=inline_views()) as log:
+        fork = made_at(log, flow_id(next(flows_of(log))), log.head())
+        known = Sessions(log).keys_beginning("")
+    with open_log(fork.path, inline=inline_views()) as going_on:
+        there = stored(fork.path)
+        assert Sessions(going_on).keys_beginning("") == [key for key in known if key != "agent:alone:main"]
+        assert sorted(stored(fork.path).keys() - there.keys()) == ["session_list"]
+        going_on.set_aside()  # asks all
+        assert sorted(stored(fork.path)) == sorted([*CARRIED, *WAITING])
+        assert set(stored(fork.path).values()) == {going_on.head()}
+        assert verify_log(going_on).ok
+
+
+@pytest.mark.clause("FORK-1")
+def test_who_only_reads_a_fork_is_told_the_same_and_writes_nothing(tmp_path: Path) -> None:
+    path = random_runs(tmp_path / "log.db", 3, asked=2)
+    with open_log(str(path), read_only=True, inline=inline_views()) as log:
+        fork = made_at(log, flow_id(next(flows_of(log))), log.head())
+    with open_log(fork.path, inline=inline_views()):
+        there = stored(fork.path)  # taken up to the head
+    asked = partial(open_log, fork.path, inline=inline_views())
+    with asked(read_only=True) as seen:
+        read = Sessions(seen).keys_beginning(""), [run.run_id for run in Runs(seen).recent(99)]
+    assert stored(fork.path) == there
+    with asked() as built:
+        assert read == (Sessions(built).keys_beginning(""), [run.run_id for run in Runs(built).recent(99)])
+
+
+@pytest.mark.clause("FORK-1")
+def test_a_view_that_left_something_out_in_the_source_is_built_of_the_events(tmp_path: Path) -> None:
+    path = random_runs(tmp_path / "log.db", 3, asked=2)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("INSERT INTO set_aside VALUES ('open_flows', 1, 's', 1, 't', 'poison')")
+        file.execute("UPDATE inline_views SET position = (SELECT MAX(rowid) FROM stored_events)")
+    with open_log(str(path), read_only=True, inline=inline_views()) as log:
+        fork = made_at(log, flow_id(next(flows_of(log))), log.head())
+    assert "open_flows" not in stored(fork.path)
+    with open_log(fork.path, inline=inline_views()) as going_on:
+        assert "open_flows" in stored(fork.path)
+        assert views_proven(going_on, inline_views())[0] == []
+
+
+@pytest.mark.clause("FORK-1")
+def test_a_view_that_somebody_wrote_into_is_built_of_the_events(tmp_path: Path) -> None:
+    path = random_runs(tmp_path / "log.db", 3, asked=2)
+    with open_log(str(path), inline=inline_views()) as log:
+        with closing(sqlite3.connect(path)) as file, file:
+            file.execute("UPDATE run_outcomes SET status = 'wrong'")
+        fork = made_at(log, flow_id(next(flows_of(log))), log.head())
+    assert "run_outcomes" not in stored(fork.path)
+    with open_log(fork.path, inline=inline_views()) as going_on:
+        assert views_proven(going_on, inline_views())[0] == []
