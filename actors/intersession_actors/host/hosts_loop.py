@@ -1,4 +1,4 @@
-"""Which event loop of the host's its async agents and channels run on: one that lives on, or none (finding A5).
+"""Which event loop of the host's its async agents and channels run on: one that lives on, or none.
 
 A loop that is made for one call and ends with it (`asyncio.run` for each request, a WSGI host) must not get runs that go on after
 that call.
