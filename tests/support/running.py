@@ -85,6 +85,15 @@ class Gate:
         if not self._open.wait(self._patience):
             raise TimeoutError("nobody opened the gate")
 
+    def saying(self, text: str) -> Callable[[Turn], str]:
+        """Return an agent that stops here, and says a text when it goes on."""
+
+        def agent(turn: Turn) -> str:
+            self.stop(turn)
+            return text
+
+        return agent
+
     def reached(self) -> Turn:
         """Wait until an agent is here; return its turn."""
         return self._reached.get(timeout=WAIT)

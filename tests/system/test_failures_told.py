@@ -151,9 +151,7 @@ def test_a_run_that_takes_too_long_is_told_and_its_late_answer_too(booth: Booth,
     """Finding D1, the kind."""
     gate, clock = Gate(), ManualClock()
 
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "at last"
+    slow = gate.saying("at last")
 
     limit = {"agents": {"defaults": {"timeoutSeconds": 7}}}
     system = booth.start({"main": slow}, None, limit, on_failure=heard, clock=clock)
@@ -170,10 +168,7 @@ def test_a_run_that_takes_too_long_is_told_and_its_late_answer_too(booth: Booth,
 def test_a_run_that_a_stop_cut_off_is_told_by_the_next_start(booth: Booth, heard: Heard) -> None:
     """Finding D1, the kind."""
     gate = Gate()
-
-    def hangs(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
+    hangs = gate.saying("late")
 
     first = booth.start({"main": hangs})
     run_id = speak(first, wait=None)["runId"]
@@ -270,10 +265,7 @@ def test_a_person_is_told_that_there_is_no_answer(booth: Booth) -> None:
 @pytest.mark.clause("INB-2")
 def test_a_person_is_told_in_the_words_of_the_setting_also_after_a_timeout(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
+    slow = gate.saying("late")
 
     telegram = MemoryChannel()
     config = {"runs": {"failureText": "Nobody is here."}, "agents": {"defaults": {"timeoutSeconds": 0.05}}}
@@ -388,10 +380,7 @@ def test_a_store_that_is_away_is_told_once_and_again_when_it_is_back(
     """Findings D1 and A3: the operator sees when it began and that it is over."""
     clock = ManualClock()
     gate = Gate()
-
-    def agent(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
+    agent = gate.saying("done")
 
     with log_at(log_url, inline=inline_views(), environment=faulty(log_url), clock=clock.now_ms) as log:
         config = {"runs": {"shutdownGraceSeconds": 0}}

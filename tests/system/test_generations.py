@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from intersession import Reply, SessionSystem, Turn
-from intersession_events.facts import ChildArchived, ExchangeClosed, LoopEnded, SessionArchived, SpawnClosed
+from intersession_events.facts import (
+    ChildArchived,
+    Event,
+    ExchangeClosed,
+    LoopEnded,
+    SessionArchived,
+    SpawnClosed,
+)
 from support.fakes import ManualClock
 from support.running import (
     Booth,
@@ -45,6 +52,16 @@ def send(system: SessionSystem) -> str:
     return str(answer["runId"])
 
 
+def sent_and_changed(system: SessionSystem, gate: Gate, change: Callable[[], object]) -> list[Event]:
+    """Send, change something while an agent stands at the gate, and return the events of the exchange."""
+    opened(system, ASKER, ASKED)
+    run_id = send(system)
+    gate.reached()
+    change()
+    gate.open()
+    return closed_exchange(system, run_id)
+
+
 def said(system: SessionSystem, key: str) -> list[tuple[str, str]]:
     return texts(system.gateway.call("chat.history", {"sessionKey": key}))
 
@@ -69,13 +86,8 @@ def test_a_turn_never_reaches_the_conversation_that_took_the_targets_place(
     gate = Gate()
     agent = stopping_at(gate, "reply", "main")
     system = booth.start({"main": agent, "ops": agent})
-    opened(system, ASKER, ASKED)
-    run_id = send(system)
-    gate.reached()
-    change(system, ASKED)
-    gate.open()
 
-    events = closed_exchange(system, run_id)
+    events = sent_and_changed(system, gate, lambda: change(system, ASKED))
 
     assert one(events, LoopEnded).reason == "target_gone"
     assert one(events, ExchangeClosed).reason == "target_gone"
@@ -96,13 +108,8 @@ def test_an_announce_turn_never_reaches_the_conversation_that_took_the_targets_p
         return "words"
 
     system = booth.start({"main": agent, "ops": agent})
-    opened(system, ASKER, ASKED)
-    run_id = send(system)
-    gate.reached()
-    change(system, ASKED)
-    gate.open()
 
-    events = closed_exchange(system, run_id)
+    events = sent_and_changed(system, gate, lambda: change(system, ASKED))
 
     assert one(events, LoopEnded).reason == "reply_skip"
     assert one(events, ExchangeClosed).reason == "target_gone"
@@ -117,13 +124,8 @@ def test_a_turn_never_reaches_the_conversation_that_took_the_requesters_place(
     gate = Gate()
     agent = stopping_at(gate, "message", "ops")
     system = booth.start({"main": agent, "ops": agent})
-    opened(system, ASKER, ASKED)
-    run_id = send(system)
-    gate.reached()
-    change(system, ASKER)
-    gate.open()
 
-    events = closed_exchange(system, run_id)
+    events = sent_and_changed(system, gate, lambda: change(system, ASKER))
 
     assert one(events, LoopEnded).reason == "requester_gone"
     assert one(events, ExchangeClosed).reason == "no_route", "the target was asked to announce all the same"
@@ -140,13 +142,10 @@ def test_who_is_deleted_in_its_own_turn_is_gone(
     gate = Gate()
     agent = stopping_at(gate, "reply", agent_id)
     system = booth.start({"main": agent, "ops": agent})
-    opened(system, ASKER, ASKED)
-    run_id = send(system)
-    gate.reached()
-    system.gateway.call("sessions.delete", {"key": speaker})
-    gate.open()
 
-    assert one(closed_exchange(system, run_id), LoopEnded).reason == reason
+    events = sent_and_changed(system, gate, lambda: system.gateway.call("sessions.delete", {"key": speaker}))
+
+    assert one(events, LoopEnded).reason == reason
 
 
 @pytest.mark.clause("HIST-6", "SPAWN-9")
@@ -155,11 +154,7 @@ def test_a_result_never_reaches_the_conversation_that_took_the_requesters_place(
     booth: Booth, change: Change
 ) -> None:
     gate = Gate()
-
-    def agent(turn: Turn) -> str:
-        gate.stop(turn)
-        return "the result"
-
+    agent = gate.saying("the result")
     system = booth.start({"main": agent})
     opened(system, ASKER)
     spawned: Any = system.tools(ASKER).call("sessions_spawn", {"task": "look"})

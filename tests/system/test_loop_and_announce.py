@@ -170,9 +170,7 @@ def test_a_turn_that_fails_ends_the_loop_with_its_error(booth: Booth) -> None:
 def test_a_turn_has_its_own_time_limit(booth: Booth) -> None:
     gate, clock = Gate(), ManualClock()
 
-    def asker(turn: Turn) -> str:
-        gate.stop(turn)
-        return "too late"
+    asker = gate.saying("too late")
 
     limit = {"session": {"agentToAgent": {"turnTimeoutSeconds": 7}}}
     system = booth.start({"main": asker, "ops": talkative}, None, limit, clock=clock)
@@ -240,11 +238,7 @@ def test_runs_of_an_agent_that_is_not_there_are_parked_until_it_is(booth: Booth)
 
 def test_registering_an_agent_again_leaves_its_running_turns_alone(booth: Booth) -> None:
     gate = Gate()
-
-    def first(turn: Turn) -> str:
-        gate.stop(turn)
-        return "from the first"
-
+    first = gate.saying("from the first")
     system = booth.start({"main": talkative, "ops": first})
     run_id = send(system, timeoutSeconds=0)["runId"]
     gate.reached()
@@ -416,11 +410,7 @@ def test_a_requester_that_was_deleted_ends_the_loop_and_the_target_still_announc
 @pytest.mark.clause("SEND-7", "HIST-7")
 def test_a_target_that_was_deleted_meanwhile_tells_the_waiter(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "never heard"
-
+    slow = gate.saying("never heard")
     system = booth.start({"main": talkative, "ops": slow})
     system.gateway.call("sessions.patch", {"key": "agent:ops:notes", "label": "target"})
     first = send(system, "agent:ops:notes", timeoutSeconds=0)["runId"]

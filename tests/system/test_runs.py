@@ -50,10 +50,7 @@ def wait(system: Any, run_id: str, timeout_ms: int = 20_000) -> dict[str, Any]:
 @pytest.mark.clause("GATE-3", "SEND-9", "O7")
 def test_a_wait_gives_the_same_before_during_and_after_and_after_a_restart(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
+    slow = gate.saying("done")
 
     first = booth.start({"main": fine, "ops": slow})
     run_id = ask(first, "x")
@@ -89,11 +86,7 @@ def test_an_unknown_run_is_an_error_at_once(booth: Booth) -> None:
 @pytest.mark.clause("GATE-3")
 def test_a_waiter_of_a_system_that_closes_is_answered(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "too late"
-
+    slow = gate.saying("too late")
     system = booth.start({"main": fine, "ops": slow})
     run_id = ask(system, "x")
     gate.reached()
@@ -140,11 +133,7 @@ def test_who_waits_for_a_send_while_the_system_closes_is_told_that_it_goes_on(
     booth: Booth, form: str
 ) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "too late"
-
+    slow = gate.saying("too late")
     system = booth.start({"main": fine, "ops": slow})
     request: dict[str, Any] = {"sessionKey": OPS, "message": "x"}
     tools = system.tools(MAIN)
@@ -254,11 +243,7 @@ def test_what_becomes_of_a_run_is_led_to_by_that_run_and_by_no_other_that_is_und
 @pytest.mark.clause("GATE-5")
 def test_what_an_aborted_agent_says_afterwards_is_kept_and_not_used(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "too late"
-
+    slow = gate.saying("too late")
     system = booth.start({"main": fine, "ops": slow})
     run_id = ask(system, "first")
     gate.reached()

@@ -208,11 +208,7 @@ def test_accepting_is_one_append_of_message_run_and_exchange(booth: Booth) -> No
 @pytest.mark.clause("SEND-4")
 def test_fire_and_forget_answers_before_the_run_starts(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
-
+    slow = gate.saying("done")
     system = booth.start({"main": quiet, "ops": slow}, None, QUIET)
 
     answer = system.tools(MAIN).call(
@@ -300,11 +296,7 @@ def test_a_late_reply_still_loops_and_announces(booth: Booth) -> None:
 @pytest.mark.clause("SEND-9", "GATE-3")
 def test_any_number_of_waiters_get_the_same_answer(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
-
+    slow = gate.saying("done")
     system = booth.start({"main": quiet, "ops": slow}, None, QUIET)
     run_id = system.tools(MAIN).call(
         "sessions_send", {"sessionKey": OPS, "message": "x", "timeoutSeconds": 0}

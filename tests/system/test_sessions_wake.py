@@ -74,10 +74,7 @@ def test_a_session_that_talks_for_long_has_snapshots_and_goes_on_from_them(booth
 
 def test_a_state_that_is_too_large_is_kept_when_it_is_small_again(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
+    slow = gate.saying("done")
 
     with booth.start({"main": slow}, None, QUIET) as system:
         for number in range(OFTEN):

@@ -126,11 +126,7 @@ def test_an_error_that_cant_be_recorded_is_spelled_out(booth: Booth) -> None:
 @pytest.mark.clause("GATE-5")
 def test_an_abort_by_a_name_that_cant_be_recorded_is_refused(booth: Booth) -> None:
     gate = Gate()
-
-    def agent(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
-
+    agent = gate.saying("done")
     system = booth.start({"main": agent})
     run_id = system.inbound(channel="x", chat_id="1", sender="1", text="hi")["runId"]
     gate.reached()

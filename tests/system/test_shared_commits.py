@@ -148,10 +148,7 @@ def test_where_tokens_are_limited_what_a_run_has_used_is_recorded_before_the_nex
 
 def test_a_run_waits_for_the_one_under_way_and_starts_after_it(log: NotingLog) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
+    slow = gate.saying("done")
 
     with system(log, slow, QUIET) as running:
         for text in ("one", "two"):

@@ -1,6 +1,7 @@
 """The threads of the doors are shared fairly: no caller and no waiting call can hold them all (findings A13, A21)."""
 
 import threading
+from functools import partial
 from queue import Queue
 
 import pytest
@@ -12,6 +13,18 @@ from intersession_actors.host.fair_queue import FairQueue
 from intersession_events.errors import StoreUnavailable
 
 WAIT = 20.0
+
+
+class Hanging:
+    """Calls that say which they are, and hang until they may go on."""
+
+    def __init__(self) -> None:
+        self.began: Queue[int] = Queue()
+        self.go_on = threading.Event()
+
+    def call(self, number: int) -> None:
+        self.began.put(number)
+        assert self.go_on.wait(WAIT)
 
 
 def test_who_calls_a_hundred_times_lets_the_others_in_between() -> None:
@@ -35,42 +48,28 @@ def test_who_calls_a_hundred_times_lets_the_others_in_between() -> None:
 
 
 def test_one_caller_never_holds_more_than_half_of_the_threads() -> None:
-    threads = DoorThreads(4)
-    began: Queue[int] = Queue()
-    go_on = threading.Event()
-
-    def hang(number: int) -> None:
-        began.put(number)
-        assert go_on.wait(WAIT)
-
+    threads, hanging = DoorThreads(4), Hanging()
     for number in range(10):
-        threads.submit(lambda number=number: hang(number), "slow")  # type: ignore[misc]
-    assert [began.get(timeout=WAIT) for _ in range(2)] == [0, 1]
+        threads.submit(partial(hanging.call, number), "slow")
+    assert [hanging.began.get(timeout=WAIT) for _ in range(2)] == [0, 1]
 
     assert threads.submit(lambda: "here", "another").result(WAIT) == "here"
-    assert began.empty()
-    go_on.set()
-    assert [began.get(timeout=WAIT) for _ in range(8)] == list(range(2, 10))
+    assert hanging.began.empty()
+    hanging.go_on.set()
+    assert [hanging.began.get(timeout=WAIT) for _ in range(8)] == list(range(2, 10))
     threads.shutdown()
 
 
 def test_what_is_about_the_system_is_answered_though_every_thread_hangs() -> None:
-    threads = DoorThreads(4)
-    began: Queue[int] = Queue()
-    go_on = threading.Event()
-
-    def hang(number: int) -> None:
-        began.put(number)
-        assert go_on.wait(WAIT)
-
+    threads, hanging = DoorThreads(4), Hanging()
     for number in range(20):
-        threads.submit(lambda number=number: hang(number), number)  # type: ignore[misc]
+        threads.submit(partial(hanging.call, number), number)
     for _ in range(4):
-        began.get(timeout=WAIT)
+        hanging.began.get(timeout=WAIT)
 
     assert threads.submit(lambda: "well", ABOUT).result(WAIT) == "well"
-    assert began.empty()
-    go_on.set()
+    assert hanging.began.empty()
+    hanging.go_on.set()
     threads.shutdown()
 
 

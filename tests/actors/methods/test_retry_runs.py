@@ -138,9 +138,7 @@ def refusal(system: SessionSystem, run_id: str) -> ToolRefused:
 def test_what_did_not_fail_is_refused_and_the_error_says_what_to_do(booth: Booth) -> None:
     model, gate = Model(), Gate()
 
-    def stops(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
+    stops = gate.saying("late")
 
     model.is_down = False
     system = booth.start({"main": model, "ops": stops})

@@ -173,11 +173,7 @@ def test_a_hosts_actor_asks_without_waiting_and_looks_later(booth: Booth) -> Non
 
 def test_the_door_takes_more_while_sends_wait(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "at last"
-
+    slow = gate.saying("at last")
     system = started(booth, ops=slow)
     # Many more than there are threads for doors.
     waiting = [
@@ -266,11 +262,7 @@ def test_closing_the_system_takes_the_actor_out_of_the_registry(booth: Booth) ->
 @pytest.mark.parametrize("by", ["the host", "the registry"])
 def test_whoever_still_waits_when_it_closes_is_told_that_nobody_is_there(booth: Booth, by: str) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "too late"
-
+    slow = gate.saying("too late")
     system = started(booth, ops=slow)
     waiting = system.ref.ask(As(MAIN, SessionsSend(message="x", agent_id="ops")), block=False)
     gate.reached()
@@ -287,11 +279,7 @@ def test_whoever_still_waits_when_it_closes_is_told_that_nobody_is_there(booth: 
 
 def test_what_was_sent_before_the_close_is_in_the_log_of_the_next_host(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
-
+    slow = gate.saying("late")
     system = started(booth, ops=slow)
     system.ref.tell(As(MAIN, SessionsSend(message="x", agent_id="ops", idempotency_key="once")))
     gate.reached()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession import SessionSystem, Turn
+from intersession import SessionSystem
 from intersession_events.facts import RunAborted, RunQueued
 from intersession_events.stores import PortableLog
 from support.doors.command_line import Ran, ran
@@ -84,11 +84,7 @@ def test_a_main_session_is_not_deleted(booth: Booth) -> None:
 
 def test_what_a_crash_left_open_is_aborted_without_a_host(booth: Booth) -> None:
     gate = Gate()
-
-    def hangs(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
-
+    hangs = gate.saying("late")
     system = booth.start({"main": hangs})
     for text in ("one", "two", "three"):
         system.inbound(channel="telegram", chat_id="42", sender="ann", text=text)

@@ -136,11 +136,7 @@ def test_replay_tells_a_failed_run_with_its_traceback_and_what_the_person_was_to
 def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
     """Finding D10: `runs --open` said "at work" of a run whose process was gone."""
     gate = Gate()
-
-    def hangs(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
-
+    hangs = gate.saying("late")
     system = booth.start({"main": hangs})
     first = speak(system, wait=None)
     gate.reached()
@@ -167,11 +163,7 @@ def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
 def test_after_a_stop_nobody_is_at_work_on_an_exchange_or_a_spawn(booth: Booth) -> None:
     """Finding D10, the kind."""
     gate = Gate()
-
-    def hangs(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
-
+    hangs = gate.saying("late")
     system = booth.start({"main": hangs, "ops": hangs})
     tools = system.tools(MAIN)
     tools.call("sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": 0})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem
 from intersession.cli.checks import disk_findings
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support.doors.command_line import DemoLog, Ran, ran
@@ -80,11 +80,7 @@ def test_an_agent_that_fails_now_is_an_error_and_one_that_has_failed_a_warning(b
 def test_open_work_that_nobody_does_is_named_after_a_stop(booth: Booth) -> None:
     """Finding D10."""
     gate = Gate()
-
-    def hangs(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
-
+    hangs = gate.saying("late")
     system = booth.start({"main": hangs})
     speak(system, wait=None)
     gate.reached()

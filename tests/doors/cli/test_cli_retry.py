@@ -110,11 +110,7 @@ def test_lists_stories_and_the_doctor_say_what_was_tried_again(booth: Booth) -> 
 def test_what_runs_prints_can_be_typed_back(booth: Booth) -> None:
     """Finding D7: the id of an exchange or a spawn in `runs` was one that neither `abort` nor `retry` knew."""
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "late"
-
+    slow = gate.saying("late")
     system = booth.start({"main": slow, "ops": slow})
     tools = system.tools("agent:main:main")
     tools.call("sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": 0})

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from intersession import SessionSystem, Turn, echo, open_log
+from intersession import SessionSystem, echo, open_log
 from intersession.cli.stepping.drawn import DrawnRun
 from intersession.cli.stepping.over import TextScreen
 from intersession.cli.stepping.screen import StepScreen
@@ -263,10 +263,7 @@ async def test_only_the_lines_that_are_seen_are_drawn_and_the_place_is_among_the
 @pytest.mark.clause("STEP-1")
 async def test_who_follows_and_stands_at_the_end_goes_along_with_what_comes(tmp_path: Path) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "it is open"
+    slow = gate.saying("it is open")
 
     with SessionSystem(tmp_path / "log.db", agents={"main": echo(), "desk": slow}, config=SEES_ALL) as system:
         asked = {"agentId": "desk", "message": "is it open?", "timeoutSeconds": 0}

@@ -169,11 +169,7 @@ async def test_other_calls_are_answered_while_one_waits_for_a_reply(booth: Booth
 @pytest.mark.clause("SEND-9")
 async def test_a_call_that_its_client_gives_up_is_taken_up_again_by_its_key(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "at last"
-
+    slow = gate.saying("at last")
     system = booth.start({"main": echo(), "ops": slow}, None, QUIET)
     asked = {"agentId": "ops", "message": "?", "idempotencyKey": "once"}
 

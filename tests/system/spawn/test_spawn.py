@@ -64,10 +64,7 @@ def spawn(system: Any, sender: str | None = MAIN, **given: Any) -> dict[str, Any
 @pytest.mark.clause("SPAWN-1", "SPAWN-6", "PROV-2")
 def test_a_spawn_answers_at_once_with_the_childs_key(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
+    slow = gate.saying("done")
 
     system, _ = with_route(booth, agent=slow)
 

@@ -79,11 +79,7 @@ def test_the_files_are_there_before_the_child_starts_and_the_answer_is_a_receipt
     booth: Booth, beside_log: Path
 ) -> None:
     gate = Gate()
-
-    def reader(turn: Turn) -> str:
-        gate.stop(turn)
-        return "read"
-
+    reader = gate.saying("read")
     system = started(booth, agent=reader)
     picture = base64.b64encode(b"\0\1").decode()
 
@@ -392,11 +388,7 @@ def test_a_directory_that_became_a_link_is_removed_and_its_target_is_not(
     outside.mkdir()
     (outside / "precious").write_text("precious")
     gate = Gate()
-
-    def agent(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
-
+    agent = gate.saying("done")
     system = started(booth, agent=agent)
     answer = spawn(system, FILE)
     gate.reached()
@@ -415,11 +407,7 @@ def test_a_directory_that_became_a_link_is_removed_and_its_target_is_not(
 @pytest.mark.clause("ATT-5")
 def test_a_removal_that_fails_is_an_event_and_is_not_tried_again(booth: Booth, beside_log: Path) -> None:
     gate = Gate()
-
-    def agent(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
-
+    agent = gate.saying("done")
     system = started(booth, agent=agent)
     answer = spawn(system, FILE)
     gate.reached()

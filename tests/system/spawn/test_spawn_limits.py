@@ -65,11 +65,7 @@ def test_no_more_than_the_limit_come_through_when_many_are_asked_for_at_once(boo
 @pytest.mark.clause("SPAWN-3", "SPAWN-6")
 def test_the_same_spawn_asked_for_at_once_is_one(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
-
+    slow = gate.saying("done")
     system = started(booth, slow, subagents(maxChildrenPerAgent=1))
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: spawn(system, idempotencyKey="k"), range(8)))
@@ -149,11 +145,7 @@ def test_the_run_timeout_of_the_configuration_holds_where_none_is_given(booth: B
 @pytest.mark.clause("SPAWN-7", "SPAWN-3")
 def test_the_operator_gets_no_tool_as_a_child_that_the_child_has_not(booth: Booth) -> None:
     gate = Gate()
-
-    def slow(turn: Turn) -> str:
-        gate.stop(turn)
-        return "done"
-
+    slow = gate.saying("done")
     system = started(booth, slow, {"tools": {"subagents": {"tools": {"alsoAllow": ["*"]}}}})
     child = spawn(system)["childSessionKey"]
 
