@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -195,6 +196,10 @@ class GroupCommit:
                 if not batch:
                     return
                 self._write(batch)
+                if 0 < len(self._waiting) < len(batch):
+                    # Most of those who were just told have had no turn since. Without this, one whose work came a moment too
+                    # late for their batch has a sync of its own each time, for ever after.
+                    time.sleep(0)
         finally:
             # Reached with work still waiting only if something worse than an error ended the thread.
             with self._lock:
