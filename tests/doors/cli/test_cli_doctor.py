@@ -137,6 +137,14 @@ def test_a_log_that_is_not_there_or_none_is_a_finding_and_no_traceback(tmp_path:
     assert not (tmp_path / "none.db").exists()
 
 
+def test_of_a_server_that_is_away_nobody_says_that_the_log_may_be_damaged() -> None:
+    done, found = examined("postgresql://app:s3cr3t@127.0.0.1:1/bots")
+
+    assert done.exit_code == 1
+    assert found["store_unreadable"]["advice"].endswith("see to it that its server runs and takes this role")
+    assert "s3cr3t" not in done.out + done.err
+
+
 def test_little_room_is_named(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     path.touch()

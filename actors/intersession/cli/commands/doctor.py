@@ -21,7 +21,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.failures import Finding, note, process_findings, wrong
 from intersession_actors.host import MissingExtra
 from intersession_actors.system import prepared
-from intersession_events.errors import IntersessionError
+from intersession_events.errors import IntersessionError, StoreUnavailable
 from intersession_events.stores import located
 
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -75,10 +75,13 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:
+        is_away = isinstance(error, StoreUnavailable) and not store.is_file
         yield wrong(
             "store_unreadable",
             f"the log can't be read: {error}",
-            "name it with --store; if it is the right one, `intersession verify` says whether it is damaged",
+            "name it with --store; if it is the right one, see to it that its server runs and takes this role"
+            if is_away
+            else "name it with --store; if it is the right one, `intersession verify` says whether it is damaged",
         )
         return
     yield from _of_the_process(reading)

@@ -1,6 +1,6 @@
 """Reads the rows of a log as they lie in its table, unproven, past pages that are damaged and columns that hold anything."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
 
 from intersession_events.errors import CorruptEvent
@@ -24,6 +24,10 @@ class RawLog(Log, Protocol):
 
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their places."""
+        ...
+
+    def unread(self) -> Sequence[str]:
+        """Say in sentences what is kept with the events that no verification reads."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Says in words what a verification could not prove of a log that has nothing wrong, and what it would take. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from intersession_events.log.tables import FORMATS
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
@@ -15,13 +15,14 @@ def unproven(
     position: int,
     signature_checked: bool,
     log_format: int,
+    unread: Iterable[str],
     has_snapshots: bool,
     erased: int,
 ) -> Iterator[str]:
     """Yield what is left open, a sentence each.
 
     `known` is the head that was given, `signature_checked` whether its signature was; `position` is the last one of the log,
-    `erased` how many payloads are.
+    `unread` what its store says that nobody has read, `erased` how many payloads are.
     """
     seen = checkpoints.seen
     yield from _of_head(known, is_checked=signature_checked)
@@ -71,7 +72,7 @@ def unproven(
             f"Which log this is: another one that is whole would be proven as well. Its id is {log_id}: compare it with that "
             "of the log that you know."
         )
-    yield from _of_the_file(log_format)
+    yield from _of_the_tables(log_format, unread)
     yield VIEWS_UNPROVEN
     if has_snapshots:
         yield SNAPSHOTS_UNPROVEN
@@ -89,17 +90,10 @@ def _of_head(known: LogHead | None, *, is_checked: bool) -> Iterator[str]:
         )
 
 
-def _of_the_file(log_format: int) -> Iterator[str]:
+def _of_the_tables(log_format: int, unread: Iterable[str]) -> Iterator[str]:
     yield (
         "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
     )
-    yield (
-        "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
-        "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew."
-    )
-    yield (
-        "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
-        "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself."
-    )
+    yield from unread
     if log_format not in FORMATS:
         yield f"Whether the tables are as format {log_format} has them: this version knows no such format."

@@ -119,6 +119,7 @@ class _Walk:
         self._true_topics: set[str] = set()
         self._signature_checked = False
         self._has_snapshots = False
+        self._unread: Sequence[str] = ()
         self._ids = Repeats()
         self._twice: set[int] = set()
         self._counts: Counter[str] = Counter()
@@ -180,6 +181,7 @@ class _Walk:
     def end(self, log: RawLog, given: int, key: bytes | None, *, final: bool) -> None:
         self._pass_known(self.position + 1)
         self._check_tables(log)
+        self._unread = log.unread()
         self._has_snapshots = bool(log.query("SELECT 1 FROM sqlite_master WHERE name='stored_snapshots'"))
         for code, problem, where in self._erased.problems(log):
             self._find(code, problem, where)
@@ -217,6 +219,7 @@ class _Walk:
                     position=self.position,
                     signature_checked=self._signature_checked,
                     log_format=self._format,
+                    unread=self._unread,
                     has_snapshots=self._has_snapshots,
                     erased=len(self._erased),
                 ),

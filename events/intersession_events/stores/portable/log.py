@@ -324,6 +324,10 @@ class PortableLog:
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their places, for verification."""
 
+    @abstractmethod
+    def unread(self) -> Sequence[str]:
+        """Say in sentences what is kept with the events that no verification reads."""
+
     def fork(
         self,
         streams: Collection[str],

@@ -135,6 +135,10 @@ class PostgresLog(PortableLog):
         with typed(self._recorder.failures), self._application.datastore.readers.moment() as reading:
             yield from problems_of_log(reading.together)
 
+    def unread(self) -> Sequence[str]:
+        """Say in sentences what is kept with the events that no verification reads."""
+        return _UNREAD
+
     @contextmanager
     def keeping(self, view: str) -> Generator[Cursor]:
         """Run a transaction round a block on the tables of a view that follows the log: nobody else keeps it meanwhile."""
@@ -168,3 +172,12 @@ class PostgresLog(PortableLog):
         else:
             self._recorder.close()
             self._application.close()
+
+
+_UNREAD: Final = (
+    "What else is in the database and nothing reads: tables of a host's own, other schemas, who may do what, settings and "
+    "statistics of the server, rows that are dead and not yet vacuumed; how the server has laid out in pages what is read, its "
+    "indexes among that; and which snapshots there are: one that is gone is taken anew.",
+    "What is kept beside the log in files: transcripts, and its forks. Who takes transcripts away has them made anew; each fork "
+    "is a log, and is verified by itself.",
+)

@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from intersession_events.errors import CorruptEvent
 from intersession_events.log import InlineView, damage, place_problems, schema_problems
@@ -118,6 +119,10 @@ class SqliteLog(PortableLog):
             with suppress(CorruptEvent):  # of pages that are damaged neither
                 yield from place_problems(self.query)
 
+    def unread(self) -> Sequence[str]:
+        """Say in sentences what is kept with the events that no verification reads."""
+        return _UNREAD
+
     def written_by(self) -> Holder | None:
         """Return who writes it now; None if nobody does."""
         return None if self.path == MEMORY else writer_of(self.path)
@@ -147,3 +152,11 @@ class SqliteLog(PortableLog):
         except BaseException:
             app.close()
             raise
+
+
+_UNREAD: Final = (
+    "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
+    "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew.",
+    "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
+    "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself.",
+)
