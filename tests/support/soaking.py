@@ -25,7 +25,6 @@ BOUNDED = {
     "_Kept.messages": 100_000,
     "_Kept.sizes": 100_000,
     "StreamHeads._parts": 65_536,
-    "lru_cache": 4096,
     # What a view behind the log has still to take in, and the names of what it is taking in.
     "CommitSubscription._committed": 2_000,
     "_Names._known": 2_000,
@@ -47,7 +46,11 @@ def held() -> Counter[str]:
             for name, value in _attributes(each).items():
                 if isinstance(value, _CONTAINERS):
                     found[f"{kind.__qualname__}.{name}"] += len(value)
-        elif kind.__qualname__ == "_lru_cache_wrapper" and str(each.__module__).startswith(_OURS):
+        elif (
+            kind.__qualname__ == "_lru_cache_wrapper"
+            and str(each.__module__).startswith(_OURS)
+            and each.cache_parameters()["maxsize"] is None  # else it has a bound of its own
+        ):
             found["lru_cache"] += each.cache_info().currsize
     found["threads"] = threading.active_count()
     found["files"] = len(list(_FILES.iterdir())) if _FILES.exists() else 0

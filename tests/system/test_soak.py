@@ -12,6 +12,7 @@ from intersession import SessionSystem
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession.cli.commands.demo_play import play_round
 from intersession_actors.channels import Channel
+from support.any_log import Logs
 from support.running import merged
 from support.soaking import grown, held, resident_bytes, settled
 
@@ -81,10 +82,10 @@ def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> Non
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.clause("L9")
-def test_hundreds_of_rounds_leave_nothing_behind(system: SessionSystem) -> None:
-    """Finding A18: 0.17 MB a round were left. Each round is two days of a small bot, so these are seventeen years."""
-    # SQLite's memories of pages, and the ends of streams that are known, are nearly full by then.
-    play(system, 2800)
+def test_hundreds_of_rounds_leave_nothing_behind(system: SessionSystem, logs: Logs) -> None:
+    """Finding A18: 0.17 MB a round were left. Each round is two days of a small bot, so these are eleven years and more."""
+    # SQLite's memories of pages are nearly full by then; a server has those of its own, and only ours are to fill.
+    play(system, 2800 if logs.are_files else 1600)
     rounds = 400
     before, memory = held(), resident_bytes()
     play(system, rounds)

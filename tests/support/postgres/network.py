@@ -34,6 +34,7 @@ class Network:
         self.instead: tuple[bytes, bytes] = (b"", b"")
         """What the server says, and what its clients hear instead, of the same length."""
         self._on_question: Callable[[bytes], bool] | None = None
+        self._gone_at: int | None = None
         self._kept_back: tuple[socket.socket, bytes] | None = None
         self._said_to_nobody: Queue[bytes] = Queue()
         self.answered = 0
@@ -74,6 +75,10 @@ class Network:
     def cut_instead_of(self, answer: Callable[[bytes], bool]) -> None:
         """End a connection once, in the place of an answer of the server's: what was asked has been done."""
         self._on_answer = answer
+
+    def gone_after(self, answers: int) -> None:
+        """Have the server gone in the place of an answer, the first, second or later one from now on, until `to` is set anew."""
+        self._gone_at = self.answered + answers
 
     def cut_before(self, question: Callable[[bytes], bool]) -> None:
         """End a client's connection once, as it asks something: the server gets that only when it is `let_in`."""
@@ -120,6 +125,10 @@ class Network:
             while said := source.recv(_SIZE):
                 if is_answer:
                     self.answered += answers.ended_by(said)
+                    if self._gone_at is not None and self.answered >= self._gone_at:
+                        self._gone_at, self.to = None, self.to / "gone"
+                        self.cut()
+                        break
                 if self._delay_s:
                     time.sleep(self._delay_s)
                 self._flows.wait()

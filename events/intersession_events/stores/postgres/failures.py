@@ -12,6 +12,7 @@ from intersession_events.stores.postgres.address import Address
 
 _FULL: Final = "53100"
 _NO_RIGHT: Final = "42501"
+_GIVEN_UP: Final = "57014"
 _OF_STATEMENTS: Final = (
     psycopg.DataError,
     psycopg.IntegrityError,
@@ -34,12 +35,19 @@ class PostgresFailures:
         found = _postgres_error(error)
         said = self._address.said(found or error)
         if isinstance(found, PoolTimeout | TooManyRequests):
-            return StoreBusy(f"busy: no connection to {self._address.shown} came free ({said}); try again")
+            return StoreBusy(
+                f"busy: no connection to {self._address.shown} came free, or could be made ({said}); try again"
+            )
         if found is not None and found.sqlstate == _FULL:
             return StoreFull(f"no space left for the log: {said}; reading still works, free some space")
         if found is not None and found.sqlstate == _NO_RIGHT:
             return StoreUnavailable(
                 f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it needs"
+            )
+        if found is not None and found.sqlstate == _GIVEN_UP:
+            return StoreUnavailable(
+                f"the server gave up a statement ({said}); if that was by statement_timeout, give the role more "
+                "(ALTER ROLE … SET statement_timeout), or the URL options=-c%20statement_timeout%3D0"
             )
         if isinstance(found, psycopg.OperationalError) and found.sqlstate is None:  # libpq's own words
             return StoreUnavailable(f"{self._address.shown} can't be reached: {said}")

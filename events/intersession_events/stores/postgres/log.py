@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from intersession_events.errors import NoSuchStore
@@ -96,10 +96,12 @@ class PostgresLog(PortableLog):
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         return self._application
 
-    def stored(self) -> AbstractContextManager[Query]:
+    @contextmanager
+    def stored(self) -> Generator[Query]:
         """Lend a way to query the database itself as it is now, for a block."""
         self._check_process()
-        return self._application.datastore.readers.moment()
+        with typed(self._recorder.failures), self._application.datastore.readers.moment() as reading:
+            yield reading
 
     @contextmanager
     def _at_one_moment(self) -> Generator[Moment]:
@@ -175,9 +177,13 @@ class PostgresLog(PortableLog):
 
 
 _UNREAD: Final = (
-    "What else is in the database and nothing reads: tables of a host's own, other schemas, who may do what, settings and "
-    "statistics of the server, rows that are dead and not yet vacuumed; how the server has laid out in pages what is read, its "
-    "indexes among that; and which snapshots there are: one that is gone is taken anew.",
-    "What is kept beside the log in files: transcripts, and its forks. Who takes transcripts away has them made anew; each fork "
-    "is a log, and is verified by itself.",
+    (
+        "What else is in the database and nothing reads: tables of a host's own, other schemas, who may do what, settings and "
+        "statistics of the server, rows that are dead and not yet vacuumed; how the server has laid out in pages what is read, its "
+        "indexes among that; and which snapshots there are: one that is gone is taken anew."
+    ),
+    (
+        "What is kept beside the log in files: transcripts, and its forks. Who takes transcripts away has them made anew; each fork "
+        "is a log, and is verified by itself."
+    ),
 )

@@ -155,8 +155,12 @@ class SqliteLog(PortableLog):
 
 
 _UNREAD: Final = (
-    "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
-    "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew.",
-    "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
-    "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself.",
+    (
+        "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
+        "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew."
+    ),
+    (
+        "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
+        "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself."
+    ),
 )

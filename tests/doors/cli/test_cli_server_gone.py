@@ -1,0 +1,86 @@
+"""The server goes while a command asks it, at whatever answer: the command says so, and is no fault of this software."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from intersession_events.stores.postgres.address import address_of
+from support.any_log import Logs, changed_behind
+from support.doors.command_line import ran
+from support.postgres.network import network
+from support.postgres.server import Server
+
+HOST = "intersession.cli.commands.demo_agents:host"
+COMMANDS = {
+    "sessions": [],
+    "runs": [],
+    "history": ["main"],
+    "replay": ["RUN"],
+    "why": ["RUN"],
+    "lens": ["RUN@turn:2"],
+    "fork": ["RUN", "--at", "RUN@turn:2", "--no-run"],
+    "verify": ["--views"],
+    "search": ["lake"],
+    "usage": [],
+    "smells": [],
+    "backup": ["FOLDER/log.dump"],
+    "migrate": ["URL", "FOLDER/back.db"],
+    "rebuild": ["search"],
+    "label": ["main", "lake"],
+    "send": ["And on Sunday?", "--agent", "research", "--agents", HOST],
+    "checkpoint": [],
+}
+WRITES = ("migrate", "rebuild", "label", "send", "checkpoint")
+"""An append that may have been made is looked for as long as a server may take to come back: these are tried where they begin."""
+
+
+@pytest.fixture(scope="module")
+def url(postgres: Server, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of the demo's log on a server."""
+    folder = tmp_path_factory.mktemp("demo")
+    assert ran("demo", "--store", folder / "demo.db").exit_code == 0
+    made = Logs(lambda: postgres).at(folder)
+    assert ran("migrate", folder / "demo.db", made).exit_code == 0
+    return made
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_whose_server_goes_says_that_it_is_not_available(
+    postgres: Server, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("PATH", str(postgres.binaries), prepend=":")
+    rows = ran("runs", "--store", url, "--json").json["runs"]
+    run = [row["id"] for row in rows if row["kind"] == "exchange"][-1]  # what `send` began is newer
+    folder = tmp_path / "made"
+    with network(postgres.directory) as between:
+        address = address_of(url)
+        through = between.url(address.schema, files=str(tmp_path))
+        tokens = [
+            token.replace("RUN", run).replace("FOLDER", str(folder)).replace("URL", through)
+            for token in COMMANDS[name]
+        ]
+        store = [] if name == "migrate" else ["--store", through]
+
+        def asked() -> tuple[int, str]:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            # As a quarter of a minute later: who had the log as the server went may be taken to be gone.
+            changed_behind(url, "UPDATE log_writer SET alive_until = '-infinity'")
+            done = ran(name, *tokens, *store, "--json")
+            return done.exit_code, done.out + done.err
+
+        assert asked()[0] == 0  # what is made once is made
+        before = between.answered
+        assert asked()[0] == 0
+        last = 6 if name in WRITES else between.answered - before
+        # Not the last few: how many there are differs by the end of a transaction that only read.
+        for answer in sorted({1, 2, last // 3, last // 2, last * 2 // 3, last * 5 // 6}):
+            between.to = postgres.directory
+            between.gone_after(answer)
+            code, said = asked()
+            assert (code, "unavailable" in said) == (3, True) or "backup_failed" in said, (answer, said)
+            assert "Traceback" not in said
+            assert list(folder.iterdir()) == []
