@@ -107,7 +107,11 @@ class GatewayAbout:
         return {"models": models}
 
     def checkpoint(self, call: Call, params: JsonMapping) -> Result:
-        """Take a checkpoint of the log as it is now (CHECK-1). It says how far the whole log is, so it is the operator's."""
+        """Take a checkpoint of the log as it is now (CHECK-1). It says how far the whole log is, so it is the operator's.
+
+        Raises:
+            ToolRefused: somebody else asks (`forbidden`).
+        """
         if not call.caller.is_operator:
             raise ToolRefused(
                 "forbidden", "checkpoints.take is the operator's, no limited credential may take one"
@@ -199,6 +203,9 @@ class GatewayAbout:
         """Say how the system is in full; who stands for some sessions only gets what `health` says.
 
         At a place it is what stood there: how many sessions there were, what was open, what was held. That is the operator's.
+
+        Raises:
+            ToolRefused: somebody else asks for a place (`forbidden`), or it is none (`invalid_request`).
         """
         given = read_arguments(StatusParams, params)
         if given.at is not None:
@@ -298,7 +305,12 @@ class GatewayImport:
         self._imports = imports
 
     def openclaw(self, call: Call, params: JsonMapping) -> Result:
-        """Import an OpenClaw state directory and return the report."""
+        """Import an OpenClaw state directory and return the report.
+
+        Raises:
+            ToolRefused: a limited credential asks (`forbidden`), the directory has no whole path (`invalid_request`), another
+                import is under way (`busy`), or it failed (`import_failed`).
+        """
         if not call.caller.is_operator or call.caller.credential is not None:
             raise ToolRefused(
                 "forbidden", "import.openclaw is the operator's, whom no limited credential stands for"

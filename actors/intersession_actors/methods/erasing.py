@@ -40,6 +40,9 @@ class GatewayErase:
         """Erase the words of a session, or of some of its messages. They can't be had back.
 
         Each append is whole: after a crash in between, the same call erases what is left.
+
+        Raises:
+            ToolRefused: something is still under way in the session (`busy`), or an id is of no message of it (`invalid_request`).
         """
         given = read_arguments(EraseParams, params)
         key = self._key(call, given.key)

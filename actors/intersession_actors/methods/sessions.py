@@ -209,7 +209,12 @@ class GatewaySessions:
         return {"key": key, "status": "ok" if items else "empty", "items": items}
 
     def resolve(self, call: Call, params: JsonMapping) -> Result:
-        """Return the canonical key of a session, by key, id or label."""
+        """Return the canonical key of a session, by key, id or label.
+
+        Raises:
+            ToolRefused: not exactly one of them is given (`invalid_request`), several sessions have the label
+                (`ambiguous_label`), or there is none that the caller may see (`not_visible`).
+        """
         given = read_arguments(ResolveParams, params)
         typed = [value for value in (given.key, given.session_id, given.label) if value is not None]
         if len(typed) != 1:

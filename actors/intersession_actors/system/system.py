@@ -287,6 +287,9 @@ class SessionSystem(Operated):
         """The system's one actor in Pykka's registry, for hosts built of Pykka actors: `ask` it `As(…)` or `Inbound(…)`.
 
         It is started when it is first asked for. `ActorRegistry.stop_all()`, or stopping it, closes the system.
+
+        Raises:
+            RuntimeError: the system is closed.
         """
         with self._opening_door:
             if not self._started:

@@ -45,6 +45,8 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
 
     `rest` is what follows the agent's id. `channel`, `account`, `peer` and `thread` are read from it where it has
     them, `suffix` is the word before the thread's id. Equal keys have equal texts, `str(key)`.
+
+    Each constructor raises `InvalidKey` for a part that would be read as another part, or as none.
     """
 
     agent_id: str

@@ -91,7 +91,11 @@ class EventReader:
             left = None if left is None else left - len(page)
 
     def streams(self, prefix: str) -> list[str]:
-        """Return the names of the streams that begin with a prefix, sorted; by the index, one look a stream."""
+        """Return the names of the streams that begin with a prefix, sorted; by the index, one look a stream.
+
+        Raises:
+            CorruptEvent: the name of one of them is no text.
+        """
         names: list[str] = []
         statement, name = _STREAM_FROM, prefix
         while True:

@@ -188,7 +188,11 @@ class PortableLog:
         return self._events.all(after=after, to=to, limit=limit, topics=tuple(topics))
 
     def streams(self, prefix: str) -> Sequence[str]:
-        """Return the names of the streams that begin with a prefix, sorted."""
+        """Return the names of the streams that begin with a prefix, sorted.
+
+        Raises:
+            CorruptEvent: the name of one of them is no text.
+        """
         self._check_process()
         return self._events.streams(prefix)
 

@@ -220,7 +220,13 @@ class Writer:
     # What a transaction consists of beside the work itself, and what the library's event store puts:
 
     def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
-        """Append pending events, those of a stream in a row at the version that the first of them expects."""
+        """Append pending events, those of a stream in a row at the version that the first of them expects.
+
+        Raises:
+            NotStorable: an event comes from another mapper than the log's own.
+            IntegrityError: a stream was not at that version; the library's word for an `AppendConflict`.
+            StoreUnavailable: the store could not take it in time.
+        """
         self._check_may_wait()
         parts: list[Part] = []
         for event in stored_events:
