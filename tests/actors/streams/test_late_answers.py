@@ -130,6 +130,15 @@ def bench() -> Iterator[Bench]:
         yield bench
 
 
+def asked_twice(bench: Bench) -> tuple[StepOfSession, StepOfSession]:
+    """Have a step asked of a session that has lost what it was asked, and asked again."""
+    bench.on_receive(THROUGH)
+    bench.on_receive(SessionReadBack(key=KEY, lost=True))
+    bench.settle()
+    first, second = bench.asked
+    return first, second
+
+
 def recorded_by_session(bench: Bench, command: StepOfSession) -> tuple[Recorded, ...]:
     return bench.log.append_now(command.carried).recorded
 
@@ -156,10 +165,7 @@ def test_an_answer_to_an_append_that_was_asked_for_twice_ends_no_other_command(b
 
 @pytest.mark.clause("O4")
 def test_a_refusal_of_what_was_asked_before_refuses_nothing_else(bench: Bench) -> None:
-    bench.on_receive(THROUGH)
-    bench.on_receive(SessionReadBack(key=KEY, lost=True))
-    bench.settle()
-    first, second = bench.asked
+    first, second = asked_twice(bench)
 
     bench.on_receive(
         StepRefused(stream=STREAM, run_id="", code="not_visible", error="it is gone", ask=first.ask)
@@ -174,10 +180,7 @@ def test_a_refusal_of_what_was_asked_before_refuses_nothing_else(bench: Bench) -
 
 @pytest.mark.clause("O4")
 def test_a_step_that_was_taken_late_is_read_back(bench: Bench) -> None:
-    bench.on_receive(THROUGH)
-    bench.on_receive(SessionReadBack(key=KEY, lost=True))
-    bench.settle()
-    first, second = bench.asked
+    first, second = asked_twice(bench)
     bench.resumed.clear()
 
     bench.on_receive(StepTaken(stream=STREAM, recorded=recorded_by_session(bench, first), ask=first.ask))
