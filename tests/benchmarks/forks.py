@@ -5,11 +5,14 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from benchmarks.figures import Figure, spread, timed
+from benchmarks.figures import Figure, progress, spread, timed, worked
 from benchmarks.logs import START_MS, Told, crowd_told, opening, saying, session_id, write_directly
+from intersession_actors.forking import Wanted
+from intersession_actors.forking.making import make_fork
 from intersession_events import ids
 from intersession_events.checkpoints import CheckpointTaker, append_of
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, LoopEnded, PrimaryEnded
+from intersession_events.machine import machine_entropy, random_id
 from intersession_events.stores import SqliteLog
 from intersession_projections.flows import Flows
 from intersession_projections.forks import closed_streams, roots_of
@@ -21,11 +24,14 @@ _ASKER, _TARGET = "agent:ask:main", "agent:told:main"
 _EVERY = 1_000
 
 
-def measure(directory: Path, *, events: int = 10_000, others: int = 20_000, times: int = 5) -> list[Figure]:
-    """Fork a run of so many events, in a log with `others` sessions beside, two events each."""
+def measure(directory: Path, *, events: int = 10_000, others: int = 5_000, times: int = 5) -> list[Figure]:
+    """Fork a run of so many events, in a log with `others` sessions beside, two events each; and open the fork to go on in it."""
     path = directory / "log.db"
+    progress(f"writes {events + 2 * others:,} events")
     write_directly(path, chain(crowd_told(others), _run_told(events)))
+    progress("builds its views")
     with SqliteLog(path, inline=inline_views()) as log:
+        progress("takes its checkpoints")
         taker = CheckpointTaker(log)
         while taker.fold():
             if taker.fresh >= _EVERY:
@@ -36,13 +42,32 @@ def measure(directory: Path, *, events: int = 10_000, others: int = 20_000, time
         find = partial(closed_streams, log, roots_of(log, flow), log.head())
         streams = find()
 
+        made: list[str] = []
+
         def fork() -> None:
-            log.fork(closed_streams(log, roots_of(log, flow), log.head()), at=log.head(), flow=_EXCHANGE)
+            wanted = Wanted(_EXCHANGE, log.head())
+            came = make_fork(
+                log,
+                log,
+                wanted,
+                fork_id=random_id(),
+                now_ms=START_MS,
+                entropy=machine_entropy,
+                directory=directory / "forks",
+            )
+            made.append(came.path)
+
+        def go_on() -> None:
+            with SqliteLog(made.pop(), inline=inline_views()) as going_on:
+                Flows(going_on).open_exchanges()
 
         size = f"of {events:,} events in a log of {log.head():,}"
+        progress("forks")
         return [
             *spread(NAME, f"find what goes along, {size}", timed(find, times)),
             *spread(NAME, f"fork, {size}, {len(streams)} streams", timed(fork, times)),
+            *spread(NAME, "processor time of that", worked(fork, times)),
+            *spread(NAME, "open a fork to go on", timed(go_on, times)),
         ]
 
 

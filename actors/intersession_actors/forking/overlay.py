@@ -1,9 +1,10 @@
 """Settings of a fork's own: `--set` holds there, whatever was in force in its source, also for what had begun (FORK-4)."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from intersession_actors.config import Config, has_secrets, load_config, plain_config
+from intersession_actors.config import Config, has_secrets, load_config, plain_config, read_config_file
 from intersession_actors.gate import invalid, json_or_text
 from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
 from intersession_events.log import Log
@@ -22,6 +23,45 @@ def set_in(log: Log) -> tuple[ForkEdit, ...]:
     versions = [version for (version,) in log.query(_POSITIONS, ("log", _EDITED))]
     events = [log.stream("log", after=version - 1, to=version)[0].event for version in versions]
     return tuple(event.edit for event in events if isinstance(event, ForkEdited) and event.edit.kind == "set")
+
+
+class Merged(NamedTuple):
+    """A configuration with the settings of a file on top, and what those have changed: paths of settings, in order."""
+
+    config: Config
+    changed: tuple[str, ...] = ()
+
+
+def merged(config: Config, file: Path) -> Merged:
+    """Return a configuration with what a file gives in the place of the same settings; a list is one setting.
+
+    Raises:
+        ConfigError: the file can't be read, has a setting that is none, or does not fit to the others.
+    """
+    loaded, defaults = plain_config(load_config(file).config), plain_config(load_config(None).config)
+    given: JsonValue = read_config_file(file)
+    plain, changed = plain_config(config), list[str]()
+    before = dict(_leaves(plain))
+    in_file = {path for path, _ in _leaves(given)}
+    usual = dict(_leaves(defaults))
+    for path, value in _leaves(loaded):
+        # A setting may stand in the file under a name that it had once: then it is told by its value.
+        if (path in in_file or usual.get(path, _NONE) != value) and before.get(path, _NONE) != value:
+            _put(plain, [*path], value)
+            changed.append(".".join(path))
+    return Merged(load_config(plain, literal=True).config, tuple(sorted(changed)))
+
+
+_NONE: Final = object()
+
+
+def _leaves(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
+    """Yield each setting with its path; an object that has none is one itself."""
+    if is_object(value) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, (*path, name))
+    else:
+        yield path, value
 
 
 def overlaid(config: Config, edits: Iterable[ForkEdit]) -> Config:

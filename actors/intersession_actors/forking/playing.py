@@ -26,7 +26,7 @@ from intersession_actors.forking.edits import check_edits
 from intersession_actors.forking.imports import attempts_of, is_imported
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
-from intersession_actors.forking.overlay import check_settings
+from intersession_actors.forking.overlay import Merged, check_settings, merged
 from intersession_actors.forking.told import Came
 from intersession_actors.service import Reader, Service
 from intersession_events import facts
@@ -109,8 +109,8 @@ Opens = Callable[[MadeFork, Cast], CarriedSystem]
 class Forker:
     """Forks the runs of one log. `source` writes the file, `reader` is on the same log, with its views.
 
-    `config` is what a fork runs under, None for what was in force where it is cut; `named` are the agents of the host. From
-    `afar` neither files nor modules of this machine can be named.
+    `config` is what a fork runs under, None for what was in force where it is cut, with the settings of the file `over` on top;
+    `named` are the agents of the host. From `afar` neither files nor modules of this machine can be named.
     """
 
     def __init__(
@@ -123,7 +123,9 @@ class Forker:
         entropy: Callable[[int], bytes],
         named: Mapping[str, Agent] | None = None,
         afar: bool = False,
+        over: Path | None = None,
     ) -> None:
+        self._over = over
         self._source = source
         self._reader = reader
         self._config = config
@@ -145,7 +147,8 @@ class Forker:
         """
         check_edits(wanted.edits)
         wanted = wanted._replace(edits=tuple(map(self._in_full, wanted.edits)))
-        check_settings(self._config or load_config(None).config, wanted.edits, afar=self._afar)
+        # Where it is cut is not known yet; whether a setting is one does not depend on that.
+        check_settings(self._config or load_config(self._over).config, wanted.edits, afar=self._afar)
         given = {edit.key: edit.value for edit in wanted.edits if edit.kind == "agent"}
         self._check_ids({**given, **agents})
         told = tuple(
@@ -161,6 +164,17 @@ class Forker:
             now_ms=self._reader.clock.now_ms(),
             entropy=self._entropy,
         )
+
+    def configured(self, at: int) -> Merged:
+        """Return the configuration that a fork which is cut at a position runs under, and what the file has changed of it.
+
+        Raises:
+            ConfigError: the file can't be read, or does not fit.
+        """
+        if self._config is not None:
+            return Merged(self._config)
+        recorded = View(self._reader).config_at(at) or load_config(None).config
+        return Merged(recorded) if self._over is None else merged(recorded, self._over)
 
     def open(self, made: MadeFork, playing: Playing, opens: Callable[[MadeFork, Cast], S]) -> Opened[S]:
         """Start a system on a fork that was made; where that is not possible, the fork is deleted.
@@ -188,7 +202,7 @@ class Forker:
     def _cast(self, made: MadeFork, playing: Playing) -> Cast:
         given = {edit.key: edit.value for edit in made.edits if edit.kind == "agent"} | dict(playing.agents)
         stopping = Stopping(self._otherwise(playing.on_divergence))
-        config = self._config or View(self._reader).config_at(made.position) or load_config(None).config
+        config = self.configured(made.position).config
         specs = AgentSpecs(
             named=self._named,
             models=lambda model: ConfiguredAgent(config, model),

@@ -214,6 +214,27 @@ def test_a_fork_goes_on_under_the_settings_that_its_run_was_under(demo_log: Demo
     assert '"reply":"It was cancelled."' in came.json["divergence"]["now"], "the send was not forbidden"
 
 
+@pytest.mark.clause("FORK-4", "FORK-10")
+def test_a_configuration_is_put_on_top_of_the_one_that_was_in_force(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(demo_log.path, tmp_path / "demo.db"))
+    file = tmp_path / "models.json5"
+    file.write_text('{models: {providers: {local: {baseUrl: "http://127.0.0.1:9/v1", models: [{id: "m"}]}}}}')
+    asked = ("fork", f"{demo_log.exchange}@start", "--agent", "*=recorded", "--store", path)
+
+    as_it_was = ran(*asked).out.splitlines()[1]
+    given = ran(*asked, "--config", file)
+
+    assert given.out.splitlines()[1] == as_it_was
+    assert "set otherwise than it was then: models.providers.local." in given.err
+    file.write_text(
+        "{tools: {agentToAgent: {enabled: false}}, session: {agentToAgent: {maxPingPongTurns: 1}}}"
+    )
+    changed = ran(*asked, "--config", file, "--json")
+    assert "then: session.agentToAgent.maxPingPongTurns, tools.agentToAgent.enabled" in changed.err
+
+
 @pytest.mark.clause("FORK-8")
 def test_forks_made_several_times_are_grouped_by_how_they_came_out(demo_log: DemoLog, tmp_path: Path) -> None:
     store = demo_log.copy(tmp_path)

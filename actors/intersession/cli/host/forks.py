@@ -155,11 +155,12 @@ def source_of(reader: Reader) -> Generator[PortableLog]:
 def forker_of(
     source: PortableLog, reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False
 ) -> Forker:
-    """Return what forks the runs of a log; forks run under the configuration that is given, else under what was in force."""
+    """Return what forks the runs of a log; forks run under what was in force, with the settings that are given on top."""
     return Forker(
         source,
         reader,
-        config=None if reading.config is None else load_config(reading.config).config,
+        config=None,
+        over=reading.config,
         new_id=random_id,
         entropy=machine_entropy,
         named=named,

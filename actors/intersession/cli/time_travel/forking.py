@@ -158,7 +158,11 @@ def forked(
                     move(done, otherwise.times)
         finally:
             threads.shutdown(cancel_futures=True)
-        return [one.result() for one in coming]
+        came = [one.result() for one in coming]
+    if run and reading.config is not None:
+        changed = forker.configured(came[0].made.position).changed
+        Screen().note(f"--config: set otherwise than it was then: {', '.join(changed) or 'nothing'}")
+    return came
 
 
 def _deliverable(config: Config, names: Sequence[str]) -> tuple[str, ...]:
