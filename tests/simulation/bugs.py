@@ -17,6 +17,7 @@ from intersession_actors.channels import Asked as InProcess
 from intersession_actors.channels import Outbound
 from intersession_actors.channels.attempts import Attempts
 from intersession_actors.delivery import outbox
+from intersession_actors.exchange import holds
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.methods import runs
 from intersession_actors.policy import one_hop_on
@@ -186,6 +187,16 @@ def carries_out_again_what_was_recorded_before() -> AbstractContextManager[objec
     return patch.object(Commit, "of_others", of_others)
 
 
+def a_hold_stops_twice() -> AbstractContextManager[object]:
+    """An order that has stopped an exchange, and was let go on, stops it again at its next text."""
+
+    def stops(order: Any, step: str, served: Any) -> bool:
+        del served
+        return order.before in {"every-turn", "next", step}
+
+    return patch.object(holds, "stops", stops)
+
+
 BUGS: Final[dict[str, Bug]] = {
     bug.__name__: bug
     for bug in (
@@ -204,5 +215,6 @@ BUGS: Final[dict[str, Bug]] = {
         forgets_where_a_view_is,
         skips_by_substring,
         carries_out_again_what_was_recorded_before,
+        a_hold_stops_twice,
     )
 }

@@ -60,7 +60,7 @@ class Client:
     def _write(self, text: str) -> None:
         """Call until it is accepted or refused for good."""
         world = self._world
-        kind = KINDS[world.drawn(f"kind {text}", len(KINDS) - 1)]
+        kind = kind_of(world, text)
         answer: Answer = {}
         for attempt in range(PATIENCE):
             began = world.log.head()
@@ -217,7 +217,7 @@ class Client:
             before = ("reply", "every-turn", "announce", "next")[world.chance.fixed(f"holds {self.name}", 3)]
             world.saw("exchanges.hold", operate("exchanges.hold", {"sessionKey": key, "before": before}))
         self._hold()
-        if "hold" in world.faults.enabled and world.chance.departs(f"releases {self.name}", 0.5):
+        if world.holds and world.chance.departs(f"releases {self.name}", 0.5):
             world.release()
         if strikes("backup", 0.2, where=self.name):
             world.back_up()
@@ -239,6 +239,11 @@ class Client:
 
 
 KINDS: Final = ("inbound", "send", "spawn", "agent", "inbound", "send", "agent")
+
+
+def kind_of(world: "World", text: str) -> str:
+    """Return which kind of call a text is said with."""
+    return KINDS[world.drawn(f"kind {text}", len(KINDS) - 1)]
 
 
 def generation(world: "World", key: str, position: int) -> str | None:

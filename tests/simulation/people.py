@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from intersession import Channel, DeliveryInDoubt, DeliveryRefused, Outbound, Reply, Turn
+from intersession import Channel, DeliveryInDoubt, DeliveryRefused, GoingOn, Outbound, Reply, Turn
 from intersession_actors.channels import ThreadWanted
-from intersession_events.facts import Message, Provenance
+from intersession_events.facts import Message, Provenance, Usage
 from simulation.disk import missing_files
 from support.history import Asked, Shown
 
@@ -32,6 +32,8 @@ TOKENS: Final = (
     "HEARTBEAT_OK",
 )
 """Words that keep silent where they are meant to, and others that only look so; said at any step."""
+COSTS: Final = 100
+"""What an answer costs that says so, in tokens and in money."""
 IN_TIME_S: Final = 20.0
 """Well below the time that a call of a channel has, by what passes early."""
 
@@ -123,6 +125,8 @@ class Agents:
             return f"{words}: REPLY_SKIP is a word, so is ANNOUNCE_SKIP and NO_REPLY"
         if strikes("agent_tells", 0.2, where=name):
             return Reply(words, messages=self._told(turn, words))
+        if strikes("agent_costs", 0.5, where=name):
+            return Reply(words, usage=Usage(total_tokens=COSTS, cost_micros=COSTS))
         return words
 
     def _told(self, turn: Turn, words: str) -> tuple[Message, ...]:
@@ -161,6 +165,21 @@ class Agents:
             if world.chance.fixed(f"cleans {name}", 1):
                 arguments["cleanup"] = "delete"
             yield "sessions_spawn", arguments
+
+
+def host_rule(world: "World") -> Callable[[GoingOn], bool | str | None]:
+    """Return what a host says of texts that are about to go on: some it holds, now and then it breaks, or takes its time."""
+
+    def rule(going: GoingOn) -> bool | str | None:
+        strikes = world.faults.strikes
+        world.check_alive()
+        if strikes("hold_rule_fails", 0.2):
+            raise RuntimeError("whoever knows is not here")
+        if world.faults.chance.departs("rule thinks", 0.3):
+            world.runtime.pause(1 + world.chance.fixed("rule thinks so long", 90))
+        return f"somebody has to look at {going.step}" if strikes("hold_rule", 0.3) else None
+
+    return rule
 
 
 class Channels:

@@ -17,6 +17,7 @@ from intersession_events.facts import (
     Event,
     ExchangeAccepted,
     ExchangeClosed,
+    ExchangeHeld,
     ExchangeReleased,
     LoopEnded,
     Message,
@@ -292,6 +293,23 @@ def over_limit(evidence: Evidence) -> Evidence:
     return changed(evidence, item, settings=structs.replace(accepted.settings, max_turns=2))
 
 
+def held_twice(evidence: Evidence) -> Evidence:
+    """Have an order of a session stop an exchange at both of its last turns."""
+    first, second = (item for item, _ in evidence.of(TurnReplied)[-2:])
+    held = ExchangeHeld(
+        hold_id="x",
+        step="reply",
+        text="x",
+        speaker="x",
+        since_ms=0,
+        before="reply",
+        source="session",
+        by="operator",
+        order="x",
+    )
+    return instead(instead(evidence, first, held), second, held)
+
+
 def beyond_budget(evidence: Evidence) -> Evidence:
     item, queued = evidence.of(RunQueued)[-1]
     assert queued.budget is not None
@@ -362,6 +380,7 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
             told, last(told, TurnReplied), ExchangeReleased(hold_id="x", action="go_on", by="operator")
         ),
     ),
+    "an order that stops an exchange twice": ("holds_stop_once", held_twice),
     "a flow that is closed twice": ("flows_in_order", lambda told: again(told, ExchangeClosed)),
     "other words than the run's": (
         "words_are_theirs",

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 
 EVERY_DAY = 20
 KEPT = (
-    *(53, 3084, 3088, 3352, 4063, 4271, 4720, 10094, 10355, 11597, 20401, 20636, 20729),
+    *(53, 964, 3084, 3088, 3352, 4063, 4271, 4720, 10094, 10355, 11597, 20401, 20636, 20729),
     *(1100000421, 1100002178, 1100004328, 1100004603, 1100004784, 1100006013, 1100007076, 1100007180),
     *(1200000115, 1200000398, 1200006114, 1200006162, 1200006326, 1200006595),
 )
@@ -42,7 +42,7 @@ OTHERWISE = {
         'ids.derive(now.log_id, "run", accepted.exchange_id, "announce")',
         'ids.derive(now.log_id, "run", accepted.exchange_id, "announced")',
     ),
-    "a chain may last": (22, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
+    "a chain may last": (36, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
     "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
     "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
     "what was cut off is never tried again": (7, delivery_rules, "if idempotent:", "if False:"),
@@ -75,6 +75,12 @@ OTHERWISE = {
         hold_rules,
         'order.before in {"next", step}',
         'order.before in {"next", "announce", step}',
+    ),
+    "what is held once is held twice": (
+        70,
+        hold_rules,
+        'order.before in {"next", step} and order.order not in served',
+        'order.before in {"next", step}',
     ),
     "twice the time": (
         0,

@@ -18,17 +18,19 @@ from intersession_actors.simulation import SimulatedRuntime, Stuck
 from intersession_actors.simulation.greenlets import SimulatedClock
 from intersession_events.crash_points import arm
 from intersession_events.errors import BackupFailed, StoreUnavailable
+from intersession_events.facts import AccessRecorded, CheckpointTaken
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog, back_up
 from intersession_events.stores.sqlite import MEMORY
 from intersession_projections.inline_views import inline_views
 from simulation.chance import Chance, Schedule
 from simulation.clients import Answer, Client
+from simulation.clumsy import CLUMSY, MOST_BYTES, clumsy_calls
 from simulation.disk import Disk, wrong_with_files
 from simulation.faults import Faults, Tally
-from simulation.people import AGENTS, MAINS, Agents, Channels
+from simulation.people import AGENTS, COSTS, MAINS, Agents, Channels, host_rule
 from simulation.store import SIMULATED, STORE, cut_off
-from simulation.table import POINTS, SELDOM
+from simulation.table import POINTS, SELDOM, happened
 from support.faulty_store import disk_full
 from support.history import Evidence, Finding, Op, broken, check_sealed, check_views, check_whole
 
@@ -112,16 +114,25 @@ class World:
         if "crash_point" in self.faults.enabled and self.chance.departs("aims", 0.5):
             self._dies_at = POINTS[self.chance.fixed("aimed at", len(POINTS) - 1)]
             self._passes = self.chance.fixed("passes", 2)
+        self.holds = self.faults.enabled & {"hold", "hold_rule", "hold_setting"}
+        """What stops exchanges in this simulation."""
         self._config = self._settings()
 
     def _settings(self) -> Mapping[str, Any]:
         pick = self.chance.pick
+        costs = "agent_costs" in self.faults.enabled
         self.attempts = 2 - (pick("retries", 2) == 1)
         return {
             "tools": {
                 "sessions": {"visibility": "all"},
                 "agentToAgent": {"enabled": True},
-                "sessions_spawn": {"attachments": {"enabled": "files" in self.faults.enabled}},
+                "sessions_spawn": {
+                    "attachments": {
+                        "enabled": "files" in self.faults.enabled,
+                        "maxFileBytes": MOST_BYTES,
+                        "maxTotalBytes": 2 * MOST_BYTES,
+                    }
+                },
             },
             "agents": {
                 "list": [
@@ -138,11 +149,14 @@ class World:
                     "maxPingPongTurns": (2, 0, 1, 5)[pick("turns", 3)],
                     "announce": ("always", "routed")[pick("announce", 1)],
                     "turnTimeoutSeconds": 30,
+                    "hold": self._held_by_setting(),
                     "limits": {
                         "runs": (12, 4, 30)[pick("runs", 2)],
-                        "hops": (3, 1)[pick("hops", 1)],
+                        "hops": (3, 1)[pick("hops", 1)] if self.chance.fixed("hops for ever", 7) else 0,
                         "revisits": (2, 1)[pick("revisits", 1)],
                         "wallSeconds": (3600, 60)[pick("wall", 1)],
+                        "tokens": (0, 2 * COSTS)[costs and pick("tokens", 1)],
+                        "costMicros": (0, 3 * COSTS)[costs and pick("money", 1)],
                     },
                 }
             },
@@ -156,6 +170,12 @@ class World:
             "deliveries": {"timeoutSeconds": 30, "perChannel": (8, 1)[pick("seats", 1)]},
         }
 
+    def _held_by_setting(self) -> str:
+        """Return which texts of each exchange the configuration holds."""
+        if not self.faults.strikes("hold_setting", 0.3):
+            return "off"
+        return ("reply", "announce", "every-turn")[self.chance.fixed("held by setting", 2)]
+
     # --- what others tell
 
     def check_alive(self) -> None:
@@ -168,6 +188,8 @@ class World:
         code = answer.get("code") if isinstance(answer, Mapping) else None
         if code is not None:
             self.tally.add("refusal", code)
+            if code == "limit":
+                self.tally.add("guard", answer["limit"].rpartition(".")[2])
             if code == "internal":
                 self.wrong("internal", f"{kind} answers {answer}")
 
@@ -235,6 +257,7 @@ class World:
             agents=agents,
             channels=channels,
             config=self._config,
+            hold=host_rule(self) if "hold_rule" in enabled else None,
             clock=self.clock,
             new_id=self.runtime.new_id,
             runtime=self.runtime,
@@ -321,7 +344,7 @@ class World:
         self.begin()
         while not all(client.is_done for client in self.clients) and self.steps < MOST_STEPS:
             self._step()
-        if "hold" in self.faults.enabled:
+        if self.holds:
             self.runtime.spawn(self.release)
         for _ in range(self.chance.pick("further", 200)):
             self._step()
@@ -403,6 +426,10 @@ class World:
     def release(self) -> None:
         """Let go on what is held, in one way or another, as whoever looks after it does."""
         operate = self.system.gateway.call
+        if "hold_again" in self.faults.enabled:
+            for one in operate("exchanges.held", {}).get("held", []):
+                if self.faults.strikes("hold_again", 0.5):  # whoever held it may want to hold it again
+                    self.saw("exchanges.release", operate("exchanges.release", {"runId": one["runId"]}))
         for key in MAINS:
             how = self.chance.pick(f"release {key}", 3)
             action: dict[str, Any] = ({}, {"action": "drop"}, {"action": "end"}, {"text": "another text"})[
@@ -438,7 +465,7 @@ class World:
     def _comes_to_rest(self) -> None:
         # An exchange of which every text is held is let go on as often as it has texts.
         for seconds in (*(120.0,) * 8, 1200.0, 7200.0, DAY_S, 2 * DAY_S):
-            if "hold" in self.faults.enabled:
+            if self.holds:
                 self.release()
             self.runtime.run_for(seconds)
             if all(client.is_done for client in self.clients) and not self._open():
@@ -474,10 +501,9 @@ class World:
         found = broken(self.evidence(events))
         found += [Finding("files", words) for words in wrong_with_files(self.disk, events)]
         found += [Finding("unanswered", client.name) for client in self.clients if not client.is_done]
-        for item in events:
-            reason = getattr(item.event, "reason", None)
-            if reason is not None:
-                self.tally.add("end", reason)
+        for kind, name in happened(events):
+            self.tally.add(kind, name)
+        self._ask_clumsily()
         if "erase" in self.faults.enabled and not self.chance.fixed("erased", 3):
             self._erase()
         degraded = self.system.status()["degraded"]
@@ -490,6 +516,24 @@ class World:
         self.log.close()
         self._copies.cleanup()
         return [*self.findings, *found]
+
+    def _ask_clumsily(self) -> None:
+        """Make calls that are refused: each says why, and nothing is written for it."""
+        calls = clumsy_calls(self)
+        for _ in range(3):
+            code, before = calls[self.chance.fixed("clumsy", len(calls) - 1)], self.log.head()
+            answer = CLUMSY[code](self)
+            self.saw("clumsy", answer)
+            self.runtime.run_for(1)  # what is written for it is written by then: a receipt, perhaps
+            written = [
+                item.topic
+                for item in self.log.all()
+                if item.position > before and not isinstance(item.event, AccessRecorded | CheckpointTaken)
+            ]
+            if answer.get("code") != code or written:
+                self.wrong(
+                    "refused", f"what is to be refused as {code} is {answer}, and {written} is written"
+                )
 
     def _erase(self) -> None:
         """Erase what was said in a session: nothing of it is left in the store, though a crash cuts it short."""

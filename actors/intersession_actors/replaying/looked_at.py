@@ -27,6 +27,8 @@ from intersession_events.log import Log, Recorded
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
 """How the error of a delivery ends that was given up because of its age."""
 _RUNS: Final = "session.agentToAgent.limits.runs"
+_TOKENS: Final = "session.agentToAgent.limits.tokens"
+_MONEY: Final = "session.agentToAgent.limits.costMicros"
 
 
 class RecordedStopwatch(Stopwatch):
@@ -113,7 +115,9 @@ class RecordedLedger(ChainLedger):
         ahead = self._recording.append_ahead(stream)
         if not ahead or stream.startswith("session:"):
             return known
-        late, open_ = self._recording.queued_in(root, since=self._recording.looked_since(stream))
+        since = self._recording.looked_since(stream)
+        known = self._costs(known, ahead, self._recording.used_in(root, since=since))
+        late, open_ = self._recording.queued_in(root, since=since)
         accepted = ahead[0].event
         used = accepted.chain_runs if isinstance(accepted, facts.ExchangeAccepted) else _used(ahead, _RUNS)
         if used is None and _says_nothing(ahead[-1].event):
@@ -122,6 +126,23 @@ class RecordedLedger(ChainLedger):
             return msgspec.structs.replace(known, runs=max(known.runs - late, 0))
         used = used or self._allowed(stream, ahead) or known.runs
         return msgspec.structs.replace(known, runs=min(max(used, known.runs - late), known.runs + open_))
+
+    @staticmethod
+    def _costs(known: Spent, ahead: Sequence[Recorded], late: tuple[int, int]) -> Spent:
+        """Return what a chain's runs had cost, of which some have ended so `late` that perhaps nobody knew it yet."""
+        accepted = ahead[0].event
+        tokens, money = max(known.tokens - late[0], 0), max(known.cost_micros - late[1], 0)
+        if isinstance(accepted, facts.ExchangeAccepted):
+            tokens, money = (
+                max(accepted.chain_tokens or 0, tokens),
+                max(accepted.chain_cost_micros or 0, money),
+            )
+        else:
+            tokens = tokens if _used(ahead, _TOKENS) is None else known.tokens
+            money = money if _used(ahead, _MONEY) is None else known.cost_micros
+        return msgspec.structs.replace(
+            known, tokens=min(tokens, known.tokens), cost_micros=min(money, known.cost_micros)
+        )
 
     def _allowed(self, stream: str, ahead: Sequence[Recorded]) -> int:
         """Return how many runs the chain of a flow may have, where it is known that it had as many; else 0."""

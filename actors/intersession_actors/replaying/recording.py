@@ -57,6 +57,7 @@ class Recording:
         self._of_run: dict[str, list[Recorded]] = {}
         self._handed: dict[str, str] = {}
         self._queued: dict[str, list[Recorded]] = {}
+        self._used: dict[str, list[tuple[Recorded, facts.Usage]]] = {}
         self._flows: dict[str, list[str]] = {}
         self._opened: list[Recorded] = []
         self._begun: dict[str, list[Recorded]] = {}
@@ -108,6 +109,9 @@ class Recording:
                 else:
                     self._begun.setdefault(runner_of(recorded.stream.partition(":")[2]), []).append(recorded)
             case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
+                if isinstance(recorded.event, facts.RunCompleted) and recorded.event.usage is not None:
+                    used = recorded, recorded.event.usage
+                    self._used.setdefault(recorded.correlation or "", []).append(used)
                 self._of_run.setdefault(recorded.event.run_id, []).append(recorded)
             case _:
                 pass
@@ -234,6 +238,15 @@ class Recording:
             elif item.position > since:
                 late += 1
         return late, open_
+
+    def used_in(self, root: str, *, since: int) -> tuple[int, int]:
+        """Return what runs of a chain used that ended since a position up to now: tokens, and money in micro-units."""
+        late = [
+            usage
+            for item, usage in self._used.get(root, ())
+            if since < item.position and item.version <= self.version(item.stream)
+        ]
+        return sum(max(one.tokens, 0) for one in late), sum(max(one.cost_micros or 0, 0) for one in late)
 
     def _goes_on(self, flow: str) -> bool:
         past = self.past(flow)

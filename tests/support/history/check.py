@@ -8,7 +8,7 @@ from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog, views_proven
 from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
-from support.history import of_events, of_outside, of_sessions, of_talk
+from support.history import of_events, of_holds, of_outside, of_sessions, of_talk
 from support.history.evidence import Evidence
 
 Law = Callable[[Evidence], Iterator[str]]
@@ -29,7 +29,8 @@ LAWS: Final[Mapping[str, Law]] = {
         of_events.messages_once,
         of_events.runs_end_once,
         of_events.flows_in_order,
-        of_events.holds_end_once,
+        of_holds.holds_end_once,
+        of_holds.holds_stop_once,
         of_events.turns_once,
         of_events.words_are_theirs,
         of_events.silence_is_said,

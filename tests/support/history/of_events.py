@@ -17,8 +17,6 @@ from intersession_events.facts import (
     DeliveryStarted,
     DeliveryUnknown,
     ExchangeAccepted,
-    ExchangeHeld,
-    ExchangeReleased,
     LoopEnded,
     MessageRecorded,
     PrimaryEnded,
@@ -192,24 +190,6 @@ def flows_in_order(evidence: Evidence) -> Iterator[str]:
 def _is_deleted(item: Recorded) -> bool:
     """Say whether somebody deleted a child, which may be before its flow is over; its files go then, too."""
     return isinstance(item.event, ChildArchived) and item.event.reason == "deleted"
-
-
-def holds_end_once(evidence: Evidence) -> Iterator[str]:
-    """LIVE-1: what is held is let go on once, before anything else is held, and nothing is let go on that was not held."""
-    for items in evidence.flows("exchange:"):
-        held: str | None = None
-        for item in items:
-            match item.event:
-                case ExchangeHeld(hold_id=hold_id):
-                    if held is not None:
-                        yield f"#{item.position} holds {items[0].stream}, which is held"
-                    held = hold_id
-                case ExchangeReleased(hold_id=hold_id):
-                    if held != hold_id:
-                        yield f"#{item.position} lets {hold_id} go on, and {held} is held"
-                    held = None
-                case _:
-                    pass
 
 
 def turns_once(evidence: Evidence) -> Iterator[str]:
