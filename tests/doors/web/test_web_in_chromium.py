@@ -299,4 +299,16 @@ def test_below_a_prefix_and_with_a_place_that_is_none_it_says_what_there_is(
     expect(page.locator(".now")).to_contain_text("after the loop")
     page.keyboard.press("R")
     expect(page.locator(".now")).to_contain_text("before the first event")
+    # A link that has lost its end, or names what is none, says so; a search without words is none.
+    for path, named in (
+        ("run/%E0%A4%A", "'%E0%A4%A'"),
+        ("run/a%23b%3Fc%25", "'a#b?c%'"),
+        ("session/agent:x:y", "agent:x:y"),
+    ):
+        debugger.open(path)
+        expect(page.get_by_role("alert")).to_contain_text(named)
+        expect(page.get_by_text("This credential sees a part")).to_have_count(0)
+    debugger.open("search")
+    expect(page.get_by_role("heading", name="What do you look for?")).to_be_visible()
+    assert debugger.axe() == []
     debugger.tab.wrong.clear()  # the browser tells of the refused place by itself

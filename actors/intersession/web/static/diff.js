@@ -244,7 +244,7 @@ const Parts = ({ found, all, other }) => {
   `;
 };
 const where = (it, fork) =>
-  html`<a class="mono" ...${link(href('log', '', { at: it.place.position, fork }))}>#${it.place.position}</a>`;
+  html`<a class="num-link" ...${link(href('log', '', { at: it.place.position, fork }))}>#${it.place.position}</a>`;
 const Part = ({ turn, other }) => {
   const words = turn.differs?.find(one => one.field === 'text')?.words;
   const it = turn.a ?? turn.b;

@@ -3,6 +3,7 @@ import { html, view } from './lib.js';
 import { Failed, Loading } from './parts.js';
 import { Chosen, chosen } from './filters.js';
 import { More } from './paging.js';
+import { queried } from './state.js';
 
 export const Title = view(
   ({ name, state, more }) => html`
@@ -29,7 +30,7 @@ export const Body = view(({ state, what, names, children, empty }) => {
   if (state.error.value) return html`<${Failed} error=${state.error.value} retry=${() => state.load()} />`;
   if (!rows) return html`<${Loading}/>`;
   if (rows.length) return html`${children(rows)}<${More} state=${state} />`;
-  return chosen(names).length
+  return chosen(names).some(name => queried(name).trim())
     ? html`
         <div class="empty">
           <h2>No ${what} matches</h2>

@@ -32,8 +32,8 @@ function steady(change) {
     });
 }
 
-// paged(self, name, field, given): `name` is the question, `given()` what is asked for; it is asked again when the
-// address changes, and when the log goes on: then nothing that is shown is taken away.
+// paged(self, name, field, given): `name` is the question, `given()` what is asked for (null: nothing); it is asked again
+// when the address changes, and when the log goes on: then nothing that is shown is taken away.
 export function paged(self, name, field, given, { fresh = true } = {}) {
   const state = {
     rows: signal(null),
@@ -56,15 +56,18 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
     });
   state.load = async (more = false) => {
     const turn = ++asked;
+    const wanted = given();
+    if (!wanted) return show([], {}, null);
     state.busy.value = true;
     try {
-      const found = await ask(name, { ...given(), cursor: more ? state.cursor.peek() : undefined });
-      if (turn !== asked || self.gone) return;
+      const found = await ask(name, { ...wanted, cursor: more ? state.cursor.peek() : undefined });
+      if (turn !== asked || self.gone) return null;
       show(more ? [...state.rows.peek(), ...found[field]] : found[field], found, found.cursor);
     } catch (error) {
       if (turn === asked) state.error.value = error;
     }
     if (turn === asked) state.busy.value = false;
+    return null;
   };
   const later = () => {
     clearTimeout(timer);

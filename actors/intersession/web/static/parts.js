@@ -1,6 +1,6 @@
 // What every page draws with: badges, icons, outlines, chips, places, and what stands where there is nothing.
 import { html } from './lib.js';
-import { href, link, speakers } from './state.js';
+import { about, href, link, speakers } from './state.js';
 import { clock, counted, day, failed, isSub, moment, short, smellName, utc } from './words.js';
 
 const ICONS = {
@@ -154,7 +154,7 @@ export const Failed = ({ error, retry, title }) => html`
   <div class="empty" role="alert">
     ${title ? html`<h1>${title}</h1>` : null}
     <div class="alert"><b>This could not be read.</b> <${Said} text=${error.message} /></div>
-    ${error.status === 403 ? html`<p class="muted">This credential sees a part of the log only.</p>` : null}
+    ${error.status === 403 && !about.value?.isOperator ? html`<p class="muted">This credential sees a part of the log only.</p>` : null}
     <p class="acts">
       ${retry ? html`<button class="btn" type="button" onClick=${retry}>Try again</button>` : null}
       <a class="link" ...${link(href('runs'))}>All runs</a>
@@ -162,4 +162,4 @@ export const Failed = ({ error, retry, title }) => html`
   </div>
 `;
 export const Loading = () => html`<p class="loading" role="status">Reading the log…</p>`;
-export const Position = ({ at }) => html`<a class="mono" ...${link(href('log', '', { at }))}>#${at}</a>`;
+export const Position = ({ at }) => html`<a class="num-link" ...${link(href('log', '', { at }))}>#${at}</a>`;

@@ -1,7 +1,7 @@
 // What a search finds, the newest first, and who said the words first.
 import { effect, html, signal, view } from './lib.js';
 import { ask } from './api.js';
-import { Filters, Text } from './filters.js';
+import { Filters, Text, given } from './filters.js';
 import { Body, Listed, Title } from './listed.js';
 import { paged } from './paging.js';
 import { Badge, Moment, Position, Time, laneOf } from './parts.js';
@@ -78,7 +78,7 @@ export const Search = view((_, self) => {
       self,
       'search',
       'hits',
-      () => ({ words: queried('words') || ' ', in: queried('in'), kind: queried('kind') }),
+      () => (queried('words').trim() ? given(NAMES) : null),
       { fresh: false },
     ),
   );
@@ -91,7 +91,7 @@ export const Search = view((_, self) => {
       <${Text} name="kind" label="Kind of event" />
     <//>
     <${First}/>
-    <${Body} state=${state} what="message or event" names=${NAMES} empty="Nothing found">
+    <${Body} state=${state} what="message or event" names=${NAMES} empty=${html`<${None}/>`}>
       ${rows => html`
         <${Listed} caption="Where the words stand, the newest first" columns=${COLUMNS} look="low">
           ${rows.map(hit => html`<${Row} key=${hit.position} hit=${hit} found=${found} />`)}
@@ -100,6 +100,12 @@ export const Search = view((_, self) => {
     <//>
   `;
 });
+const None = () => html`
+  <div class="empty">
+    <h2>What do you look for?</h2>
+    <p class="muted">Write some words above. All of them stand in what is found.</p>
+  </div>
+`;
 const Row = ({ hit, found }) => {
   const { runId, sessionKey, position: at } = hit;
   const words = marked(hit.snippet, found);

@@ -5,10 +5,18 @@ import { BASE, ask, follow, inside, whenIdle } from './api.js';
 export const about = signal(null);
 export const problem = signal(null);
 
+// A link may have lost its end on the way, and with it half a letter: then it is taken as it stands.
+const decoded = part => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+};
 const inAddress = () => {
-  const path = decodeURI(location.pathname);
+  const path = location.pathname;
   const rest = path.startsWith(BASE) ? path.slice(BASE.length) : '';
-  const [page, ...more] = rest.split('/');
+  const [page, ...more] = rest.split('/').map(decoded);
   const query = new URLSearchParams(location.search);
   inside.fork = query.get('fork') ?? '';
   return { page: page || 'runs', id: more.join('/'), query };
@@ -20,14 +28,16 @@ addEventListener('popstate', () => {
 
 // Whoever is in a fork stays in it, until they leave it.
 const OUTSIDE = new Set(['forks', 'diff']);
+const readable = text => text.replaceAll('%3A', ':').replaceAll('%40', '@');
 export const href = (page, id = '', query = {}) => {
   const given = new URLSearchParams();
   for (const [key, value] of Object.entries({ fork: OUTSIDE.has(page) ? '' : inside.fork, ...query })) {
     for (const one of Array.isArray(value) ? value : [value])
       if (one !== undefined && one !== null && one !== '' && one !== false) given.append(key, one);
   }
-  const asked = given.toString().replaceAll('%3A', ':').replaceAll('%40', '@');
-  return `${BASE}${page}${id ? `/${encodeURI(id)}` : ''}${asked ? `?${asked}` : ''}`;
+  const asked = readable(given.toString());
+  const named = readable(String(id).split('/').map(encodeURIComponent).join('/'));
+  return `${BASE}${page}${named ? `/${named}` : ''}${asked ? `?${asked}` : ''}`;
 };
 // What is scrolled: the page below its bar; where the screen is narrow, all of it.
 export const scrolling = () => [document.scrollingElement, document.getElementById('main')];
