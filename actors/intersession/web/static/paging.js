@@ -32,8 +32,8 @@ function steady(change) {
     });
 }
 
-// paged(self, name, field, given): `name` is the question, `given()` what is asked for (null: nothing); it is asked again
-// when the address changes, and when the log goes on: then nothing that is shown is taken away.
+// paged(self, name, field, given): `name` is the question, `given()` what is asked for (null: nothing).
+// It is asked again when the address changes, and when the log goes on: then nothing that is shown is taken away.
 export function paged(self, name, field, given, { fresh = true } = {}) {
   const state = {
     rows: signal(null),

@@ -154,7 +154,9 @@ export const Failed = ({ error, retry, title }) => html`
   <div class="empty" role="alert">
     ${title ? html`<h1>${title}</h1>` : null}
     <div class="alert"><b>This could not be read.</b> <${Said} text=${error.message} /></div>
-    ${error.status === 403 && !about.value?.isOperator ? html`<p class="muted">This credential sees a part of the log only.</p>` : null}
+    ${error.status === 403 && !about.value?.isOperator
+      ? html`<p class="muted">This credential sees a part of the log only.</p>`
+      : null}
     <p class="acts">
       ${retry ? html`<button class="btn" type="button" onClick=${retry}>Try again</button>` : null}
       <a class="link" ...${link(href('runs'))}>All runs</a>
