@@ -24,6 +24,9 @@ class Begun(NamedTuple):
 MARGIN: Final = 8
 """What leads to a run may be recorded a little before it, in the same append."""
 
+_PAGE: Final = 32
+"""So many events are read at a time, backwards: what is under way has mostly begun just before."""
+
 _TRIED: Final = 4
 """So many snapshots are looked at, the last ones: what did not come to its end in all that time is read from the beginning."""
 
@@ -52,11 +55,15 @@ def _first(log: Log, snapshot: Snapshot, session: Session) -> int | None:
         open_.add(session.running.waiting.cause)
     if not open_:
         return snapshot.version
-    near = log.stream(snapshot.stream, after=max(0, snapshot.version - EVERY), to=snapshot.version)
-    queued = [recorded.version for recorded in near if recorded.id in open_]
-    if len(queued) < len(open_):
-        return None
-    return max(1, min(queued) - MARGIN)
+    to, least = snapshot.version, max(0, snapshot.version - EVERY)
+    while to > least:
+        page = log.stream(snapshot.stream, after=max(least, to - _PAGE), to=to)
+        for recorded in reversed(page):
+            open_.discard(recorded.id)
+            if not open_:
+                return max(1, recorded.version - MARGIN)
+        to -= _PAGE
+    return None
 
 
 def _position(log: Log, stream: str, version: int) -> int:

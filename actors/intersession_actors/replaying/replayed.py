@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 import msgspec
 
@@ -29,7 +29,9 @@ from intersession_projections.run_outcomes import Runs
 from intersession_projections.timeline import Step, recorded_at
 
 Progress = Callable[[int, int], None]
+_FIRST_PAGE: Final = 32
 _PAGE: Final = 250
+"""So many events of a stream are read at a time: first few, and twice as many each time."""
 # Most events of the stream are checkpoints: one by one they would be a long way.
 _LOADED: Final = (
     "SELECT originator_version FROM stored_events WHERE originator_id='log' "
@@ -83,6 +85,15 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the log's time had not moved on since the event before, so that the clock may have been behind it; None was not written."""
 
 
+class _Extent(NamedTuple):
+    """What a run touches: its streams, from which position on its chain goes, and its own first and last."""
+
+    streams: Sequence[str]
+    since: int
+    first: int
+    last: int
+
+
 class Recordings:
     """Takes recordings out of a log: of all of it, or of a run with all that it touches."""
 
@@ -96,7 +107,7 @@ class Recordings:
 
     def of(self, flow: Flow) -> tuple[Recording, RecordedSettings]:
         """Return the streams that a run touches, from its first event to its last; what came before has happened."""
-        begins, events = self._touched(flow, {})
+        begins, events = self._touched(self._extent(flow), {})
         recording = Recording(self._log.log_id, events, begins=begins, stood=self._stood)
         return recording, RecordedSettings(self._configurations())
 
@@ -104,23 +115,22 @@ class Recordings:
         """Return the same, of long sessions only what came behind a snapshot; None where there is none that would do."""
         if self._log.query(_IMPORTED):
             return None  # which events were imported is told by all of them
-        steps = steps_of_flow(self._log, flow)
-        streams, since = self._streams_of(steps)
+        extent = self._extent(flow)
         found = {
             stream: begun
-            for stream in streams
+            for stream in extent.streams
             if stream.startswith("session:")
-            and (begun := begun_before(self._log, stream, since - MARGIN)) is not None
+            and (begun := begun_before(self._log, stream, extent.since - MARGIN)) is not None
         }
         if not found:
             return None
-        begins, events = self._touched(flow, found)
+        begins, events = self._touched(extent, found)
         recording = Recording(self._log.log_id, events, begins=begins, begun=found, stood=self._stood)
         return recording, RecordedSettings(self._configurations())
 
     def write(self, flow: Flow, file: Path) -> int:
         """Write the recording of a run to a new file, as lines of JSON; return how many events it has."""
-        begins, touched = self._touched(flow, {})
+        begins, touched = self._touched(self._extent(flow), {})
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
         with file.open("xb") as lines:
             kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
@@ -155,24 +165,29 @@ class Recordings:
             made = recorded.position
         return made
 
-    def _touched(self, flow: Flow, begun: Begins) -> tuple[int, list[Recorded]]:
+    def _extent(self, flow: Flow) -> _Extent:
         steps = steps_of_flow(self._log, flow)
-        first, last = steps[0].position, steps[-1].position
-        streams, _ = self._streams_of(steps)
-        return max(first - 1, self._forked_at), [
+        streams, since = self._streams_of(steps)
+        return _Extent(tuple(streams), since, steps[0].position, steps[-1].position)
+
+    def _touched(self, extent: _Extent, begun: Begins) -> tuple[int, list[Recorded]]:
+        return max(extent.first - 1, self._forked_at), [
             recorded
-            for stream in streams
-            for recorded in self._until(last, stream, after=begun[stream].first - 1 if stream in begun else 0)
+            for stream in extent.streams
+            for recorded in self._until(
+                extent.last, stream, after=begun[stream].first - 1 if stream in begun else 0
+            )
         ]
 
     def _until(self, last: int, stream: str, *, after: int) -> Iterator[Recorded]:
         """Yield the events of a stream up to a position: of what a long session did long after it only a page is read."""
-        while page := self._log.stream(stream, after=after, limit=_PAGE):
+        limit = _FIRST_PAGE
+        while page := self._log.stream(stream, after=after, limit=limit):
             for recorded in page:
                 if recorded.position > last:
                     return
                 yield recorded
-            after = page[-1].version
+            after, limit = page[-1].version, min(2 * limit, _PAGE)
 
     def _streams_of(self, steps: Sequence[Step]) -> tuple[Iterable[str], int]:
         """Return the streams that steps touch, with those of their causal chains, and where the first of all these begins."""
