@@ -35,7 +35,7 @@ def awaited(reader: Reader, flow: Flow) -> Awaited | None:
         text = f"{whole} is frozen: in a fork only the run goes on that was forked"
         return Awaited(code="frozen", text=text)
     if isinstance(flow, RunOutcome):
-        return _of_run(reader, whole, flow, flow.session_key)
+        return _of_run(reader, whole, flow, None)
     if isinstance(flow, ExchangeSummary) and flow.held is not None:
         text = f"{whole} waits for a release: {HELD_TEXTS[flow.held]} is held, as {flow.held_by} wants"
         return Awaited(code="waits_for_release", text=text, since_ms=flow.held_since_ms)
@@ -45,15 +45,14 @@ def awaited(reader: Reader, flow: Flow) -> Awaited | None:
     run = None if flow.awaits is None else reader.runs.get(flow.awaits)
     if run is None:
         return Awaited(code="under_way", text=f"{whole} is not over: its next step is not recorded yet")
-    child = child_name(flow.child, flow.label) if isinstance(flow, SpawnSummary) else ""
-    known = flow.child if isinstance(flow, SpawnSummary) else ""
-    return _of_run(reader, whole, run, known, child)
+    child = flow.child if isinstance(flow, SpawnSummary) else None
+    return _of_run(reader, whole, run, child)
 
 
-def _of_run(reader: Reader, whole: str, run: RunOutcome, known: str, called: str = "") -> Awaited:
-    key = run.session_key
-    who = called if called and key == known else child_name(key, None)
-    what = _task_of(run, is_child=key == known)
+def _of_run(reader: Reader, whole: str, run: RunOutcome, child: str | None) -> Awaited:
+    key, row = run.session_key, reader.sessions.get(run.session_key)
+    who = child_name(key, None if row is None else row.label)
+    what = _task_of(run, is_child=key == child)
     limit = run.timeout_ms or None
     if run.ended:
         text = f"{whole} is not over: {who} is done with {what}, and its next step is not recorded yet"
@@ -68,7 +67,6 @@ def _of_run(reader: Reader, whole: str, run: RunOutcome, known: str, called: str
             who=key,
             run_id=run.run_id,
         )
-    row = reader.sessions.get(key)
     before = None if row is None or row.running == run.run_id else row.running
     first = "its agent has not begun" if before is None else f"is at another run first ({before})"
     return Awaited(

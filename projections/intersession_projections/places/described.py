@@ -10,8 +10,9 @@ from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flo
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import Flow, Sees
 from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.sessions import Sessions
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import Sides, Words, child_name, counted, run_of, short_name, words_of
+from intersession_projections.wording import Sides, Words, child_name, counted, run_of, words_of
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +34,7 @@ class PlaceWords:
         self._log = log
         self._flows = Flows(log)
         self._runs = Runs(log)
+        self._sessions = Sessions(log)
         self._sees = sees
 
     def say(self, place: Located, of: Flow | None = None) -> Described:
@@ -117,26 +119,31 @@ class PlaceWords:
 
     def _words(self, recorded: Recorded) -> Words:
         """Return an event in words, by the names of those who take part; how all stands then, where that is of its own run."""
-        event = recorded.event
+        event, called = recorded.event, self._called
         kind, _, name = recorded.stream.partition(":")
         match self._flow(kind, name, recorded.position):
             case ExchangeSummary() as exchange:
-                asker = "the operator" if exchange.requester is None else short_name(exchange.requester)
-                return words_of(event, None, sides=Sides(asker, short_name(exchange.target)))
+                asker = "the operator" if exchange.requester is None else called(exchange.requester)
+                return words_of(event, None, sides=Sides(asker, called(exchange.target)), named=called)
             case SpawnSummary() as spawn:
                 child = child_name(spawn.child, spawn.label)
-                return words_of(event, None, sides=Sides(short_name(spawn.asker), child))
+                return words_of(event, None, sides=Sides(called(spawn.asker), child), named=called)
             case DeliverySummary() as text:
-                return words_of(event, None, sides=Sides(short_name(text.session_key), text.channel))
+                return words_of(event, None, sides=Sides(called(text.session_key), text.channel))
             case None if kind == "session":
                 run_id = run_of(event)
                 run = None if run_id is None else self._runs.without_words(run_id)
                 if run is None or run.accepted > recorded.position:
-                    return words_of(event, name)._replace(after="")
-                words = words_of(event, name, task=_task_of(run))
+                    return words_of(event, name, named=called)._replace(after="")
+                words = words_of(event, name, task=_task_of(run), named=called)
                 return words if run.is_alone else words._replace(after="")
             case None:
                 return Words(None, None, "")
+
+    def _called(self, key: str) -> str:
+        """Return how a session is called here: a sub-agent by its label, as in diagrams, if who asks sees it."""
+        row = self._sessions.get(key) if self._sees is None or self._sees(key) else None
+        return child_name(key, None if row is None else row.label)
 
     def _flow(self, kind: str, name: str, position: int) -> Summary | None:
         found: Summary | None = None
@@ -159,7 +166,7 @@ class PlaceWords:
         event = recorded.kind.replace("_", " ")
         match kind:
             case "session":
-                return f"{short_name(name)}: {event}"
+                return f"{self._called(name)}: {event}"
             case "exchange" | "spawn" | "delivery":
                 return f"{kind} {name[:8]}: {event}"
             case _:

@@ -9,7 +9,8 @@ from intersession_events.log import Recorded
 from intersession_projections.wording.of_flows import of_exchange, of_spawn
 from intersession_projections.wording.of_sessions import of_run, of_session
 from intersession_projections.wording.of_system import of_delivery, of_system
-from intersession_projections.wording.words import UNNAMED, Sides, Words
+from intersession_projections.wording.short_names import short_name
+from intersession_projections.wording.words import UNNAMED, Naming, Sides, Words
 
 
 def words_of(
@@ -20,21 +21,22 @@ def words_of(
     place: str | None = None,
     sides: Sides = UNNAMED,
     task: str = "",
+    named: Naming = short_name,
 ) -> Words:
     """Return an event in words.
 
     `key` is the session whose stream the event is in, None for other streams. `max_turns` says how many turns its
     exchange may have, `place` where its delivery goes, `sides` who asked whom, or whose text goes where, `task` what its run was
-    asked for: events before it have told that.
+    asked for: events before it have told that. `named` says how sessions are called.
     """
     if isinstance(event, facts.SessionEvent):
-        return of_session(event, key, task)
+        return of_session(event, key, task, named)
     if isinstance(event, facts.RunEvent):
-        return of_run(event, key, task)
+        return of_run(event, key, task, named)
     if isinstance(event, facts.ExchangeEvent):
-        return of_exchange(event, max_turns, sides)
+        return of_exchange(event, max_turns, sides, named)
     if isinstance(event, facts.SpawnEvent):
-        return of_spawn(event, sides)
+        return of_spawn(event, sides, named)
     if isinstance(event, facts.DeliveryEvent):
         return of_delivery(event, place or "its channel", sides)
     return of_system(event)

@@ -14,8 +14,7 @@ from intersession_projections.wording.reasons import (
     loop_end,
     plain_note,
 )
-from intersession_projections.wording.short_names import short_name
-from intersession_projections.wording.words import NO_TEXT, Sides, Words, route_text
+from intersession_projections.wording.words import NO_TEXT, Naming, Sides, Words, route_text
 
 
 def asker_of(event: facts.ExchangeAccepted | facts.SpawnAccepted) -> str:
@@ -25,7 +24,7 @@ def asker_of(event: facts.ExchangeAccepted | facts.SpawnAccepted) -> str:
     return event.requester or event.caller
 
 
-def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides) -> Words:
+def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides, named: Naming) -> Words:
     """Return an event of an exchange in words."""
     asker, asked = sides
     match event:
@@ -40,11 +39,11 @@ def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides) -> Wor
             words = _of_answer(event, None, "replies")
             return words._replace(step=f"{step} of {asked}", after=f"after {step}: {after}")
         case facts.TurnRequested():
-            turn, speaker = f"turn {event.turn}", short_name(event.speaker)
+            turn, speaker = f"turn {event.turn}", named(event.speaker)
             after = f"in {turn}: {speaker} has been asked, and has not answered yet"
             return Words(None, event.speaker, turn, step=f"{turn} is asked of {speaker}", after=after)
         case facts.TurnReplied():
-            turn, speaker = f"turn {event.turn}", short_name(event.speaker)
+            turn, speaker = f"turn {event.turn}", named(event.speaker)
             after = (
                 f"after {turn}: {_has(speaker, event)}, {asked if speaker == asker else asker} has not yet"
             )
@@ -59,15 +58,16 @@ def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides) -> Wor
             after = f"after the loop: it ended after {counted(event.turns, 'turn')}, {why}"
             return Words(None, None, brief, how, step=f"the loop ends: {why}", after=after)
         case facts.AnnounceRequested() | facts.AnnounceDecided():
-            return _of_announce(event)
+            return _of_announce(event, named)
         case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeHeld() | facts.ExchangeReleased():
-            return _of_hold(event)
+            return _of_hold(event, named)
         case facts.ExchangeClosed():
             return _of_close(event, f"{asker} and {asked} are done")
 
 
 def _of_hold(
     event: facts.HoldRequested | facts.HoldWithdrawn | facts.ExchangeHeld | facts.ExchangeReleased,
+    named: Naming,
 ) -> Words:
     match event:
         case facts.HoldRequested():
@@ -77,7 +77,7 @@ def _of_hold(
             return Words(event.by, None, "hold withdrawn", "wants it held no more")
         case facts.ExchangeHeld():
             note = _note(event.note)
-            what, speaker = HELD_TEXTS[event.step], short_name(event.speaker)
+            what, speaker = HELD_TEXTS[event.step], named(event.speaker)
             return Words(
                 event.speaker, event.to, f"{event.step} held by {event.by}{note}: {event.text}",
                 f"Held: {what} waits for a release, as {event.by} wants{note}.",
@@ -94,7 +94,7 @@ def _of_hold(
             )  # fmt: skip
 
 
-def of_spawn(event: facts.SpawnEvent, sides: Sides) -> Words:  # noqa: C901 - one case an event
+def of_spawn(event: facts.SpawnEvent, sides: Sides, named: Naming) -> Words:  # noqa: C901 - one case an event
     """Return an event of a spawn in words."""
     asker, child = sides
     match event:
@@ -112,7 +112,7 @@ def of_spawn(event: facts.SpawnEvent, sides: Sides) -> Words:  # noqa: C901 - on
                 after=f"after the task: {how}, and nobody has been told yet",
             )
         case facts.AnnounceRequested() | facts.AnnounceDecided():
-            return _of_announce(event)
+            return _of_announce(event, named)
         case facts.ResultHanded():
             brief = f"result, {f'run {event.run_id}' if event.limit is None else f'no run: {event.limit}'}"
             return Words(
@@ -161,10 +161,10 @@ def _of_answer(
     return Words(who, None, event.text or NO_TEXT, how, event.text, "said")
 
 
-def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided) -> Words:
+def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided, named: Naming) -> Words:
     match event:
         case facts.AnnounceRequested():
-            of = short_name(event.speaker)
+            of = named(event.speaker)
             after = f"at the announce: {of} has been asked for it, and has not answered yet"
             return Words(None, event.speaker, "announce", step=f"the announce is asked of {of}", after=after)
         case facts.AnnounceDecided():

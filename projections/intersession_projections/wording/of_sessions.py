@@ -8,8 +8,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.wording.reasons import ARCHIVALS, FAILURES, OPENINGS
-from intersession_projections.wording.short_names import short_name
-from intersession_projections.wording.words import NO_TEXT, Words, route_text
+from intersession_projections.wording.words import NO_TEXT, Naming, Words, route_text
 
 BY_METHOD: Final = "operator"
 """The channel of what was said by a method (`chat.send`, `agent`), as provenance has it, and what whoever says so is called."""
@@ -22,7 +21,7 @@ _ARCHIVE: Final = "archive"
 _SPEAKERS: Final = {"internal_system": _THE_SYSTEM, "inter_session": _A_SESSION}
 
 
-def of_session(event: facts.SessionEvent, key: str | None, task: str) -> Words:  # noqa: C901 - one case an event
+def of_session(event: facts.SessionEvent, key: str | None, task: str, named: Naming) -> Words:  # noqa: C901 - one case an event
     """Return an event of a session in words. `task` is what the run of a message was asked for, if it is of one."""
     match event:
         case facts.SessionOpened():
@@ -55,15 +54,15 @@ def of_session(event: facts.SessionEvent, key: str | None, task: str) -> Words: 
         case facts.MessageRecorded():
             said = list(words_of_message(event.message, key))
             who, to = (said[0].who, said[0].to) if said else (key, None)
-            step = _step_of(event.message, key) + (f", for {task}" if task else "")
+            step = _step_of(event.message, key, named) + (f", for {task}" if task else "")
             return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT, step=step)
         case facts.LineImported():
             return Words(None, key, event.kind)
 
 
-def of_run(event: facts.RunEvent, key: str | None, task: str) -> Words:
+def of_run(event: facts.RunEvent, key: str | None, task: str, named: Naming) -> Words:
     """Return an event of a run in words. `task` is what the run was asked for; `after` is true of a run by itself alone."""
-    who, task = short_name(key or _AN_AGENT), task or _AN_ANSWER
+    who, task = named(key or _AN_AGENT), task or _AN_ANSWER
     match event:
         case facts.RunQueued():
             turn = "" if event.turn is None else f" {event.turn}"
@@ -182,8 +181,8 @@ def _says(message: facts.Message) -> str:
     return "says" if writer is None else f"says, in the words of {writer}"
 
 
-def _step_of(message: facts.Message, key: str | None) -> str:
-    who = short_name(key or _AN_AGENT)
+def _step_of(message: facts.Message, key: str | None, named: Naming) -> str:
+    who = named(key or _AN_AGENT)
     match message.role:
         case "user":
             return f"a message for {who}"

@@ -1,5 +1,6 @@
 """What is said of an event: who did what to whom, in brief, in a sentence, and without a word of anybody's."""
 
+from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 from intersession_events import facts
@@ -31,6 +32,10 @@ class Words(NamedTuple):
     kind: Kind = "note"
     step: str = ""
     after: str = ""
+
+
+Naming = Callable[[str], str]
+"""Says how a session is called, by its key."""
 
 
 class Sides(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem
+from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.debugger import WhyAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Call, Caller, deliver, delivery_of, run_id_of
@@ -191,3 +191,27 @@ def test_a_text_that_was_sent_before_its_sender_was_recorded_is_answered_alike_a
     assert (again["messageId"], decided.by) == (decided.delivery_id, None)
     with pytest.raises(ToolRefused, match="idempotency"):
         system.gateway.perform("send", sent | {"message": "something else"})
+
+
+@pytest.mark.clause("PLACE-5")
+def test_a_sub_agent_is_called_in_each_place_as_in_the_diagram_and_found_by_that_name(tmp_path: Path) -> None:
+    """Its lane had its label, and the place beside it the beginning of its id."""
+
+    def main(turn: Turn) -> str:
+        if turn.message == "go":
+            turn.tools.call("sessions_spawn", {"task": "count", "label": "kid"})
+        return "done"
+
+    with SessionSystem(tmp_path / "log.db", agents={"main": main}) as system:
+        system.gateway.perform("chat.send", {"sessionKey": MAIN, "message": "go", "idempotencyKey": "1"})
+        wait_for(system, facts.SpawnClosed)
+        (spawn,) = cast("list[dict[str, Any]]", system.debug.runs(kind=["spawn"])["runs"])
+        child = str(spawn["target"])
+        texts = [system.debug.state(child, at=at.position)["place"]["text"] for at in system.log.all()]
+        lanes = [str(lane["name"]) for lane in system.debug.show(spawn["id"])["lanes"]]
+        found = system.debug.state("main/kid")["sessions"]
+
+    assert "main/kid" in lanes
+    assert any("main/kid begins its task" in text for text in texts)
+    assert not [text for text in texts if "subagent:" in text]
+    assert [session["key"] for session in found] == [child]
