@@ -205,7 +205,7 @@ def test_a_sub_agent_is_called_in_each_place_as_in_the_diagram_and_found_by_that
     with SessionSystem(tmp_path / "log.db", agents={"main": main}) as system:
         system.gateway.perform("chat.send", {"sessionKey": MAIN, "message": "go", "idempotencyKey": "1"})
         wait_for(system, facts.SpawnClosed)
-        (spawn,) = cast("list[dict[str, Any]]", system.debug.runs(kind=["spawn"])["runs"])
+        (spawn,) = system.debug.runs(kind=["spawn"])["runs"]
         child = str(spawn["target"])
         texts = [system.debug.state(child, at=at.position)["place"]["text"] for at in system.log.all()]
         lanes = [str(lane["name"]) for lane in system.debug.show(spawn["id"])["lanes"]]
