@@ -486,6 +486,7 @@ class Unreadable(SqliteLog):
             yield moment
 
 
+@pytest.mark.sqlite("a file that can not be read for a while")
 def test_a_store_that_a_door_cannot_read_is_one_line_and_another_after_a_minute(
     tmp_path: Path, heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:

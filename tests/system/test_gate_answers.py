@@ -170,6 +170,7 @@ def test_a_workspace_whose_path_cant_be_recorded_is_refused(log_url: str, tmp_pa
     assert (answer["code"], plain["status"]) == ("unsafe_path", "accepted")
 
 
+@pytest.mark.sqlite("about the path of a file")
 def test_a_log_whose_path_is_no_text_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(NoSuchStore, match="not valid Unicode"):
         SessionSystem(tmp_path / os.fsdecode(b"caf\xe9.db"))

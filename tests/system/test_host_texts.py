@@ -52,13 +52,13 @@ TEXTS = pytest.mark.parametrize("made", [Markup, Word, Hostile], ids=["markup", 
 
 @TEXTS
 @pytest.mark.clause("LIVE-1")
-def test_a_rule_that_holds_with_such_a_text_holds(made: Callable[[str], str]) -> None:
+def test_a_rule_that_holds_with_such_a_text_holds(log_url: str, made: Callable[[str], str]) -> None:
     """Its text was neither held nor did it go on."""
 
     def rule(_going: GoingOn) -> str:
         return made("yes")
 
-    with SessionSystem(":memory:", agents={"main": _says, "ops": _says}, config=OPEN, hold=rule) as system:
+    with SessionSystem(log_url, agents={"main": _says, "ops": _says}, config=OPEN, hold=rule) as system:
         asked = {"sessionKey": "agent:ops:main", "message": "?", "timeoutSeconds": 0}
         system.inbound(channel="x", chat_id="1", sender="a", text="hi", agent_id="ops", deliver=False)
         system.tools("agent:main:main").call("sessions_send", asked)
@@ -75,7 +75,9 @@ def _says(turn: Turn) -> str:
 
 @TEXTS
 @pytest.mark.clause("GATE-3")
-def test_an_agent_that_answers_with_such_a_text_has_answered(made: Callable[[str], str]) -> None:
+def test_an_agent_that_answers_with_such_a_text_has_answered(
+    log_url: str, made: Callable[[str], str]
+) -> None:
     """Markup was no reply, and an error that says itself so left the run open for ever."""
 
     class Odd(Exception):
@@ -93,7 +95,7 @@ def test_an_agent_that_answers_with_such_a_text_has_answered(made: Callable[[str
         ),
         "fails": fails,
     }
-    with SessionSystem(":memory:", agents=agents) as system:
+    with SessionSystem(log_url, agents=agents) as system:
         for agent in agents:
             answer = system.inbound(
                 channel="x", chat_id="1", sender="a", text="hi", agent_id=agent, wait=WAIT
@@ -120,11 +122,11 @@ def test_what_a_channel_gives_with_such_a_text_counts(made: Callable[[str], str]
 
 @pytest.mark.parametrize("made", [Markup, Word], ids=["markup", "enum"])
 @pytest.mark.clause("INB-1", "SEND-1")
-def test_calls_take_such_texts(made: Callable[[str], str]) -> None:
+def test_calls_take_such_texts(log_url: str, made: Callable[[str], str]) -> None:
     """A bare TypeError of the encoder's came out, or a refusal that nobody could act on."""
     said = made("yes")
     with SessionSystem(
-        ":memory:", agents={said: _says}, channels={said: MemoryChannel()}, config=OPEN
+        log_url, agents={said: _says}, channels={said: MemoryChannel()}, config=OPEN
     ) as system:
         answer = system.inbound(
             channel=said, chat_id=said, sender=said, text=said, agent_id=said, message_id=said, wait=WAIT

@@ -53,12 +53,12 @@ def answer(system: SessionSystem, text: str = "go on") -> Any:
     ],
 )
 def test_an_imported_session_runs_on_the_model_that_was_chosen_for_it(
-    endpoint: ThreadingHTTPServer, tmp_path: Path, entry: dict[str, Any], asked: str
+    log_url: str, endpoint: ThreadingHTTPServer, tmp_path: Path, entry: dict[str, Any], asked: str
 ) -> None:
     """Finding E1: a model that was only noted was taken for one that somebody had chosen."""
     config = settings(endpoint)
     agents = configured_agents(load_config(config).config).agents
-    with SessionSystem(":memory:", agents=agents, config=config) as system:
+    with SessionSystem(log_url, agents=agents, config=config) as system:
         system.import_openclaw(state(tmp_path, **entry))
         ended = answer(system)
         row = system.service.sessions.get(NOTES)
@@ -71,11 +71,11 @@ def test_an_imported_session_runs_on_the_model_that_was_chosen_for_it(
 
 @pytest.mark.clause("IMP-1", "GATE-2")
 def test_a_chosen_model_whose_provider_is_not_here_is_named_with_the_way_out(
-    endpoint: ThreadingHTTPServer, tmp_path: Path
+    log_url: str, endpoint: ThreadingHTTPServer, tmp_path: Path
 ) -> None:
     config = settings(endpoint)
     agents = configured_agents(load_config(config).config).agents
-    with SessionSystem(":memory:", agents=agents, config=config) as system:
+    with SessionSystem(log_url, agents=agents, config=config) as system:
         system.import_openclaw(state(tmp_path, modelOverride="none", providerOverride="nope"))
         first = answer(system)
         system.gateway.call("sessions.patch", {"key": NOTES, "model": None})
@@ -88,14 +88,14 @@ def test_a_chosen_model_whose_provider_is_not_here_is_named_with_the_way_out(
 
 
 @pytest.mark.clause("GATE-2", "IMP-1")
-def test_settings_of_the_original_are_kept_shown_and_told_to_the_agent(tmp_path: Path) -> None:
+def test_settings_of_the_original_are_kept_shown_and_told_to_the_agent(log_url: str, tmp_path: Path) -> None:
     told: list[dict[str, str]] = []
 
     def main(turn: Turn) -> str:
         told.append(dict(turn.settings))
         return "yes"
 
-    with SessionSystem(":memory:", agents={"main": main}) as system:
+    with SessionSystem(log_url, agents={"main": main}) as system:
         system.import_openclaw(state(tmp_path, **LEVELS))
         answer(system)
         patched = system.gateway.call(
@@ -118,8 +118,8 @@ def test_settings_of_the_original_are_kept_shown_and_told_to_the_agent(tmp_path:
 
 @pytest.mark.clause("GATE-2")
 @pytest.mark.parametrize("name", list(LEVELS))
-def test_a_level_that_the_original_does_not_know_is_refused_by_name(name: str) -> None:
-    with SessionSystem(":memory:", agents={"main": lambda _turn: "yes"}) as system:
+def test_a_level_that_the_original_does_not_know_is_refused_by_name(log_url: str, name: str) -> None:
+    with SessionSystem(log_url, agents={"main": lambda _turn: "yes"}) as system:
         refused = system.gateway.call("sessions.patch", {"key": "main", name: "loud"})
 
     assert refused["code"] == "invalid_request"

@@ -37,10 +37,12 @@ def said(system: SessionSystem, **fields: Any) -> Any:
 
 
 @pytest.mark.clause("GATE-2")
-def test_a_patched_model_answers_from_then_on_until_it_is_cleared(endpoint: ThreadingHTTPServer) -> None:
+def test_a_patched_model_answers_from_then_on_until_it_is_cleared(
+    log_url: str, endpoint: ThreadingHTTPServer
+) -> None:
     config = settings(endpoint)
     agents = configured_agents(load_config(config).config).agents
-    with SessionSystem(":memory:", agents=agents, config=config) as system:
+    with SessionSystem(log_url, agents=agents, config=config) as system:
         said(system)
         system.gateway.call("sessions.patch", {"key": "main", "model": "two", "thinkingLevel": "high"})
         said(system)
@@ -62,10 +64,10 @@ def test_a_patched_model_answers_from_then_on_until_it_is_cleared(endpoint: Thre
 
 
 @pytest.mark.clause("SPAWN-1", "SPAWN-4")
-def test_a_child_runs_on_the_model_it_was_spawned_with(endpoint: ThreadingHTTPServer) -> None:
+def test_a_child_runs_on_the_model_it_was_spawned_with(log_url: str, endpoint: ThreadingHTTPServer) -> None:
     config = settings(endpoint)
     agents = configured_agents(load_config(config).config).agents
-    with SessionSystem(":memory:", agents=agents, config=config) as system:
+    with SessionSystem(log_url, agents=agents, config=config) as system:
         system.gateway.call("sessions.patch", {"key": "main", "label": "front"})
         spawned = system.tools("agent:main:main").call(
             "sessions_spawn", {"task": "count", "model": "fake/two", "thinking": "minimal"}
@@ -79,10 +81,12 @@ def test_a_child_runs_on_the_model_it_was_spawned_with(endpoint: ThreadingHTTPSe
 
 
 @pytest.mark.clause("GATE-2")
-def test_a_model_that_can_not_be_called_fails_the_run_and_says_why(endpoint: ThreadingHTTPServer) -> None:
+def test_a_model_that_can_not_be_called_fails_the_run_and_says_why(
+    log_url: str, endpoint: ThreadingHTTPServer
+) -> None:
     config = settings(endpoint)
     agents = configured_agents(load_config(config).config).agents
-    with SessionSystem(":memory:", agents=agents, config=config) as system:
+    with SessionSystem(log_url, agents=agents, config=config) as system:
         system.gateway.call("sessions.patch", {"key": "main", "model": "mute/three"})
         ended = said(system)
 
@@ -92,14 +96,14 @@ def test_a_model_that_can_not_be_called_fails_the_run_and_says_why(endpoint: Thr
 
 
 @pytest.mark.clause("GATE-2")
-def test_agents_of_the_hosts_own_are_told_what_is_asked_for() -> None:
+def test_agents_of_the_hosts_own_are_told_what_is_asked_for(log_url: str) -> None:
     seen: list[tuple[str | None, str | None]] = []
 
     def agent(turn: Turn) -> str:
         seen.append((turn.model, turn.thinking))
         return "done"
 
-    with SessionSystem(":memory:", agents={"main": agent}) as system:
+    with SessionSystem(log_url, agents={"main": agent}) as system:
         said(system)
         system.gateway.call("sessions.patch", {"key": "main", "model": "some/model"})
         said(system, thinking="xhigh")

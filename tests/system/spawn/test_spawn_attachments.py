@@ -442,6 +442,7 @@ def test_the_same_key_gives_the_same_child_and_receipt_and_other_content_is_a_co
 
 
 @pytest.mark.clause("ATT-3")
+@pytest.mark.sqlite("a log in memory")
 def test_a_log_in_memory_has_no_workspaces_unless_they_are_configured(tmp_path: Path) -> None:
     with SessionSystem(":memory:", agents={"main": worker}, config=ON) as system:
         refused = spawn(system, FILE)
