@@ -206,3 +206,22 @@ def test_what_changed_between_two_places_is_told_with_short_ids_and_times_of_day
     assert f"exchanges/{run[:8]}/" in told
     assert run not in "".join(line.partition("  ")[0] for line in told.splitlines()[2:])
     assert re.search(r"updatedAt  (nothing|[\d:.]+) → \d\d:\d\d:\d\d\.\d{3}", told)
+
+
+@pytest.mark.clause("PROV-2", "PLACE-3")
+def test_a_transcript_says_what_was_said_by_a_method_and_what_its_agent_never_said(tmp_path: Path) -> None:
+    """`a person (operator)`, it said, and of injected words that the agent had said them."""
+    store = str(tmp_path / "log.db")
+    with Booth(store) as booth:
+        system = booth.start({"main": lambda _: "yes"})
+        said = {"sessionKey": MAIN, "message": "hello", "idempotencyKey": "1"}
+        system.gateway.perform("chat.send", said)
+        wait_for(system, facts.RunCompleted)
+        system.gateway.perform("chat.inject", {"sessionKey": MAIN, "message": "the ferry is late"})
+        system.close()
+        told = ran("state", MAIN, "--store", store).out
+
+    said_by = [
+        line.strip().partition("  ")[0] for line in told.splitlines() if re.search(r"\w  \d{4}-", line)
+    ]
+    assert said_by == ["operator", "agent", "agent, in the words of operator"]

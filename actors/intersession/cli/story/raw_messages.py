@@ -4,7 +4,7 @@ import json
 
 from intersession.cli.shell import Screen, moment, one_line, safe
 from intersession_events.plain_json import JsonMapping, is_object
-from intersession_projections.wording import counted, person
+from intersession_projections.wording import BY_METHOD, counted, person
 
 _INTERNAL = "the system"
 _LINES = 5
@@ -31,24 +31,31 @@ def _beginning(text: str) -> str:
 
 def speaker(message: JsonMapping) -> str:
     """Return who says it, in words."""
-    role = message.get("role")
+    role, origin = message.get("role"), message.get("provenance")
     if role == "assistant":
-        return "agent"
+        # What no run of it made was put there (`chat.inject`); logs of before do not say by whom.
+        is_injected = is_object(origin) and origin.get("kind") == "internal_system"
+        return f"agent, in the words of {_writer(origin)}" if is_injected and is_object(origin) else "agent"
     if role == "toolResult":
         return f"tool {message.get('toolName') or ''}".rstrip()
-    origin = message.get("provenance")
     if not is_object(origin):
         return str(role)
     match origin.get("kind"):
         case "external_user":
             who, channel = person(origin.get("sender"), origin.get("senderName")), origin.get("sourceChannel")
-            if origin.get("sender") is None and channel not in {None, "operator"}:
+            if origin.get("sender") is None and channel == BY_METHOD:
+                return BY_METHOD
+            if origin.get("sender") is None and channel is not None:
                 return f"{who} ({channel}; the log does not say who)"
             return who if channel is None else f"{who} ({channel})"
         case "inter_session":
             return f"session {origin.get('sourceSessionKey') or '?'}"
         case _:
             return _INTERNAL
+
+
+def _writer(origin: JsonMapping) -> str:
+    return str(origin.get("editedBy") or origin.get("sourceChannel") or BY_METHOD)
 
 
 def parts(message: JsonMapping) -> list[tuple[str, str]]:

@@ -28,13 +28,17 @@ const Long = view(({ text }, self) => {
   `;
 });
 
+// What an agent is said to have said and no run of it made (`chat.inject`) has the name of who wrote it.
+const injected = origin =>
+  origin?.kind === 'internal_system' ? `in the words of ${origin.editedBy ?? 'the operator'}` : '';
+
 // What a message says of itself: who said it, and to whom.
 export const Message = ({ message, owner, at, turn, isNew }) => {
   const origin = message.provenance;
   const from = origin?.sourceSessionKey;
   const [name, colour, how] =
     message.role === 'assistant'
-      ? [short(owner), hue(owner), calls(message.content).length ? 'calls' : '']
+      ? [short(owner), hue(owner), calls(message.content).length ? 'calls' : injected(origin)]
       : message.role === 'toolResult'
         ? [message.toolName ?? 'tool', hue(owner), 'gave']
         : from
@@ -44,7 +48,9 @@ export const Message = ({ message, owner, at, turn, isNew }) => {
               turn ?? (origin.turn ? (origin.turn === 1 ? 'replies' : `turn ${origin.turn - 1}`) : 'asks'),
             ]
           : origin?.kind === 'external_user'
-            ? [origin.senderName ?? origin.sender ?? 'a person', 'c-person', origin.sourceChannel ?? '']
+            ? origin.sourceChannel === 'operator' && !origin.sender
+              ? ['the operator', 'c-person', '']
+              : [origin.senderName ?? origin.sender ?? 'a person', 'c-person', origin.sourceChannel ?? '']
             : message.role === 'user' && origin
               ? ['the system', 'c-grey', 'tells']
               : [message.role, 'c-grey', ''];
