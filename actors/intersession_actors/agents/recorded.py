@@ -27,6 +27,7 @@ Match: TypeAlias = Literal["exact", "meaning", "place"]
 DivergenceKind: TypeAlias = Literal["context", "tool", "missing", "open"]
 
 _ACTING: Final = frozenset({"sessions_send", "sessions_spawn"})
+_ERASED_CALL: Final = "nothing: what {} was called with was erased from the log, so it can't be called again"
 _NO_THREADS: Final = "no_threads"
 """What a spawn is refused with where the channel opens no thread: its word comes from outside, as an agent's does."""
 _READING: Final = frozenset({"sessions_list", "sessions_history", "sessions_search", "agents_list"})
@@ -176,6 +177,11 @@ class RecordedAgent:
             for block in _calls_in(message):
                 if self._is_called(turn, block, results.get(block.id)):
                     result = results.get(block.id)
+                    if block.arguments == facts.ERASED_ARGUMENTS:
+                        recorded = None if result is None else text_of(result)
+                        return _divergence(
+                            turn, "tool", recorded=recorded, now=_ERASED_CALL.format(block.name)
+                        )
                     diverged = _compared(turn, result, self._called(turn, block, result))
                     if diverged is not None:
                         return diverged

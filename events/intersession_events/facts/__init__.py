@@ -138,10 +138,18 @@ from intersession_events.facts.spawn import (
     ThreadOpened,
     without_measures,
 )
-from intersession_events.facts.without_words import ERASED, fields_of_words, may_say, unsaid, words
+from intersession_events.facts.without_words import (
+    ERASED,
+    ERASED_ARGUMENTS,
+    fields_of_words,
+    may_say,
+    unsaid,
+    words,
+)
 
 __all__ = [
     "ERASED",
+    "ERASED_ARGUMENTS",
     "EVENT_KINDS",
     "TOPICS",
     "UPCASTERS",

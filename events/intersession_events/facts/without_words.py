@@ -41,6 +41,8 @@ ERASED: Final = "[erased]"
 
 _JSON: Final = f'"{ERASED}"'
 _OBJECT: Final = f'{{"text":{_JSON}}}'
+ERASED_ARGUMENTS: Final = _OBJECT
+"""What is read where a tool was given something."""
 
 WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     RunQueued: ("system_context",),

@@ -48,3 +48,20 @@ def test_the_words_of_edits_are_erased_with_those_of_their_session_in_forks_of_f
             began = [one.event for one in log.stream("log") if isinstance(one.event, ForkedFrom)]
             assert {edit.value for event in began for edit in event.edits if edit.kind == "set"} == {"2"}
             assert ANSWER not in str(began)
+
+
+@pytest.mark.clause("ERASE-1", "FORK-7")
+def test_a_call_whose_words_were_erased_is_where_a_what_if_ends(tmp_path: Path) -> None:
+    talk = conversation(tmp_path)
+    talk.system.erase("agent:main:main")
+    with talk.system.fork(talk.run, at="start", agents={"*": "recorded"}) as fork:
+        carried = fork.carried_on(WAIT)
+    talk.system.close(grace=0)
+
+    left = carried.divergence
+    assert left is not None
+    assert left.kind == "tool"
+    assert (
+        left.now
+        == "nothing: what sessions_send was called with was erased from the log, so it can't be called again"
+    )
