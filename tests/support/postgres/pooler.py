@@ -101,10 +101,11 @@ class Pooler:
                 server.socket.sendall(asked)
                 if asked[:1] in {b"Q", b"S"}:
                     said = server.until_ready()
-                    client.socket.sendall(b"".join(said))
+                    # It is free before its client hears so: else who asks next is given another one.
                     if self._mode == "transaction" and said[-1][-1:] == b"I":
                         self._idle.append(server)
                         server = None
+                    client.socket.sendall(b"".join(said))
         except OSError:
             pass
         finally:
