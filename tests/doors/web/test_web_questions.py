@@ -321,3 +321,13 @@ def test_an_event_of_an_exchange_leaves_a_receipt_though_its_stream_is_no_sessio
     until(lambda: receipts_of(system, f'{{"at":{event.position}}}'))
 
     assert receipts_of(system, f'{{"at":{event.position}}}') == ["debug.reveal"]
+
+
+@pytest.mark.clause("ERASE-1")
+def test_what_was_erased_is_in_no_drawing_that_was_made_before() -> None:
+    with played() as served:
+        run, words = the_exchange(served), "Up to 3.5 tonnes"
+        assert words in str(asked(served, "rows", run=run))
+        served[0].erase("agent:research:main")
+        assert words not in str(asked(served, "rows", run=run))
+        assert words not in str(asked(served, "runs"))

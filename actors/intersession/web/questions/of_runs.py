@@ -220,6 +220,7 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
 
 
 _IMPORTED: Final = "SELECT 1 FROM stored_events WHERE topic=? LIMIT 1"
+_ERASURES: Final = "SELECT COUNT(*) FROM stored_events WHERE originator_id>=? AND originator_id<?"
 _LETTERS: Final = {Arrow: "a", Mark: "m", Gap: "g"}
 
 
@@ -242,7 +243,10 @@ def _as_it_is(view: View, flow: Flow) -> tuple[str, str, int]:
     sent = deliveries_of(view.reader.flows, flow)
     if is_open or any(row.is_open for row in sent):
         return view.log.log_id, flow_id(flow), view.log.head()
-    return view.log.log_id, flow_id(flow), max([flow.position, *(row.position for row in sent)])
+    # Neither of both ever shrinks: where something was added, or words were erased (ERASE-1), so is the sum another one.
+    come = max([flow.position, *(row.position for row in sent)])
+    ((erasures,),) = view.log.query(_ERASURES, ("erased:", "erased;"))
+    return view.log.log_id, flow_id(flow), come + int(str(erasures))
 
 
 def positions_of(view: View, flow: Flow) -> list[int]:
