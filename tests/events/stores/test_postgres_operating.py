@@ -334,3 +334,13 @@ def test_no_error_holds_a_password(
             assert secret not in f"{error!r} {error}"
             error = error.__cause__ or error.__context__
     assert secret not in caplog.text
+
+
+def test_an_error_is_told_without_our_statements_round_it(postgres_url: str) -> None:
+    """A server whose disk is full said with which statement of which function."""
+    address = address_of(postgres_url)
+    with psycopg.connect(address.conninfo) as connection, pytest.raises(psycopg.Error) as refused:
+        connection.execute("DO $$ BEGIN RAISE EXCEPTION 'no space' USING HINT = 'Free some.'; END $$")
+
+    assert "CONTEXT" in str(refused.value)
+    assert address.said(refused.value) == "no space HINT: Free some."

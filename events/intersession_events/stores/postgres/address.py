@@ -53,8 +53,8 @@ class Address(NamedTuple):
     """Whether a commit is told by NOTIFY; else who follows looks now and then (`wake=poll`)."""
 
     def said(self, error: BaseException) -> str:
-        """Return the words of an error in one line, without what is secret."""
-        words = " ".join(str(error).split())
+        """Return the words of an error in one line, without what is secret, and without the statements of ours round it."""
+        words = " ".join(str(error).partition("\nCONTEXT:")[0].split())
         for secret in self.secrets:
             words = words.replace(secret, "***")
         return words
