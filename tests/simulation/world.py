@@ -152,11 +152,11 @@ class World:
                     "hold": self._held_by_setting(),
                     "limits": {
                         "runs": (12, 4, 30)[pick("runs", 2)],
-                        "hops": (3, 1)[pick("hops", 1)] if self.chance.fixed("hops for ever", 7) else 0,
+                        "hops": (3, 1)[pick("hops", 1)] if self.chance.fixed("hops for ever", 1) else 0,
                         "revisits": (2, 1)[pick("revisits", 1)],
                         "wallSeconds": (3600, 60)[pick("wall", 1)],
                         "tokens": (0, 2 * COSTS)[costs and pick("tokens", 1)],
-                        "costMicros": (0, 3 * COSTS)[costs and pick("money", 1)],
+                        "costMicros": (0, COSTS)[costs and pick("money", 1)],
                     },
                 }
             },

@@ -113,10 +113,12 @@ class RecordedLedger(ChainLedger):
         known = super().spent(root, besides=besides)
         stream = stream_at_hand()
         ahead = self._recording.append_ahead(stream)
-        if not ahead or stream.startswith("session:"):
+        if not ahead:
             return known
         since = self._recording.looked_since(stream)
         known = self._costs(known, ahead, self._recording.used_in(root, since=since))
+        if stream.startswith("session:"):
+            return known
         late, open_ = self._recording.queued_in(root, since=since)
         accepted = ahead[0].event
         used = accepted.chain_runs if isinstance(accepted, facts.ExchangeAccepted) else _used(ahead, _RUNS)
@@ -131,6 +133,8 @@ class RecordedLedger(ChainLedger):
     def _costs(known: Spent, ahead: Sequence[Recorded], late: tuple[int, int]) -> Spent:
         """Return what a chain's runs had cost, of which some have ended so `late` that perhaps nobody knew it yet."""
         accepted = ahead[0].event
+        if any(isinstance(item.event, facts.RunFailed) and item.event.code == "limit" for item in ahead):
+            return known
         tokens, money = max(known.tokens - late[0], 0), max(known.cost_micros - late[1], 0)
         if isinstance(accepted, facts.ExchangeAccepted):
             tokens, money = (
