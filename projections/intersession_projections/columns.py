@@ -1,7 +1,7 @@
 """How views store values small: ids as their bytes, texts to be looked up by as numbers, rows of rare columns as MessagePack."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import compress
@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from intersession_events.log import ID_TEXT, IdText, Question, SqlValue
+from intersession_events.log import ID_TEXT, IdText
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -36,28 +36,6 @@ def to_text(value: object) -> str:
     JSON text also carries a NUL, which a text column of PostgreSQL refuses.
     """
     return _ENCODER.encode(value).decode()
-
-
-def marks(values: Sized) -> str:
-    """Return the marks of a statement for so many values."""
-    return ", ".join("?" * len(values))
-
-
-_AT_ONCE: Final = 256
-
-
-def among(statement: str, values: Iterable[SqlValue]) -> list[Question]:
-    """Ask for the rows that have one of some values in a column: they go where the statement has `{}`.
-
-    How many marks a statement has is a power of two, so that few statements have to be planned: the last value is repeated.
-    """
-    left = list(dict.fromkeys(values))
-    questions: list[Question] = []
-    for first in range(0, len(left), _AT_ONCE):
-        some = left[first : first + _AT_ONCE]
-        some += some[-1:] * ((1 << (len(some) - 1).bit_length()) - len(some))
-        questions.append((statement.format(marks(some)), some))
-    return questions
 
 
 @lru_cache(_REMEMBERED)

@@ -1,11 +1,12 @@
 """Who said what to which session, over the whole log and newest first: for `intersession messages` (FIND-2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from intersession_events.facts import Message, MessageRecorded, Provenance
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, Row
+from intersession_events.log import Log, Recorded, Row, StreamPart
 from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sieve import Holding, chain_of, sieved
@@ -13,6 +14,8 @@ from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import as_read, called
 
 _STREAM: Final = "session:"
+_AT_ONCE: Final = 32
+"""Of so many messages is read at once what is known of them elsewhere; a page may need fewer."""
 
 
 class SaidWanted(NamedTuple):
@@ -71,52 +74,83 @@ class Messages:
             )
             if not began_by.has_any():
                 return
-        for recorded in self._recorded(wanted, began_by):
-            event = recorded.event
-            if not isinstance(event, MessageRecorded) or not _may_be(event.message, wanted):
-                continue
-            if began_by is None or began_by.said(recorded, event.message):
-                yield self._said(recorded, as_read(event))._replace(imported=event.source is not None)
+        found = (
+            (recorded, event)
+            for recorded in self._recorded(wanted, began_by)
+            if isinstance(event := recorded.event, MessageRecorded)
+            and _may_be(event.message, wanted)
+            and (began_by is None or began_by.said(recorded, event.message))
+        )
+        while some := list(islice(found, _AT_ONCE)):
+            yield from self._said(some)
 
-    def deliveries(self, said: Said) -> list[DeliverySummary]:
-        """Return the texts that went outside for a message: of its run, and of the exchange or spawn that this is of."""
-        if said.run is None:
-            return []
-        flow = self._flows.flow_of_run(said.run.run_id)
-        of_flow = [] if flow is None else self._flows.deliveries_of(flow)
-        found = {row.delivery_id: row for row in (*self._flows.deliveries_of_run(said.run.run_id), *of_flow)}
-        return sorted(found.values(), key=lambda row: row.accepted)
+    def deliveries_of(self, found: Sequence[Said]) -> list[list[DeliverySummary]]:
+        """Return the texts that went outside for messages: of the run of each, and of the exchange or spawn that this is of."""
+        runs = [said.run.run_id for said in found if said.run is not None]
+        flows = self._flows.flows_of_runs(runs)
+        of_run: dict[str | None, list[DeliverySummary]] = {}
+        of_flow: dict[str | None, list[DeliverySummary]] = {}
+        for row in self._flows.deliveries_of_all(dict.fromkeys(flows.values()), runs):
+            of_run.setdefault(row.run_id, []).append(row)
+            if row.owner is not None:
+                of_flow.setdefault(row.owner, []).append(row)
+        told: list[list[DeliverySummary]] = []
+        for said in found:
+            run = None if said.run is None else said.run.run_id
+            rows = [] if run is None else [*of_run.get(run, ()), *of_flow.get(flows.get(run), ())]
+            each = {row.delivery_id: row for row in rows}
+            told.append(sorted(each.values(), key=lambda row: row.accepted))
+        return told
 
-    def _said(self, recorded: Recorded, message: Message) -> Said:
-        target = recorded.stream.removeprefix(_STREAM)
-        run = self._runs.next_of_session(target, recorded.position)
-        if run is not None and run.message_id != message.id:
-            run = None
-        began: tuple[int, str, Message] | None = (recorded.position, target, message)
-        if _is_led_to(message):
-            began = self.began(recorded.correlation)
-        return Said(recorded.position, recorded.time, target, message, run, began)
+    def _said(self, found: Sequence[tuple[Recorded, MessageRecorded]]) -> list[Said]:
+        """Tell messages with what is known of them elsewhere: read for many at once."""
+        targets = [recorded.stream.removeprefix(_STREAM) for recorded, _ in found]
+        behind = [(target, recorded.position) for target, (recorded, _) in zip(targets, found, strict=True)]
+        runs = self._runs.next_of_sessions(behind)
+        worded = {run.run_id: run for run in self._runs.with_words([run for run in runs if run is not None])}
+        roots = {recorded.correlation for recorded, event in found if _is_led_to(event.message)}
+        began = self._began(root for root in roots if root is not None)
+        told: list[Said] = []
+        for target, (recorded, event), run in zip(targets, found, runs, strict=True):
+            message = as_read(event)
+            answered = None if run is None or run.message_id != message.id else worded[run.run_id]
+            first: tuple[int, str, Message] | None = (recorded.position, target, message)
+            if _is_led_to(message):
+                first = began.get(recorded.correlation or "")
+            imported = event.source is not None
+            told.append(Said(recorded.position, recorded.time, target, message, answered, first, imported))
+        return told
 
     def began(self, root: str | None) -> tuple[int, str, Message] | None:
         """Return the message that a causal chain began with: its root is the run that answered it."""
-        run = None if root is None else self._runs.without_words(root)
-        return None if run is None else self.of_run(run)
+        return None if root is None else self._began([root]).get(root)
+
+    def _began(self, roots: Iterable[str]) -> dict[str, tuple[int, str, Message] | None]:
+        runs = self._runs.many_without_words(roots)
+        return dict(zip(runs, self.of_runs(list(runs.values())), strict=True))
 
     def of_run(self, run: RunOutcome) -> tuple[int, str, Message] | None:
         """Return the message that a run answers, with its position and its session."""
-        stream = session_stream(run.session_key)
+        return self.of_runs([run])[0]
+
+    def of_runs(self, runs: Sequence[RunOutcome]) -> list[tuple[int, str, Message] | None]:
+        """Return the same of some runs."""
+        found: dict[str, tuple[int, str, Message]] = {}
         # It is recorded in one append with its run, or a little before.
-        last = run.first_version
         for near in (_BESIDE, _NEAR):
-            first = max(0, run.first_version - near)
-            for recorded in self._log.stream(stream, after=first, to=last, backwards=True):
-                if (
-                    isinstance(recorded.event, MessageRecorded)
-                    and recorded.event.message.id == run.message_id
-                ):
-                    return (recorded.position, run.session_key, as_read(recorded.event))
-            last = first
-        return None
+            left = [run for run in runs if run.run_id not in found]
+            parts = [
+                StreamPart(
+                    session_stream(run.session_key), max(0, run.first_version - near), run.first_version
+                )
+                for run in left
+            ]
+            for run, events in zip(left, self._log.parts(parts), strict=True):
+                for recorded in events:
+                    event = recorded.event
+                    if isinstance(event, MessageRecorded) and event.message.id == run.message_id:
+                        found[run.run_id] = (recorded.position, run.session_key, as_read(event))
+        return [found.get(run.run_id) for run in runs]
 
     def _recorded(self, wanted: SaidWanted, began_by: "BegunBy | None") -> Iterator[Recorded]:
         if wanted.target is not None:

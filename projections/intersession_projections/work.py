@@ -1,7 +1,7 @@
 """All that was asked for over the whole log, newest first: exchanges, spawns, and runs of neither, for `intersession runs` (FIND-2)."""
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from intersession_events.errors import LogError
@@ -95,8 +95,12 @@ class Stood(Protocol):
         """Return how an exchange, a spawn or a run stood."""
         ...
 
-    def delivery(self, delivery_id: str) -> DeliverySummary | None:
-        """Return how a delivery stood."""
+    def flows(self, now: Sequence[Work]) -> list[Work]:
+        """Return how some of them stood; what had not begun is left out."""
+        ...
+
+    def deliveries(self, now: Iterable[DeliverySummary]) -> list[DeliverySummary]:
+        """Return how deliveries stood; what had not begun is left out."""
         ...
 
 
@@ -125,63 +129,78 @@ class WorkFound:
         )
         self._holding = None if wanted.words is None else _holding(self._log, wanted.words)
         kinds = wanted.kinds or (("exchange",) if wanted.held else ("exchange", "spawn", "run"))
-        sources: list[Iterator[Work]] = []
+        sources: list[Iterator[tuple[Work, _Ahead]]] = []
         if "exchange" in kinds:
             sources.append(self._pages(wanted, self._flows.exchanges_at))
         if "spawn" in kinds:
             sources.append(self._pages(wanted, self._flows.spawns_at))
         if "run" in kinds:
             sources.append(self._pages(wanted, self._runs.alone))
-        for now in heapq.merge(*sources, key=lambda work: -work.accepted):
-            found = now if self._stood is None else self._stood.flow(now)
-            if found is not None and self._is_wanted(found, wanted):
-                # What a run said is looked up for what is shown alone.
-                yield self._run(found.run_id) or found if isinstance(found, RunOutcome) else found
+        for work, ahead in heapq.merge(*sources, key=lambda pair: -pair[0].accepted):
+            if self._is_wanted(work, wanted, ahead):
+                yield ahead.worded.get(work.accepted) or self._worded([work])[0]
 
-    def _pages(self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]) -> Iterator[W]:
+    def _pages(
+        self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]
+    ) -> Iterator[tuple[Work, "_Ahead"]]:
         last = wanted.span.last(self._head)
         key = wanted.session_key or wanted.other_key
         while last > wanted.span.after:
             # What is over now may have been open then.
             only_open = (wanted.is_open or wanted.held) and self._stood is None
-            page = select(Position(wanted.span.after, last, key, is_open=only_open), _PAGE)
-            yield from page
+            page: list[W] = select(Position(wanted.span.after, last, key, is_open=only_open), _PAGE)
+            stood: list[Work] = [*page] if self._stood is None else self._stood.flows(page)
+            found = [work for work in stood if _may_be(work, wanted)]
+            ahead = self._ahead(found, wanted)
+            yield from ((work, ahead) for work in found)
             if len(page) < _PAGE:
                 return
             last = page[-1].accepted - 1
 
-    def _is_wanted(self, work: Work, wanted: WorkWanted) -> bool:
-        sessions = _sessions_of(work)
-        if wanted.is_open and not _is_open(work):
+    def _ahead(self, page: list[Work], wanted: WorkWanted) -> "_Ahead":
+        """Read for a page at once what its works are judged by: one by one, each would wait for the database."""
+        ahead = _Ahead({}, {}, {})
+        if wanted.ends:
+            asked = self._runs.many_without_words(
+                work.run_id for work in page if not isinstance(work, RunOutcome)
+            )
+            runs = list(asked.values()) if self._stood is None else self._stood.flows(list(asked.values()))
+            ahead.codes.update({run.run_id: run.code for run in runs if isinstance(run, RunOutcome)})
+        if wanted.failed or wanted.channel is not None:
+            sent = deliveries_of_all(self._flows, page)
+            if self._stood is not None:
+                sent = list(map(self._stood.deliveries, sent))
+            ahead.sent.update(zip((work.accepted for work in page), sent, strict=True))
+        if wanted.channel is not None:
+            self._find_channels(page)
+        if wanted.words is None and wanted.person is None:
+            # Which are shown is known already: with what runs said.
+            shown = [work for work in page if self._is_wanted(work, wanted, ahead)]
+            ahead.worded.update({work.accepted: work for work in self._worded(shown)})
+        return ahead
+
+    def _worded(self, found: list[Work]) -> list[Work]:
+        """Add what runs said: it is looked up for what is shown alone."""
+        if self._stood is not None:
+            return found  # whoever says how it stood has read that
+        runs = [work for work in found if isinstance(work, RunOutcome)]
+        worded = {run.run_id: run for run in self._runs.with_words(runs)}
+        return [worded[work.run_id] if isinstance(work, RunOutcome) else work for work in found]
+
+    def _is_wanted(self, work: Work, wanted: WorkWanted, ahead: "_Ahead") -> bool:
+        """Whether a work that may be wanted is, by what stands elsewhere."""
+        if wanted.ends and not (set(wanted.ends) & _ends(work, ahead.codes.get(work.run_id))):
             return False
-        if wanted.agent_id is not None and not any(
-            key.startswith(f"agent:{wanted.agent_id}:") for key in sessions
+        sent = ahead.sent.get(work.accepted, ())
+        if wanted.failed and not _failed(work, sent):
+            return False
+        if wanted.channel is not None and not (
+            any(row.channel == wanted.channel for row in sent) or self._began_on[work.root] == wanted.channel
         ):
-            return False
-        if wanted.session_key and wanted.other_key and wanted.other_key not in sessions:
-            return False
-        if wanted.ends and not (set(wanted.ends) & self._ends(work)):
-            return False
-        if wanted.held and not (isinstance(work, ExchangeSummary) and work.held is not None):
-            return False
-        if wanted.failed and not self._failed(work):
-            return False
-        if wanted.channel is not None and not self._is_on(work, wanted.channel):
             return False
         if self._began_by is not None and not self._began_by.is_of(work.root):
             return False
         return wanted.words is None or self._says(work, wanted.words)
-
-    def _ends(self, work: Work) -> set[str | None]:
-        run = work if isinstance(work, RunOutcome) else self._run(work.run_id)
-        code = None if run is None else run.code
-        match work:
-            case ExchangeSummary():
-                return {work.primary_status, work.end_reason, work.close_reason, code}
-            case SpawnSummary():
-                return {work.status, work.close_reason, code}
-            case RunOutcome():
-                return {work.status, code}
 
     def _says(self, work: Work, words: str) -> bool:
         holding = self._holding
@@ -202,42 +221,63 @@ class WorkFound:
             case RunOutcome():
                 return self._timeline.of_run(work.run_id)
 
-    def _failed(self, work: Work) -> bool:
-        match work:
-            case ExchangeSummary():
-                run = work.primary_status in _FAILED_RUNS or work.end_reason in _FAILED_LOOPS
-                own = run or work.close_reason in _FAILED_ENDS
-            case SpawnSummary():
-                own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
-            case RunOutcome():
-                own = work.status in _FAILED_RUNS
-        return own or any(row.state in _FAILED_STATES for row in self._deliveries_of(work))
+    def _find_channels(self, page: list[Work]) -> None:
+        """Find out on which channels chains began: each is asked once for all that came of it."""
+        new = dict.fromkeys(work.root for work in page if work.root not in self._began_on)
+        # Most runs of people are the root of a chain themselves.
+        runs = {work.run_id: work for work in page if isinstance(work, RunOutcome) and work.run_id in new}
+        runs |= self._runs.many_without_words(root for root in new if root is not None and root not in runs)
+        asked = dict(zip(runs, self._messages.of_runs(list(runs.values())), strict=True))
+        for root in new:
+            message = None if root is None else asked.get(root)
+            provenance = None if message is None else message[2].provenance
+            self._began_on[root] = None if provenance is None else provenance.source_channel
 
-    def _deliveries_of(self, work: Work) -> list[DeliverySummary]:
-        rows, stood = deliveries_of(self._flows, work), self._stood
-        if stood is None:
-            return rows
-        return [then for row in rows if (then := stood.delivery(row.delivery_id)) is not None]
 
-    def _run(self, run_id: str) -> RunOutcome | None:
-        now = self._runs.get(run_id)
-        if now is None or self._stood is None:
-            return now
-        then = self._stood.flow(now)
-        return then if isinstance(then, RunOutcome) else None
+class _Ahead(NamedTuple):
+    """What was read for a page of works: the deliveries and the words by their positions, why first runs failed by their ids."""
 
-    def _is_on(self, work: Work, channel: str) -> bool:
-        if any(row.channel == channel for row in self._deliveries_of(work)):
-            return True
-        # What began a chain is asked once for all that came of it.
-        if work.root not in self._began_on:
-            if isinstance(work, RunOutcome) and work.run_id == work.root:
-                asked = self._messages.of_run(work)  # most runs of people are the root of a chain themselves
-            else:
-                asked = self._messages.began(work.root)
-            provenance = None if asked is None else asked[2].provenance
-            self._began_on[work.root] = None if provenance is None else provenance.source_channel
-        return self._began_on[work.root] == channel
+    sent: dict[int, list[DeliverySummary]]
+    codes: dict[str, str | None]
+    worded: dict[int, Work]
+
+
+def _may_be(work: Work, wanted: WorkWanted) -> bool:
+    """Whether a work is wanted, as far as its row tells."""
+    sessions = _sessions_of(work)
+    if wanted.is_open and not _is_open(work):
+        return False
+    if wanted.agent_id is not None and not any(
+        key.startswith(f"agent:{wanted.agent_id}:") for key in sessions
+    ):
+        return False
+    if wanted.session_key and wanted.other_key and wanted.other_key not in sessions:
+        return False
+    return not wanted.held or (isinstance(work, ExchangeSummary) and work.held is not None)
+
+
+def _ends(work: Work, code: str | None) -> set[str | None]:
+    """Return how a work has ended; `code` is why its first run failed."""
+    match work:
+        case ExchangeSummary():
+            return {work.primary_status, work.end_reason, work.close_reason, code}
+        case SpawnSummary():
+            return {work.status, work.close_reason, code}
+        case RunOutcome():
+            return {work.status, work.code}
+
+
+def _failed(work: Work, sent: Iterable[DeliverySummary]) -> bool:
+    """Whether a work, or one of its texts, failed."""
+    match work:
+        case ExchangeSummary():
+            run = work.primary_status in _FAILED_RUNS or work.end_reason in _FAILED_LOOPS
+            own = run or work.close_reason in _FAILED_ENDS
+        case SpawnSummary():
+            own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
+        case RunOutcome():
+            own = work.status in _FAILED_RUNS
+    return own or any(row.state in _FAILED_STATES for row in sent)
 
 
 def _holding(log: Log, words: str) -> Holding:
@@ -262,10 +302,23 @@ def _holding(log: Log, words: str) -> Holding:
 
 
 def deliveries_of(flows: Flows, work: Work) -> list[DeliverySummary]:
-    """Return the deliveries of an exchange's or a spawn's texts, or of the reply of a run by itself."""
-    if isinstance(work, RunOutcome):
-        return flows.deliveries_of_run(work.run_id)
-    return flows.deliveries_of(work.stream)
+    """Return the deliveries of an exchange's or a spawn's texts, or of the reply of a run by itself; oldest first."""
+    return deliveries_of_all(flows, [work])[0]
+
+
+def deliveries_of_all(flows: Flows, found: Sequence[Work]) -> list[list[DeliverySummary]]:
+    """Return the same of many at once."""
+    runs = [work.run_id for work in found if isinstance(work, RunOutcome)]
+    streams = [work.stream for work in found if not isinstance(work, RunOutcome)]
+    of_run: dict[str | None, list[DeliverySummary]] = {}
+    of_flow: dict[str | None, list[DeliverySummary]] = {}
+    for row in flows.deliveries_of_all(streams, runs):
+        of_run.setdefault(row.run_id, []).append(row)
+        of_flow.setdefault(row.owner, []).append(row)
+    return [
+        of_run.get(work.run_id, []) if isinstance(work, RunOutcome) else of_flow.get(work.stream, [])
+        for work in found
+    ]
 
 
 def _is_open(work: Work) -> bool:

@@ -2,7 +2,7 @@
 
 import sqlite3
 import weakref
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from intersession_events.log import (
     Recorded,
     SetAside,
     StreamAppend,
+    StreamPart,
     take_in,
 )
 from intersession_events.log.states import States
@@ -95,6 +96,16 @@ class PlainLog:
             and (to is None or recorded.version <= to)
         ]
         return (found[::-1] if backwards else found)[:limit]
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        for position in sorted(set(positions)):
+            yield from self.all(after=position - 1, to=position)
+
+    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
+        return [self.stream(stream) for stream in streams]
+
+    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        return [self.stream(part.stream, after=part.after, to=part.to) for part in parts]
 
     def all(
         self,

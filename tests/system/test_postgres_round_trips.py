@@ -1,8 +1,9 @@
 """What is read of a log on a server, and a batch of appends, take few ways there and back: each costs what the network takes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -16,6 +17,8 @@ from benchmarks.logs import (
 )
 from benchmarks.postgres_reading import questions
 from intersession import MemoryChannel, SessionSystem, echo
+from intersession import open_log as open_debugger
+from intersession_actors.debugger import Debugger
 from intersession_events.log import Committed, Outcome
 from intersession_events.stores import migrate, open_log
 from intersession_events.stores.portable.committing import Committing
@@ -111,6 +114,60 @@ def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_
             assert all(isinstance(one, Committed) for one in told)
         assert not log.step()
     assert min(taken) <= WAYS_OF_A_BATCH
+
+
+ASKED: Mapping[str, Callable[[Debugger, int], Any]] = {
+    "runs": lambda debug, limit: debug.runs(limit=limit),
+    "runs that failed": lambda debug, limit: debug.runs(failed=True, limit=limit),
+    "runs of a channel": lambda debug, limit: debug.runs(channel="t", limit=limit),
+    "runs that ended so": lambda debug, limit: debug.runs(end=("ok",), limit=limit),
+    "runs as they stood": lambda debug, limit: debug.runs(at=f"#{debug.view.log.head() // 2}", limit=limit),
+    "messages": lambda debug, limit: debug.messages(why=True, limit=limit),
+    "deliveries": lambda debug, limit: debug.deliveries(limit=limit),
+    "state": lambda debug, limit: debug.state(at=f"#{debug.view.log.head() // 2}", limit=limit, messages=0),
+}
+"""Lists whose rows are judged and told by what stands elsewhere."""
+
+
+@pytest.mark.clause("FIND-2", "PLACE-3")
+@pytest.mark.postgres
+def test_a_list_takes_as_few_ways_for_many_rows_as_for_few(
+    postgres: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "played.db"
+    agents = {"main": echo(), "research": echo()}
+    with SessionSystem(str(source), agents=agents, channels={"t": MemoryChannel()}, config=_OPEN) as system:
+        for number in range(32):
+            system.inbound(channel="t", chat_id="ada", sender="ada", text=f"hello {number}", wait=20)
+            asked = {"sessionKey": "agent:research:main", "message": f"{number}?", "timeoutSeconds": 20}
+            assert system.tools("agent:main:main").call("sessions_send", asked)["status"] == "ok"
+    migrate(str(source), postgres_url)
+    schema = postgres_url.partition("schema=")[2].partition("&")[0]
+    with (
+        network(postgres.directory) as between,
+        open_debugger(between.url(schema, files=str(tmp_path))) as opened,
+    ):
+        debug = opened.debug
+
+        def ways(ask: Callable[[Debugger, int], Any], limit: int) -> int:
+            taken: list[int] = []
+            for _ in range(8):
+                before = between.answered
+                assert ask(debug, limit)
+                taken.append(between.answered - before)
+            return min(taken)
+
+        few = {name: ways(ask, 4) for name, ask in ASKED.items()}
+        many = {name: ways(ask, 24) for name, ask in ASKED.items()}
+    assert {name: many[name] - few[name] for name in ASKED if many[name] - few[name] > _MORE} == {}
+
+
+_OPEN: Final = {
+    "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
+    "session": {"agentToAgent": {"limits": {"runs": 0}}},
+}
+_MORE: Final = 4
+"""So many more ways six times as many rows may take: one by one, they would take twenty at least."""
 
 
 @pytest.mark.postgres

@@ -25,7 +25,6 @@ from intersession_projections.places import (
     steps_of_flow,
 )
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import recorded_at
 
 _MOST: Final = 1000
 """So many exchanges and spawns that one run began are looked at."""
@@ -218,7 +217,7 @@ def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
 
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
     positions = (step.position for step in steps_of_flow(view.log, flow) if step.position <= at)
-    return [recorded for recorded in recorded_at(view.log, positions) if view.may_know(recorded)]
+    return [recorded for recorded in view.log.at(positions) if view.may_know(recorded)]
 
 
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:

@@ -14,7 +14,6 @@ from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
 from intersession_projections.forks import pauses_in
 from intersession_projections.places import flow_id, steps_of_flow
-from intersession_projections.timeline import recorded_at
 from intersession_projections.wording import child_name
 
 
@@ -78,7 +77,7 @@ def drawing(view: View, given: Show) -> Diagram:
     flow = view.flow(name)
     at = None if place is None else view.place(place).position
     positions = [step.position for step in steps_of_flow(view.log, flow)]
-    events = [recorded for recorded in recorded_at(view.log, positions) if view.may_know(recorded)]
+    events = [recorded for recorded in view.log.at(positions) if view.may_know(recorded)]
     forked = [pause.born_ms for pause in pauses_in(view.log)]
     drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(view), at=at, forked=forked)
     return msgspec.structs.replace(drawn, rows=tuple(_readable(view, drawn.lanes, row) for row in drawn.rows))

@@ -12,7 +12,8 @@ from intersession_actors.exchange import Exchange, exchange_in
 from intersession_actors.policy import Speaker, judge_send
 from intersession_actors.spawn import spawn_in
 from intersession_events.facts import SessionArchived
-from intersession_events.ids import exchange_stream, session_stream, spawn_stream
+from intersession_events.ids import session_stream
+from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.frozen import frozen_in
@@ -108,13 +109,16 @@ class Standing:
         sent = {
             row.delivery_id: row for row in (*part.deliveries, *open_) if isinstance(row, DeliverySummary)
         }
+        flows = list(zip(part.flows, self._then.events_of([flow.stream for flow in part.flows]), strict=True))
         answer: StateAnswer = {
             "place": view.say(place, flow),
             "next": view.say_next(place, flow),
             "sessions": [self._session(row) for row in part.rows],
             "runs": [self._run(run) for run in part.runs if view.is_seen(run.session_key)],
-            "exchanges": [self._exchange(flow) for flow in part.flows if isinstance(flow, ExchangeSummary)],
-            "spawns": [self._spawn(flow) for flow in part.flows if isinstance(flow, SpawnSummary)],
+            "exchanges": [
+                self._exchange(flow, events) for flow, events in flows if isinstance(flow, ExchangeSummary)
+            ],
+            "spawns": [self._spawn(flow, events) for flow, events in flows if isinstance(flow, SpawnSummary)],
             "deliveries": [self._delivery(row) for row in sent.values()],
             "open": open_in(open_),
         }
@@ -289,7 +293,7 @@ class Standing:
             }
         )
 
-    def _exchange(self, flow: ExchangeSummary) -> JsonObject:
+    def _exchange(self, flow: ExchangeSummary, events: Sequence[Recorded]) -> JsonObject:
         return {
             "exchangeId": flow.exchange_id,
             "runId": flow.run_id,
@@ -313,12 +317,12 @@ class Standing:
                 "inferred": flow.inferred or None,
                 "frozen": self._frozen.holds(flow) or None,
             }
-            | self._decided_exchange(flow)
+            | self._decided_exchange(flow, events)
         )
 
-    def _decided_exchange(self, flow: ExchangeSummary) -> JsonObject:
+    def _decided_exchange(self, flow: ExchangeSummary, events: Sequence[Recorded]) -> JsonObject:
         """Return what the coordinator knew of an exchange: what it waited for, the words it would hand on, and its settings."""
-        decided = exchange_in(self._then.events(exchange_stream(flow.exchange_id)))
+        decided = exchange_in(events)
         if decided is None:
             return {}
         settings = decided.accepted.settings
@@ -354,7 +358,7 @@ class Standing:
             )
         }
 
-    def _spawn(self, flow: SpawnSummary) -> JsonObject:
+    def _spawn(self, flow: SpawnSummary, events: Sequence[Recorded]) -> JsonObject:
         return {
             "spawnId": flow.spawn_id,
             "runId": flow.run_id,
@@ -377,12 +381,12 @@ class Standing:
                 "archived": flow.archived,
                 "frozen": self._frozen.holds(flow) or None,
             }
-            | self._decided_spawn(flow)
+            | self._decided_spawn(flow, events)
         )
 
-    def _decided_spawn(self, flow: SpawnSummary) -> JsonObject:
+    def _decided_spawn(self, flow: SpawnSummary, events: Sequence[Recorded]) -> JsonObject:
         """Return what the spawner knew of a spawn: what it waited for, and what the child had come to."""
-        decided = spawn_in(self._then.events(spawn_stream(flow.spawn_id)))
+        decided = spawn_in(events)
         if decided is None:
             return {}
         return {

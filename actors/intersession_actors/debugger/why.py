@@ -16,7 +16,6 @@ from intersession_events.plain_json import JsonObject
 from intersession_projections.causes import Causes, Effect, Effects, RootKind, Told
 from intersession_projections.causes import Why as Found
 from intersession_projections.places import Flow, steps_of_flow
-from intersession_projections.timeline import recorded_at
 
 _EVENT = "event:"
 
@@ -179,7 +178,7 @@ def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) ->
     found = {one.position: one for one in explaining.along(path)}
     if flow is not None:
         positions = (step.position for step in steps_of_flow(view.log, flow))
-        steps = recorded_at(view.log, filter(seeing.is_seen, positions))
+        steps = view.log.at(filter(seeing.is_seen, positions))
         found |= {one.position: one for one in explaining.of_all(steps)}
     yield from (found[position] for position in sorted(found))
 

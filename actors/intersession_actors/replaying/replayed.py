@@ -26,7 +26,7 @@ from intersession_events.machine import sealed
 from intersession_projections.flows import Flows
 from intersession_projections.places import Flow, flow_id, steps_of_flow
 from intersession_projections.run_outcomes import Runs
-from intersession_projections.timeline import Step, recorded_at
+from intersession_projections.timeline import Step
 
 Progress = Callable[[int, int], None]
 _FIRST_PAGE: Final = 32
@@ -137,7 +137,7 @@ class Recordings:
             lines.write(msgspec.json.encode(kept) + b"\n")
             before = {
                 item.position + 1: item.time
-                for item in recorded_at(self._log, {max(recorded.position - 1, 1) for recorded in events})
+                for item in self._log.at({max(recorded.position - 1, 1) for recorded in events})
             }
             for recorded in events:
                 stood = before.get(recorded.position, -1) >= recorded.time
@@ -195,7 +195,7 @@ class Recordings:
         streams = dict.fromkeys(step.stream for step in steps if step.stream.startswith(MANAGED))
         roots = dict.fromkeys(
             recorded.correlation
-            for recorded in recorded_at(self._log, (step.position for step in steps))
+            for recorded in self._log.at(step.position for step in steps)
             if recorded.correlation is not None
         )
         for root in roots:

@@ -15,6 +15,7 @@ from intersession_events.log.recorded import (
     Recorded,
     SetAside,
     StreamAppend,
+    StreamPart,
     Unavailable,
 )
 from intersession_events.log.row_state import (
@@ -28,7 +29,19 @@ from intersession_events.log.row_state import (
     packed_names_in,
     payload_in,
 )
-from intersession_events.log.sql import ID_TEXT, IdText, Question, Row, Sql, SqlValue, Together, asked
+from intersession_events.log.sql import (
+    ID_TEXT,
+    IdText,
+    Question,
+    Row,
+    Sql,
+    SqlValue,
+    Together,
+    among,
+    asked,
+    filled,
+    marks,
+)
 from intersession_events.log.states import (
     EVERY,
     LARGEST_STATE,
@@ -124,10 +137,12 @@ __all__ = [
     "Sql",
     "SqlValue",
     "StreamAppend",
+    "StreamPart",
     "Together",
     "Unavailable",
     "VerifyReport",
     "View",
+    "among",
     "asked",
     "checkpoints_of",
     "damage",
@@ -135,12 +150,14 @@ __all__ = [
     "erased_state",
     "erased_stream",
     "erasures",
+    "filled",
     "hash_in",
     "head",
     "is_short",
     "left_of",
     "lineage_of",
     "links_in",
+    "marks",
     "marks_of",
     "name_of",
     "named_in",

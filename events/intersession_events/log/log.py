@@ -3,12 +3,19 @@
 The protocol that everything else is written against; `stores/` has the implementations.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 from intersession_events.facts import ForkedFrom
-from intersession_events.log.recorded import Committed, OnOutcome, Recorded, SetAside, StreamAppend
+from intersession_events.log.recorded import (
+    Committed,
+    OnOutcome,
+    Recorded,
+    SetAside,
+    StreamAppend,
+    StreamPart,
+)
 from intersession_events.log.sql import Question, Row, SqlValue, Together
 from intersession_events.log.states import States
 
@@ -148,6 +155,18 @@ class Log(Protocol):
         limit: int | None = None,
     ) -> Sequence[Recorded]:
         """Read the events of a stream with `after < version <= to`."""
+        ...
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Read the events at some positions, each once and in order, many in one statement. Where there is none, there is none."""
+        ...
+
+    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
+        """Read some streams, each from its first event to its last, many in one statement."""
+        ...
+
+    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        """Read a part of each of some streams, many in one statement."""
         ...
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:

@@ -1,7 +1,7 @@
 """A fact before and after it was recorded: what an actor hands to the log, and what the log gives back."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,14 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     causation: str | None = None
     correlation: str | None = None
     is_dated: bool = False
+
+
+class StreamPart(NamedTuple):
+    """The events of a stream with `after < version <= to`."""
+
+    stream: str
+    after: int
+    to: int
 
 
 class StreamAppend(msgspec.Struct, frozen=True, kw_only=True, gc=False):

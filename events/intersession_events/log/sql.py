@@ -1,7 +1,9 @@
 """Portable SQL as views and their queries have it: what a statement is given, what it returns, and how several are asked at once."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
 
 SqlValue: TypeAlias = str | int | float | bytes | None
 """What a statement is given."""
@@ -55,3 +57,26 @@ Together = Callable[[Sequence[Question]], list[list[Row]]]
 def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:
     """Return the rows of several questions, asked together."""
     return [answer() for answer in [sql.later(*question) for question in questions]]
+
+
+_AT_ONCE: Final = 256
+
+
+def marks(values: Sized) -> str:
+    """Return the marks of a statement for so many values."""
+    return ", ".join("?" * len(values))
+
+
+def among(statement: str, values: Iterable[SqlValue]) -> list[Question]:
+    """Ask for the rows that have one of some values in a column: they go where the statement has `{}`."""
+    left = list(dict.fromkeys(values))
+    questions: list[Question] = []
+    for first in range(0, len(left), _AT_ONCE):
+        some = filled(left[first : first + _AT_ONCE])
+        questions.append((statement.format(marks(some)), some))
+    return questions
+
+
+def filled(some: list[T]) -> list[T]:
+    """Return values, the last one repeated until there is a power of two of them: few statements have to be planned so."""
+    return some + some[-1:] * ((1 << (len(some) - 1).bit_length()) - len(some))

@@ -11,7 +11,6 @@ from intersession_projections.causes.links import Links
 from intersession_projections.causes.told import Telling, Told
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.run_outcomes import Runs
-from intersession_projections.timeline import recorded_at
 
 _DEEPEST: Final = 200
 """How many causes deep a tree goes: readers and writers of JSON give up at a thousand levels, and each takes two."""
@@ -61,7 +60,7 @@ class Effects:
         causes = Links(self._log, window=self._window).effects(
             position, to=to, own=own, is_all=_Ends(self._log).are_all
         )
-        events = {recorded.position: recorded for recorded in recorded_at(self._log, [position, *causes])}
+        events = {recorded.position: recorded for recorded in self._log.at([position, *causes])}
         if position not in events:
             return None
         whole = _tree(position, causes, {at: self._telling.told(found) for at, found in events.items()})
@@ -96,7 +95,7 @@ class _Ends:
         """Whether nothing has come of the events at positions behind another position; the first one is the one asked about."""
         asked, *_rest = wanted = list(positions)
         new = [position for position in wanted if position not in self._events]
-        self._events |= {recorded.position: recorded for recorded in recorded_at(self._log, new)}
+        self._events |= {recorded.position: recorded for recorded in self._log.at(new)}
         first = self._events.get(asked)
         if first is None or not isinstance(first.event, _WORK):
             return False

@@ -1,10 +1,10 @@
 """Questions about exchanges, spawns and deliveries: where each stands, and which children wait to be archived."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, DeliveryUnknown
-from intersession_events.log import Log, SqlValue
+from intersession_events.log import Log, Recorded, SqlValue, among
 from intersession_projections.columns import beginning_with, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
@@ -13,6 +13,7 @@ from intersession_projections.flows.rows import (
     ExchangeSummary,
     Position,
     SpawnSummary,
+    Summary,
 )
 from intersession_projections.flows.stored import (
     ASKED,
@@ -68,6 +69,29 @@ class Flows:
     def spawn(self, spawn_id: str) -> SpawnSummary | None:
         """Return where a spawn stands."""
         return self._one(SpawnSummary, "id = ? AND kind = 'spawn'", (packed(spawn_id),))
+
+    def many(self, ids: Mapping[str, Iterable[str]]) -> dict[str, Summary]:
+        """Return where exchanges, spawns and deliveries stand, by their streams; `ids` are those of each kind."""
+        wanted = {f"{kind}:{one}" for kind, some in ids.items() for one in some}
+        asked = among(
+            f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})",  # noqa: S608 - our own words
+            (packed(one) for some in ids.values() for one in some),
+        )
+        found = [restored(row) for statement, some in asked for row in self._log.query(statement, some)]
+        return {flow.stream: flow for flow in found if flow.stream in wanted}
+
+    def deliveries_of_all(self, owners: Iterable[str], runs: Iterable[str]) -> list[DeliverySummary]:
+        """Return the deliveries that exchanges and spawns (by stream) wait for, and those of the replies of runs, oldest first."""
+        asked = [
+            *among(f"SELECT {COLUMNS} FROM flows WHERE owner IN ({{}})", map(hashed, owners)),  # noqa: S608 - our own words
+            *among(
+                f"SELECT {COLUMNS} FROM flows WHERE run IN ({{}}) AND kind = 'delivery'",  # noqa: S608 - the same
+                map(hashed, runs),
+            ),
+        ]
+        found = [restored(row) for statement, some in asked for row in self._log.query(statement, some)]
+        each = {row.delivery_id: row for row in found if isinstance(row, DeliverySummary)}
+        return sorted(each.values(), key=lambda row: row.accepted)
 
     def delivery(self, delivery_id: str) -> DeliverySummary | None:
         """Return where a delivery stands."""
@@ -166,28 +190,31 @@ class Flows:
 
     def note_of(self, delivery: DeliverySummary) -> DeliveryNote | None:
         """Return where a delivery goes and why it did not; None where the log's events can't be read any more."""
-        decided: DeliveryDecided | None = None
-        decided_ms, error = 0, None
-        for position in dict.fromkeys((delivery.accepted, delivery.position)):
-            for recorded in self._log.all(after=position - 1, to=position):
-                match recorded.event:
-                    case DeliveryDecided() as event:
-                        decided, decided_ms = event, recorded.time
-                    case DeliveryFailed() | DeliveryUnknown() as event:
-                        error = event.error
-                    case DeliveryDenied() as event:
-                        error = event.rule
-                    case _:
-                        pass
-        return None if decided is None else DeliveryNote(decided.route, error, decided.text, decided_ms)
+        return self.notes_of([delivery])[0]
+
+    def notes_of(self, deliveries: Sequence[DeliverySummary]) -> list[DeliveryNote | None]:
+        """Return the same of some deliveries."""
+        told = {
+            recorded.position: recorded
+            for recorded in self._log.at(
+                position for one in deliveries for position in (one.accepted, one.position)
+            )
+        }
+        return [_note(told.get(one.accepted), told.get(one.position)) for one in deliveries]
 
     def flow_of_run(self, run_id: str) -> str | None:
         """Return the stream of the exchange or spawn that a run belongs to."""
-        rows = self._log.query(
-            "SELECT kind, id FROM flow_runs JOIN flows ON accepted = flow WHERE flow_runs.run_id = ?",
-            (packed(run_id),),
+        return self.flows_of_runs([run_id]).get(run_id)
+
+    def flows_of_runs(self, run_ids: Iterable[str]) -> dict[str, str]:
+        """Return the same of some runs, by their ids; one that belongs to none is left out."""
+        asked = among(
+            "SELECT flow_runs.run_id, kind, id FROM flow_runs JOIN flows ON accepted = flow "
+            "WHERE flow_runs.run_id IN ({})",
+            map(packed, run_ids),
         )
-        return next((f"{kind}:{unpacked(name)}" for kind, name in rows), None)
+        rows = [row for statement, some in asked for row in self._log.query(statement, some)]
+        return {unpacked(run_id): f"{kind}:{unpacked(name)}" for run_id, kind, name in rows}
 
     def exchange_of_run(self, run_id: str) -> str | None:
         """Return the id of the exchange that a run belongs to: its first, a turn or the announce."""
@@ -234,6 +261,21 @@ class Flows:
     def _select(self, kind: type[T], condition: str, parameters: Sequence[SqlValue]) -> list[T]:
         rows = self._log.query(f"SELECT {COLUMNS} FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
         return [row for row in map(restored, rows) if isinstance(row, kind)]
+
+
+def _note(first: Recorded | None, last: Recorded | None) -> DeliveryNote | None:
+    """Return what the first and the last event of a delivery tell of it."""
+    if first is None or not isinstance(decided := first.event, DeliveryDecided):
+        return None
+    error = None
+    match None if last is None else last.event:
+        case DeliveryFailed() | DeliveryUnknown() as event:
+            error = event.error
+        case DeliveryDenied() as event:
+            error = event.rule
+        case _:
+            pass
+    return DeliveryNote(decided.route, error, decided.text, first.time)
 
 
 def _at(kind: str, where: Position, limit: int) -> tuple[str, tuple[SqlValue, ...]]:

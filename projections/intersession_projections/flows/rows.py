@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from intersession_events import facts
-from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.ids import delivery_stream, exchange_stream, spawn_stream
 from intersession_events.log import Recorded
 from intersession_projections.spans import Span
 
@@ -156,6 +156,11 @@ class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     retry_at_ms: int | None = None
     run_id: str | None = None
     owner: str | None = None
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream."""
+        return delivery_stream(self.delivery_id)
 
     @property
     def is_open(self) -> bool:

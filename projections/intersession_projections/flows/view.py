@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import RunAsked
-from intersession_events.log import Coming, Known, Moment, Question, Recorded, Row, Sql, SqlValue
-from intersession_projections.columns import among, hashed, packed, unpacked
+from intersession_events.log import Coming, Known, Moment, Question, Recorded, Row, Sql, SqlValue, among
+from intersession_projections.columns import hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,
     ExchangeSummary,

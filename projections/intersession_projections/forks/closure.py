@@ -14,8 +14,8 @@ from intersession_events.ids import (
     session_stream,
     spawn_stream,
 )
-from intersession_events.log import Log, SqlValue, name_of, packed_names_in
-from intersession_projections.columns import hashed, marks, packed, unpacked
+from intersession_events.log import Log, SqlValue, marks, name_of, packed_names_in
+from intersession_projections.columns import hashed, packed, unpacked
 from intersession_projections.forks.references import References
 from intersession_projections.places import Flow, flow_sessions, flow_stream
 from intersession_projections.run_outcomes import Runs

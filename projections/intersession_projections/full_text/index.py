@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import Log, Row, SqlValue
+from intersession_events.log import Log, Row, SqlValue, marks
 from intersession_events.stores import MEMORY, KeptView, Tail, ViewFile, kept, kept_inside, kept_to, place_of
-from intersession_projections.columns import marks
 from intersession_projections.full_text.found import Found, Wanted
 from intersession_projections.full_text.scan import Scan
 from intersession_projections.full_text.tokens import Term, holds

@@ -25,7 +25,6 @@ from intersession_projections.origins.hops import (
 )
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
 from intersession_projections.spans import Span
-from intersession_projections.timeline import recorded_at
 
 MOST_ROWS: Final = 500_000
 """How many rows are looked through: a hundred thousand take a good third of a second."""
@@ -180,9 +179,9 @@ class Origins:
     ) -> tuple[list[Hop], int | None]:
         """Return the first hops at positions, else the first of those that lead to `within` and the last ones, and where more are left out."""
         if within is None:
-            found = list(linked(self._shown(recorded_at(self._log, positions[: MOST_HOPS + 1]), says)))
+            found = list(linked(self._shown(self._log.at(positions[: MOST_HOPS + 1]), says)))
             return found, found[-1].position if len(positions) > MOST_HOPS + 1 and found else None
-        found = leading_to(linked(self._shown(recorded_at(self._log, positions), says)), within)
+        found = leading_to(linked(self._shown(self._log.at(positions), says)), within)
         if len(found) <= MOST_HOPS + 1:
             return found, None
         return [found[0], *found[-MOST_HOPS:]], found[-MOST_HOPS].position

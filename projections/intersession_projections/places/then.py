@@ -1,11 +1,12 @@
 """How exchanges, spawns, deliveries and runs stood at a position: read from their rows, or folded from their own short streams."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Final, TypeVar
 
 from intersession_events import facts
-from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.ids import session_stream
+from intersession_events.log import Log, Recorded, StreamPart
 from intersession_projections.columns import hashed, unpacked
 from intersession_projections.flows import (
     DeliverySummary,
@@ -20,7 +21,7 @@ from intersession_projections.flows import (
 from intersession_projections.places.runs_named import Flow
 from intersession_projections.run_outcomes import RunOutcome, Runs, begin_run, evolve_run
 
-S = TypeVar("S", ExchangeSummary, SpawnSummary, DeliverySummary)
+S = TypeVar("S", bound=Summary)
 
 _OPEN_FLOWS: Final = (
     "SELECT kind, id FROM flows WHERE accepted <= ? AND (is_open = 1 OR position > ?) ORDER BY accepted"
@@ -45,48 +46,46 @@ class Then:
 
     def exchange(self, exchange_id: str) -> ExchangeSummary | None:
         """Return where an exchange stood; None where it had not begun."""
-        return self._stood(self._flows.exchange(exchange_id), exchange_stream(exchange_id))
+        return self._one(self._flows.exchange(exchange_id))
 
     def spawn(self, spawn_id: str) -> SpawnSummary | None:
         """Return where a spawn stood; None where it had not begun."""
-        return self._stood(self._flows.spawn(spawn_id), spawn_stream(spawn_id))
+        return self._one(self._flows.spawn(spawn_id))
 
     def delivery(self, delivery_id: str) -> DeliverySummary | None:
         """Return where a delivery stood; None where it had not begun."""
-        return self._stood(self._flows.delivery(delivery_id), delivery_stream(delivery_id))
+        return self._one(self._flows.delivery(delivery_id))
 
     def delivery_of(self, now: DeliverySummary) -> DeliverySummary | None:
         """Return where a delivery stood that is known as it is now; None where it had not begun."""
-        return self._stood(now, delivery_stream(now.delivery_id))
+        return self._one(now)
+
+    def deliveries(self, now: Iterable[DeliverySummary]) -> list[DeliverySummary]:
+        """Return where deliveries stood that are known as they are now; those that had not begun are left out."""
+        return self._stood(now)
 
     def run(self, run_id: str) -> RunOutcome | None:
         """Return how far a run had got, with its words as far as it had ended; None where it had not been accepted."""
-        now = self._runs.get(run_id)
-        if now is None or now.accepted > self.position:
-            return None
-        return now if now.position <= self.position else self._folded(now)
+        return next(iter(self._each([run_id])), None)
 
     def flow(self, now: Flow) -> Flow | None:
         """Return how an exchange, a spawn or a run stood; None where it had not begun."""
-        match now:
-            case ExchangeSummary():
-                return self.exchange(now.exchange_id)
-            case SpawnSummary():
-                return self.spawn(now.spawn_id)
-            case RunOutcome():
-                return self.run(now.run_id)
+        return next(iter(self.flows([now])), None)
+
+    def flows(self, now: Sequence[Flow]) -> list[Flow]:
+        """Return how some of them stood; what had not begun is left out."""
+        runs = self._each(flow.run_id for flow in now if isinstance(flow, RunOutcome))
+        flows = self._stood([flow for flow in now if not isinstance(flow, RunOutcome)])
+        then: dict[int, Flow] = {flow.accepted: flow for flow in (*runs, *flows)}
+        return [then[flow.accepted] for flow in now if flow.accepted in then]
 
     def exchanges(self, limit: int, session_key: str | None = None) -> list[ExchangeSummary]:
         """Return the exchanges that were accepted last, of all or of one session."""
-        rows = self._flows.exchanges_at(Position(0, self.position, session_key), limit)
-        return [
-            then for row in rows if (then := self._stood(row, exchange_stream(row.exchange_id))) is not None
-        ]
+        return self._stood(self._flows.exchanges_at(Position(0, self.position, session_key), limit))
 
     def spawns(self, limit: int, session_key: str | None = None) -> list[SpawnSummary]:
         """Return the spawns that were accepted last, of all or of one session."""
-        rows = self._flows.spawns_at(Position(0, self.position, session_key), limit)
-        return [then for row in rows if (then := self._stood(row, spawn_stream(row.spawn_id))) is not None]
+        return self._stood(self._flows.spawns_at(Position(0, self.position, session_key), limit))
 
     def runs(self, limit: int, session_key: str | None = None) -> list[RunOutcome]:
         """Return the runs that were accepted last, of all or of one session."""
@@ -106,67 +105,111 @@ class Then:
 
     def deliveries_of(self, stream: str) -> list[DeliverySummary]:
         """Return the deliveries that an exchange or a spawn, by its stream, waited for."""
-        rows = reversed(self._flows.deliveries_of(stream))
-        return [then for row in rows if (then := self.delivery(row.delivery_id)) is not None]
+        return self._stood(reversed(self._flows.deliveries_of(stream)))
 
     def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
         """Return the deliveries of what a run said."""
-        rows = reversed(self._flows.deliveries_of_run(run_id))
-        return [then for row in rows if (then := self.delivery(row.delivery_id)) is not None]
+        return self._stood(reversed(self._flows.deliveries_of_run(run_id)))
 
     def open_flows(self) -> list[Summary]:
         """Return the exchanges, spawns and deliveries that were not over, in the order they were accepted."""
         rows = self._log.query(_OPEN_FLOWS, (self.position, self.position))
-        find = {"exchange": self.exchange, "spawn": self.spawn, "delivery": self.delivery}
-        found = (find[kind](unpacked(name)) for kind, name in rows)
-        return [flow for flow in found if flow is not None and flow.is_open]
+        ids: dict[str, list[str]] = {}
+        for kind, name in rows:
+            ids.setdefault(kind, []).append(unpacked(name))
+        now: list[Summary] = sorted(self._flows.many(ids).values(), key=lambda flow: flow.accepted)
+        return [flow for flow in self._stood(now) if flow.is_open]
 
     def open_runs(self) -> list[RunOutcome]:
         """Return the runs that had not ended, in the order they were accepted."""
         rows = self._log.query(_OPEN_RUNS, (self.position, self.position))
         return [run for run in self._each(unpacked(run_id) for (run_id,) in rows) if not run.ended]
 
-    def _each(self, run_ids: Iterable[str]) -> list[RunOutcome]:
-        return [run for run_id in run_ids if (run := self.run(run_id)) is not None]
-
     def events(self, stream: str) -> list[Recorded]:
         """Return the events that a flow had, by its stream; flows are short."""
-        return [recorded for recorded in self._log.stream(stream) if recorded.position <= self.position]
+        return self.events_of([stream])[0]
 
-    def _stood(self, now: S | None, stream: str) -> S | None:
-        if now is None or now.accepted > self.position:
-            return None
-        if now.position <= self.position:
-            return now
-        then: Summary | None = None
-        for recorded in self.events(stream):
-            then = accept_flow(recorded) if then is None else evolve_flow(then, recorded)
-        return then if isinstance(then, type(now)) else None
+    def events_of(self, streams: Sequence[str]) -> list[list[Recorded]]:
+        """Return the same of some flows."""
+        return [
+            [recorded for recorded in events if recorded.position <= self.position]
+            for events in self._log.whole(streams)
+        ]
 
-    def _folded(self, now: RunOutcome) -> RunOutcome | None:
-        """Fold a run of which more has happened since: from where it was queued, then from where it was taken on."""
-        then: RunOutcome | None = None
-        stream, taken = session_stream(now.session_key), self._runs.taken_version(now.run_id)
-        found = [*self._log.stream(stream, after=now.first_version - 1, to=now.first_version)]
-        if taken is not None:
-            found += self._log.stream(stream, after=taken - 1, to=now.last_version)
-        for recorded in found:
-            if recorded.position > self.position:
-                break
-            match recorded.event:
-                case facts.RunQueued() as event if event.run_id == now.run_id:
-                    then = begin_run(recorded, event)
-                case (
-                    facts.RunStarted()
-                    | facts.RunInterrupted()
-                    | facts.RunCompleted()
-                    | facts.RunFailed()
-                    | facts.RunAborted()
-                ) as event if event.run_id == now.run_id and then is not None:
-                    then = evolve_run(then, recorded, event)
-                case _:
-                    pass
-        return then
+    def _one(self, now: S | None) -> S | None:
+        return None if now is None else next(iter(self._stood([now])), None)
+
+    def _stood(self, now: Iterable[S]) -> list[S]:
+        """Return how flows stood that are known as they are now: those of which more has happened since are folded."""
+        begun = [flow for flow in now if flow.accepted <= self.position]
+        later = [flow.stream for flow in begun if flow.position > self.position]
+        folded = dict(zip(later, map(_folded_flow, self.events_of(later)), strict=True))
+        stood = ((flow, folded.get(flow.stream, flow)) for flow in begun)
+        return [then for flow, then in stood if isinstance(then, type(flow))]
+
+    def _each(self, run_ids: Iterable[str]) -> list[RunOutcome]:
+        """Return how far runs had got: those of which more has happened since are folded."""
+        asked = list(run_ids)
+        now = self._runs.many_without_words(asked)
+        begun = [run for run_id in asked if (run := now.get(run_id)) and run.accepted <= self.position]
+        done = self._runs.with_words([run for run in begun if run.position <= self.position])
+        known = {run.run_id: run for run in (*done, *self._folded(begun))}
+        return [known[run.run_id] for run in begun if run.run_id in known]
+
+    def _folded(self, now: Iterable[RunOutcome]) -> list[RunOutcome]:
+        """Fold runs of which more has happened since: from where each was queued, then from where it was taken on."""
+        later = [run for run in now if run.position > self.position]
+        taken = self._runs.taken_versions(run.run_id for run in later)
+        queued = self._log.parts(
+            [
+                StreamPart(session_stream(run.session_key), run.first_version - 1, run.first_version)
+                for run in later
+            ]
+        )
+        begun = {
+            run.run_id: StreamPart(
+                session_stream(run.session_key),
+                taken[run.run_id] - 1,
+                max(run.last_version, taken[run.run_id]),
+            )
+            for run in later
+            if run.run_id in taken
+        }
+        at_work = dict(zip(begun, self._log.parts(list(begun.values())), strict=True))
+        folded = (
+            _folded_run(run.run_id, self._until_there((*first, *at_work.get(run.run_id, ()))))
+            for run, first in zip(later, queued, strict=True)
+        )
+        return [run for run in folded if run is not None]
+
+    def _until_there(self, events: Iterable[Recorded]) -> Iterator[Recorded]:
+        return takewhile(lambda recorded: recorded.position <= self.position, events)
+
+
+def _folded_flow(events: Iterable[Recorded]) -> Summary | None:
+    then: Summary | None = None
+    for recorded in events:
+        then = accept_flow(recorded) if then is None else evolve_flow(then, recorded)
+    return then
+
+
+def _folded_run(run_id: str, events: Iterable[Recorded]) -> RunOutcome | None:
+    then: RunOutcome | None = None
+    for recorded in events:
+        match recorded.event:
+            case facts.RunQueued() as event if event.run_id == run_id:
+                then = begin_run(recorded, event)
+            case (
+                facts.RunStarted()
+                | facts.RunInterrupted()
+                | facts.RunCompleted()
+                | facts.RunFailed()
+                | facts.RunAborted()
+            ) as event if event.run_id == run_id and then is not None:
+                then = evolve_run(then, recorded, event)
+            case _:
+                pass
+    return then
 
 
 _ASKS: Final = (

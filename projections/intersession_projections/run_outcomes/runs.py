@@ -1,13 +1,13 @@
 """Questions about runs: by their ids, by their callers' own keys, those of a session or of a chain."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from intersession_events.facts import RunAborted, RunCompleted, RunFailed, RunQueued
+from intersession_events.facts import Event, RunAborted, RunCompleted, RunFailed, RunQueued
 from intersession_events.ids import retry_of
-from intersession_events.log import Log, SqlValue
+from intersession_events.log import Log, Row, SqlValue, among
 from intersession_projections.columns import beginning_with, hashed, packed, to_text, unpacked
 from intersession_projections.flows import Position
 from intersession_projections.run_outcomes.outcome import Asked, RunOutcome, asked_in
@@ -41,6 +41,15 @@ class Runs:
         found = self._select("WHERE run_id = ?", (packed(run_id),))
         return found[0] if found else None
 
+    def many(self, run_ids: Iterable[str]) -> dict[str, RunOutcome]:
+        """Return what became of some runs, by their ids; unknown ones are left out."""
+        return {run.run_id: run for run in self.with_words(self.many_without_words(run_ids).values())}
+
+    def many_without_words(self, run_ids: Iterable[str]) -> dict[str, RunOutcome]:
+        """Return the same, but for what they said."""
+        statement = f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})"  # noqa: S608 - our own words
+        return {run.run_id: run for run in map(restored, self._among(statement, run_ids))}
+
     def without_words(self, run_id: str) -> RunOutcome | None:
         """Return what became of a run, but for what it said, which lies elsewhere; None for an unknown one."""
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id = ?", (packed(run_id),))  # noqa: S608 - our own words
@@ -48,12 +57,29 @@ class Runs:
 
     def retry_of(self, run_id: str) -> RunOutcome | None:
         """Return the run that tries a failed one again (GATE-6); None where nobody has asked for that."""
-        return next(filter(None, map(self.get, self._retries(run_id))), None)
+        return self.retries_of([run_id]).get(run_id)
+
+    def retries_of(self, run_ids: Iterable[str]) -> dict[str, RunOutcome]:
+        """Return the same of some runs, by their ids."""
+        called = {run_id: self._retries(run_id) for run_id in run_ids}
+        found = self.many(again for names in called.values() for again in names)
+        return {
+            run_id: found[again]
+            for run_id, names in called.items()
+            for again in reversed(names)
+            if again in found
+        }
 
     def taken_version(self, run_id: str) -> int | None:
         """Return where in its session's stream a run first started, or was given up; None while it waits, or for an unknown one."""
-        rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
-        return rows[0][0] if rows else None
+        return self.taken_versions([run_id]).get(run_id)
+
+    def taken_versions(self, run_ids: Iterable[str]) -> dict[str, int]:
+        """Return the same of some runs, by their ids; one that waits is left out."""
+        statement = "SELECT run_id, taken_version FROM run_outcomes WHERE run_id IN ({})"
+        return {
+            unpacked(run_id): taken for run_id, taken in self._among(statement, run_ids) if taken is not None
+        }
 
     def has_ended(self, run_id: str) -> bool:
         """Whether a run has come to its end; False for an unknown one."""
@@ -114,6 +140,15 @@ class Runs:
         )
         return found[0] if found else None
 
+    def next_of_sessions(self, after: Sequence[tuple[str, int]]) -> list[RunOutcome | None]:
+        """Return the same of some sessions, each behind a position; without their words."""
+        statement = (
+            f"SELECT {COLUMNS} FROM run_outcomes WHERE session = ? AND accepted > ? ORDER BY accepted LIMIT 1"  # noqa: S608 - our own words
+        )
+        with self._log.moment() as moment:
+            found = moment.each(*((statement, (hashed(key), position)) for key, position in after))
+        return [restored(rows[0]) if rows else None for rows in found]
+
     def last_of_session(self, session_key: str, position: int) -> RunOutcome | None:
         """Return the last run that a session accepted before a position."""
         found = self._select(
@@ -173,24 +208,30 @@ class Runs:
         """Return what the run that tries another one again is called: in a fork, also what it was in the log it is of."""
         return [retry_of(log_id, run_id) for log_id in self._log.log_ids]
 
+    def _among(self, statement: str, run_ids: Iterable[str]) -> list[Row]:
+        asked = among(statement, map(packed, run_ids))
+        return [row for question, some in asked for row in self._log.query(question, some)]
+
     def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
-        return [self._with_words(restored(row)) for row in rows]
+        return self.with_words([restored(row) for row in rows])
 
-    def _with_words(self, outcome: RunOutcome) -> RunOutcome:
-        """Add the reply or the error from the event that ended the run: the row has no copy of the text."""
-        if not outcome.ended:
+    def with_words(self, outcomes: Collection[RunOutcome]) -> list[RunOutcome]:
+        """Add the replies and the errors from the events that ended the runs: the rows have no copy of the texts."""
+        ends = {
+            recorded.position: recorded.event
+            for recorded in self._log.at(outcome.position for outcome in outcomes if outcome.ended)
+        }
+        return [_with_words(outcome, ends.get(outcome.position)) for outcome in outcomes]
+
+
+def _with_words(outcome: RunOutcome, end: Event | None) -> RunOutcome:
+    match end:
+        case RunCompleted():
+            return msgspec.structs.replace(outcome, reply=end.reply)
+        case RunFailed():
+            return msgspec.structs.replace(outcome, error=end.error, reply=end.partial)
+        case RunAborted():
+            return msgspec.structs.replace(outcome, error=f"aborted by {end.by}", reply=end.partial)
+        case _:
             return outcome
-        for recorded in self._log.all(after=outcome.position - 1, to=outcome.position):
-            match recorded.event:
-                case RunCompleted() as event:
-                    return msgspec.structs.replace(outcome, reply=event.reply)
-                case RunFailed() as event:
-                    return msgspec.structs.replace(outcome, error=event.error, reply=event.partial)
-                case RunAborted() as event:
-                    return msgspec.structs.replace(
-                        outcome, error=f"aborted by {event.by}", reply=event.partial
-                    )
-                case _:
-                    pass
-        return outcome

@@ -15,8 +15,8 @@ from intersession_events.facts import (
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Coming, Known, Moment, Question, Recorded, Sql
-from intersession_projections.columns import among, hashed, packed, to_text
+from intersession_events.log import Coming, Known, Moment, Question, Recorded, Sql, among
+from intersession_projections.columns import hashed, packed, to_text
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
 

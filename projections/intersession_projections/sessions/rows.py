@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from intersession_events.log import Moment, Question, Row
-from intersession_projections.columns import marks
+from intersession_events.log import Moment, Question, Row, marks
 from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.view import WHOLE_EVERY
 

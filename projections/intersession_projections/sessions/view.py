@@ -13,8 +13,8 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
-from intersession_events.log import Coming, Known, Memory, Question, Recorded, Row, Sql, asked
-from intersession_projections.columns import among, hashed, packed, to_text
+from intersession_events.log import Coming, Known, Memory, Question, Recorded, Row, Sql, among, asked
+from intersession_projections.columns import hashed, packed, to_text
 from intersession_projections.sessions import search, sets
 from intersession_projections.sessions.row import STORED, SessionRow, evolve_row
 from intersession_projections.sessions.sets import (

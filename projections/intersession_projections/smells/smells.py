@@ -18,7 +18,7 @@ from intersession_projections.smells.endings import (
     text_replaced,
 )
 from intersession_projections.smells.smell import Seen, Smell, SmellRule
-from intersession_projections.timeline import Timeline, recorded_at
+from intersession_projections.timeline import Timeline
 
 SMELLS: Final[tuple[SmellRule, ...]] = (
     polite_loop,
@@ -56,7 +56,7 @@ class Smells:
             case RunOutcome():
                 steps, asked = self._timeline.of_run(work.run_id), work.session_key
         positions = (step.position for step in steps if to is None or step.position <= to)
-        events = tuple(recorded_at(self._log, positions))
+        events = tuple(self._log.at(positions))
         return smells_in(Seen(events, tuple(self._earlier(asked, events))), self._rules)
 
     def _earlier(self, key: str, events: Sequence[Recorded]) -> Iterator[Recorded]:

@@ -1,6 +1,6 @@
 """What happened, step by step: the timelines of exchanges, spawns, runs and sessions."""
 
 from intersession_projections.timeline.steps import Step, steps_of
-from intersession_projections.timeline.timeline import Timeline, recorded_at
+from intersession_projections.timeline.timeline import Timeline
 
-__all__ = ["Step", "Timeline", "recorded_at", "steps_of"]
+__all__ = ["Step", "Timeline", "steps_of"]

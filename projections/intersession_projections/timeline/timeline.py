@@ -50,7 +50,7 @@ class Timeline:
         flow = self._flows.flow_of_run(run_id)
         if flow is not None:
             return self._of_flow(flow)
-        outcome = self._runs.get(run_id)
+        outcome = self._runs.without_words(run_id)
         if outcome is None:
             return []
         deliveries = self._flows.deliveries_of_run(run_id)
@@ -60,10 +60,11 @@ class Timeline:
     def _of_flow(self, stream: str) -> list[Step]:
         own = list(self._log.stream(stream))
         found: list[Recorded] = list(own)
-        deliveries = [row.delivery_id for row in self._flows.deliveries_of(stream)]
-        for run_id, session_key, message_id in _asked(own):
-            deliveries += [row.delivery_id for row in self._flows.deliveries_of_run(run_id)]
-            outcome = self._runs.get(run_id)
+        asked = list(_asked(own))
+        runs = self._runs.many_without_words(run_id for run_id, _, _ in asked)
+        sent = self._flows.deliveries_of_all([stream], (run_id for run_id, _, _ in asked))
+        for run_id, session_key, message_id in asked:
+            outcome = runs.get(run_id)
             run = [] if outcome is None else list(self._of_run(outcome))
             found.extend(run)
             # An imported flow has messages, and no runs; in a fork, a run may begin at a message that was imported.
@@ -72,7 +73,7 @@ class Timeline:
         for recorded in own:
             if isinstance(recorded.event, facts.ChildArchived):
                 found.extend(self._archiving(recorded.event.child))
-        found.extend(self._of_deliveries(dict.fromkeys(deliveries)))
+        found.extend(self._of_deliveries(row.delivery_id for row in sent))
         return steps_of(found)
 
     def _of_run(self, outcome: RunOutcome) -> Iterator[Recorded]:
@@ -119,21 +120,8 @@ class Timeline:
                 yield recorded
 
     def _of_deliveries(self, delivery_ids: Iterable[str]) -> Iterator[Recorded]:
-        for delivery_id in delivery_ids:
-            yield from self._log.stream(delivery_stream(delivery_id))
-
-
-def recorded_at(log: Log, positions: Iterable[int]) -> Iterator[Recorded]:
-    """Yield the events at positions, in order; neighbours are read at once."""
-    first = last = 0
-    for position in sorted(positions):
-        if position != last + 1 or first == 0:
-            if first:
-                yield from log.all(after=first - 1, to=last)
-            first = position
-        last = position
-    if first:
-        yield from log.all(after=first - 1, to=last)
+        for events in self._log.whole([delivery_stream(delivery_id) for delivery_id in delivery_ids]):
+            yield from events
 
 
 def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:

@@ -20,7 +20,7 @@ from intersession_events.errors import (
     StoreUnavailable,
 )
 from intersession_events.facts import RunCompleted, Usage
-from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, Unavailable
+from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, StreamPart, Unavailable
 from intersession_events.stores import SqliteLog, holder_of, open_log
 from intersession_events.stores.portable import group_commit
 from support.any_log import AnyLog, Place
@@ -153,6 +153,26 @@ def test_streams_are_found_by_how_their_names_begin(log: AnyLog) -> None:
     assert log.streams("access") == ["access", *log.streams("access:"), "accesses"]
     assert log.streams("") == sorted(names)
     assert log.streams("z") == []
+
+
+def test_many_events_streams_and_parts_are_read_at_once_as_they_are_one_by_one(log: AnyLog) -> None:
+    for number in range(200):
+        log.append_now([anywhere(f"session:{number % 7}", *(said(f"{number}-{each}") for each in range(3)))])
+    streams = log.streams("session:")
+    every = list(log.all())
+    parts = [
+        StreamPart(stream, after, to)
+        for stream in streams
+        for after, to in ((0, 1), (3, 9), (8, 12), (40, 80), (80, 80), (90, 500))
+    ]
+
+    assert list(log.at(range(0, 1_000, 2))) == [event for event in every if event.position % 2 == 0]
+    assert list(log.at([600, 1, 1, 9_999])) == [every[0], every[-1]]
+    assert list(log.at([])) == []
+    assert log.whole([*streams, "session:nobody"]) == [*(log.stream(name) for name in streams), []]
+    assert log.whole([]) == []
+    assert log.parts(parts) == [log.stream(part.stream, after=part.after, to=part.to) for part in parts]
+    assert log.parts([]) == []
 
 
 def test_the_whole_log_can_be_read_from_anywhere(log: AnyLog) -> None:

@@ -23,7 +23,6 @@ from intersession_projections.smells.endings import (
     retry_changed,
 )
 from intersession_projections.smells.smells import SMELLS, smells_in
-from intersession_projections.timeline import recorded_at
 from intersession_projections.work import WorkFound, WorkWanted
 from support.golden_logs import GoldenLog
 from support.story import MAIN, Story
@@ -285,7 +284,7 @@ def test_each_smell_is_found_in_a_recorded_exchange_that_has_it_and_in_none_that
     path = GoldenLog("0.1.0", "base").unpack(tmp_path)
     with open_log(f"sqlite:///{path}", read_only=True, inline=inline_views()) as log:
         seen_of = {
-            work.exchange_id: tuple(recorded_at(log, (step.position for step in steps_of_flow(log, work))))
+            work.exchange_id: tuple(log.at(step.position for step in steps_of_flow(log, work)))
             for work in WorkFound(log).newest(WorkWanted(kinds=("exchange",)))
             if isinstance(work, ExchangeSummary)
         }

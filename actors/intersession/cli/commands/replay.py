@@ -49,7 +49,7 @@ from intersession_events.plain_json import JsonObject
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step, recorded_at, steps_of
+from intersession_projections.timeline import Step, steps_of
 
 
 def replay(
@@ -166,7 +166,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             steps = tuple(step for step in subject.steps if step.position <= at)
             subject = FlowSubject(flow=stood, steps=steps)
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
-        events = recorded_at(reader.log, (step.position for step in subject.steps))
+        events = reader.log.at(step.position for step in subject.steps)
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
         standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
         standing = standing.with_smells(reader, at)

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from cyclopts import App, Parameter
 
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
-from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
 from intersession.cli.story import Names, delivery_in_words, unknown_names
 from intersession_actors.debugger import (
@@ -80,7 +80,9 @@ def listed(
         # Who is at work now says nothing of what stood then.
         at_work = at is not None or has_writer(reader.log)
         rows = deliveries_at(reader, wanted, at)
-        listing = page.of(((row, reader.flows.note_of(row)) for row in rows), lambda row: row[0].accepted)
+        found = page.of(rows, lambda row: row.accepted)
+        texts = list(zip(found.rows, reader.flows.notes_of(found.rows), strict=True))
+        listing = Listing(texts, found.cursor, as_lines=found.as_lines)
         unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
         imported = not listing.rows and KnownNames(reader.log).has_imports()
     lost = at is None and any(row.state in LOST for row, _ in listing.rows)

@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, reader_of
-from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
 from intersession.cli.story import Names, delivery_in_words, unknown_names
 from intersession_actors.debugger import said_value, session_named, speaker
@@ -62,11 +62,17 @@ def messages(
         )
         at_work = has_writer(reader.log)
         found = Messages(reader.log)
-        rows = (
-            _Row(said, tuple((row, reader.flows.note_of(row)) for row in found.deliveries(said) if delivered))
-            for said in found.said(wanted)
+        said = page.of(found.said(wanted), lambda one: one.position)
+        sent = found.deliveries_of(said.rows) if delivered else [[] for _ in said.rows]
+        notes = iter(reader.flows.notes_of([row for rows in sent for row in rows]))
+        listing = Listing(
+            [
+                _Row(one, tuple((row, next(notes)) for row in rows))
+                for one, rows in zip(said.rows, sent, strict=True)
+            ],
+            said.cursor,
+            as_lines=said.as_lines,
         )
-        listing = page.of(rows, lambda row: row.said.position)
         unknown = [] if listing.rows else unknown_names(reader, {"--person": person})
     return listing.answer(
         "messages",

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.endings import ends_named
-from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment
 from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, unknown_names
 from intersession_actors.debugger import session_named
@@ -89,10 +89,9 @@ def runs(
         at_work = at is not None or has_writer(reader.log)
         work = WorkFound(reader.log, None if at is None else Then(reader.log, at))
         frozen = frozen_in(reader.log, at)
-        found = (
-            Standing.of(reader, flow, at_work=at_work, at=at, frozen=frozen) for flow in work.newest(wanted)
-        )
-        listing = page.of(found, lambda standing: standing.flow.accepted)
+        flows = page.of(work.newest(wanted), lambda flow: flow.accepted)
+        rows = Standing.of_all(reader, flows.rows, at_work=at_work, at=at, frozen=frozen)
+        listing: Listing[Standing] = Listing(rows, flows.cursor, as_lines=flows.as_lines)
         if smell:
             listing = replace(listing, rows=[standing.with_smells(reader, at) for standing in listing.rows])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}

@@ -66,8 +66,8 @@ def events_of_session(reader: Reader, subject: SessionSubject, *, to: int) -> li
         )
         return [recorded for recorded in events if _of_generation(recorded, subject.generation)]
     found = list(_up_to(reader, stream, to))
-    for flow_stream in _streams_of_flows(reader, key, to):
-        found.extend(recorded for recorded in reader.log.stream(flow_stream) if recorded.position <= to)
+    for of_flow in reader.log.whole(_streams_of_flows(reader, key, to)):
+        found.extend(recorded for recorded in of_flow if recorded.position <= to)
     return sorted(found, key=lambda recorded: recorded.position)
 
 

@@ -27,7 +27,7 @@ from intersession_events.stores import MEMORY, PortableLog, open_log
 from intersession_projections.flow_summary import in_words
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
-from intersession_projections.timeline import Step, recorded_at
+from intersession_projections.timeline import Step
 from intersession_projections.wording import words_in
 
 What = Literal["test", "log", "bundle"]
@@ -207,7 +207,7 @@ def _report(view: View, flow: Flow, place: int, parts: _Parts) -> str:
 
 def _rows(view: View, steps: list[Step]) -> list[str]:
     rows: list[str] = []
-    for recorded in recorded_at(view.log, [step.position for step in steps]):
+    for recorded in view.log.at([step.position for step in steps]):
         words = words_in(recorded)
         who = " → ".join(part for part in (words.who, words.to) if part)
         rows.append(

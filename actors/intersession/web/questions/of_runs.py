@@ -21,7 +21,7 @@ from intersession_projections.flows import ExchangeSummary
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step, recorded_at
+from intersession_projections.timeline import Step
 from intersession_projections.wording import words_in
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
 
@@ -182,9 +182,7 @@ def steps(view: View, given: Part) -> JsonObject:
     causes = {step.position: step.cause for step in steps_of(view, flow)}
     return {
         "from": first,
-        "steps": [
-            _step(view, one, causes.get(one.position)) for one in recorded_at(view.log, wanted[first:last])
-        ],
+        "steps": [_step(view, one, causes.get(one.position)) for one in view.log.at(wanted[first:last])],
     }
 
 
@@ -254,7 +252,7 @@ def positions_of(view: View, flow: Flow) -> list[int]:
     positions = [step.position for step in steps_of(view, flow)]
     if view.is_operator:
         return positions
-    return [one.position for one in recorded_at(view.log, positions) if view.may_know(one)]
+    return [one.position for one in view.log.at(positions) if view.may_know(one)]
 
 
 def steps_of(view: View, flow: Flow) -> tuple[Step, ...]:

@@ -66,7 +66,8 @@ def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
     at = None if given.at is None else view.place(given.at).position
     found = (row for row in deliveries_at(reader, wanted, at) if view.is_seen(row.session_key))
     rows, cursor = paged(found, lambda row: row.accepted, given.limit)
-    values = [text_value(row, reader.flows.note_of(row), view) for row in rows]
+    notes = reader.flows.notes_of(rows)
+    values = [text_value(row, note, view) for row, note in zip(rows, notes, strict=True)]
     return {"count": len(rows), "deliveries": values, "cursor": cursor}
 
 

@@ -65,11 +65,11 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
     found = (said for said in known.said(wanted) if view.is_seen(said.target))
     rows, cursor = paged(found, lambda said: said.position, given.limit)
     values: list[JsonObject] = []
-    for said in rows:
-        texts: Texts = ()
-        if given.delivered:
-            seen = (row for row in known.deliveries(said) if view.is_seen(row.session_key))
-            texts = tuple((row, flows.note_of(row)) for row in seen)
+    sent = known.deliveries_of(rows) if given.delivered else [[] for _ in rows]
+    sent = [[row for row in some if view.is_seen(row.session_key)] for some in sent]
+    notes = iter(flows.notes_of([row for some in sent for row in some]))
+    for said, some in zip(rows, sent, strict=True):
+        texts: Texts = tuple((row, next(notes)) for row in some)
         values.append(said_value(said, texts, why=given.why, delivered=given.delivered, view=view))
     return {"count": len(rows), "messages": values, "cursor": cursor}
 

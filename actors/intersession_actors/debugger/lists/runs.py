@@ -1,5 +1,6 @@
 """The verb `runs`: exchanges, spawns, and runs of neither, newest first, with how each stands (FIND-2)."""
 
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple, Self, TypedDict
 
 import msgspec
@@ -20,7 +21,7 @@ from intersession_projections.flows import DeliveryNote, DeliverySummary, Exchan
 from intersession_projections.frozen import Frozen, frozen_in
 from intersession_projections.places import Flow, Then, flow_sessions
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
+from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of_all
 
 
 @ready
@@ -113,7 +114,7 @@ def list_runs(view: View, given: Runs) -> RunsAnswer:
     seen = (flow for flow in work.newest(wanted) if any(map(view.is_seen, flow_sessions(flow))))
     found, cursor = paged(seen, lambda flow: flow.accepted, given.limit)
     frozen = frozen_in(view.log, at)
-    rows = [Stands.of(view.reader, flow, at=at, frozen=frozen) for flow in found]
+    rows = Stands.of_all(view.reader, found, at=at, frozen=frozen)
     if given.smell:
         rows = [row._replace(smells=tuple(smells_of(view, row.flow, at))) for row in rows]
     return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
@@ -156,18 +157,42 @@ class Stands(NamedTuple):
 
         `frozen` is what does not go on, where that has been read for many.
         """
-        stays = (frozen_in(reader.log, at) if frozen is None else frozen).holds(flow)
+        return cls.of_all(reader, [flow], at_work=at_work, at=at, frozen=frozen)[0]
+
+    @classmethod
+    def of_all(
+        cls,
+        reader: Reader,
+        flows: Sequence[Flow],
+        *,
+        at_work: bool | None = None,
+        at: int | None = None,
+        frozen: Frozen | None = None,
+    ) -> list[Self]:
+        """Read the same of many at once."""
+        stays = frozen_in(reader.log, at) if frozen is None else frozen
+        texts = deliveries_of_all(reader.flows, flows)
         if at is not None:
             then = Then(reader.log, at)
-            stood = (then.delivery(row.delivery_id) for row in deliveries_of(reader.flows, flow))
-            texts = tuple((row, reader.flows.note_of(row)) for row in stood if row is not None)
-            return cls(flow, texts, at_work, frozen=stays)
-        retry = reader.runs.retry_of(flow.run_id) if isinstance(flow, RunOutcome) and flow.failed else None
-        found = tuple((row, reader.flows.note_of(row)) for row in deliveries_of(reader.flows, flow))
-        held = None
-        if isinstance(flow, ExchangeSummary) and flow.held is not None:
-            held = held_in(reader.log, flow)
-        return cls(flow, found, at_work, retry, held=held, frozen=stays)
+            texts = [then.deliveries(rows) for rows in texts]
+        notes = iter(reader.flows.notes_of([row for rows in texts for row in rows]))
+        failed = (
+            [] if at is not None else [flow for flow in flows if isinstance(flow, RunOutcome) and flow.failed]
+        )
+        retries = reader.runs.retries_of(run.run_id for run in failed)
+        return [
+            cls(
+                flow,
+                tuple((row, next(notes)) for row in rows),
+                at_work,
+                retries.get(flow.run_id) if isinstance(flow, RunOutcome) else None,
+                held=held_in(reader.log, flow)
+                if at is None and isinstance(flow, ExchangeSummary) and flow.held is not None
+                else None,
+                frozen=stays.holds(flow),
+            )
+            for flow, rows in zip(flows, texts, strict=True)
+        ]
 
     @property
     def is_open(self) -> bool:

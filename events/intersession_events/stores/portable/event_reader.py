@@ -1,11 +1,12 @@
 """Reads the events of a log: proves each row, and notices a missing one."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import FIRST, Lineage, Recorded, of_id
+from intersession_events.log import FIRST, Lineage, Recorded, StreamPart, among, filled, of_id
 from intersession_events.stores.database import COLUMNS, Row, notification_of, typed
 from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.portable.reading import ReadsLog
@@ -15,8 +16,24 @@ PAGE: Final = 1000
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
-_STREAM_FROM: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>=?"
-_STREAM_AFTER: Final = "SELECT MIN(originator_id) FROM stored_events WHERE originator_id>?"
+_PARTS: Final = 64
+"""So many parts of streams are asked for in one statement."""
+
+_AT: Final = COLUMNS + "WHERE rowid IN ({}) ORDER BY rowid"
+_WHOLE: Final = COLUMNS + "WHERE originator_id IN ({}) ORDER BY originator_id, originator_version"
+_OF_PARTS: Final = COLUMNS + "JOIN (VALUES "
+_A_PART: Final = "(?, CAST(? AS BIGINT), CAST(? AS BIGINT))"
+_IN_ORDER: Final = (
+    ") AS part ON originator_id = part.column1 AND originator_version > part.column2 "
+    "AND originator_version <= part.column3 ORDER BY originator_id, originator_version"
+)
+
+_STREAMS: Final = (
+    "WITH RECURSIVE named (name) AS (SELECT MIN(originator_id) FROM stored_events WHERE originator_id >= ? "
+    "UNION ALL SELECT (SELECT MIN(originator_id) FROM stored_events WHERE originator_id > named.name) "
+    "FROM named WHERE named.name < ?) SELECT name FROM named WHERE name IS NOT NULL"
+)
+"""One look by the index for each stream."""
 
 
 class EventReader:
@@ -51,18 +68,75 @@ class EventReader:
             found = self._recorder.select_events(
                 stream, gt=after or None, lte=to, desc=backwards, limit=limit
             )
-        events = list(map(self._mapper.to_domain_event, found))
-        for event in events:
-            if event.position < 1:
-                raise CorruptEvent(
-                    f"{stream!r} version {event.version}: stands at position {event.position}, and no writer gave that"
-                )
+        events = [_placed(self._mapper.to_domain_event(row)) for row in found]
         whole = limit is None or len(events) < limit
         _check_neighbours(
             events if not backwards else events[::-1],
             after if whole or not backwards else None,
             self._mapper.lineage,
         )
+        return events
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Read the events at some positions, each once and in order.
+
+        Raises:
+            CorruptEvent: a row was changed; its `position` says which.
+            UnknownTopic: a row is of a newer version; the same.
+        """
+        for statement, some in among(_AT, sorted(positions)):
+            with typed(self._recorder.failures):
+                found = self._recorder.event_rows(statement, some)
+            yield from map(self.proven, found)
+
+    def whole(self, streams: Sequence[str]) -> list[list[Recorded]]:
+        """Read some streams, each from its first event to its last.
+
+        Raises:
+            CorruptEvent: one of their events was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        events: dict[str, list[Recorded]] = {stream: [] for stream in streams}
+        for statement, some in among(_WHOLE, streams):
+            with typed(self._recorder.failures):
+                found = self._recorder.event_rows(statement, some)
+            for row in found:
+                events[row[1]].append(_placed(self.proven(row)))
+        for of_one in events.values():
+            _check_neighbours(of_one, 0, self._mapper.lineage)
+        return [events[stream] for stream in streams]
+
+    def parts(self, parts: Sequence[StreamPart]) -> list[list[Recorded]]:
+        """Read a part of each of some streams.
+
+        Raises:
+            CorruptEvent: one of their events was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        known: dict[str, dict[int, Recorded]] = {part.stream: {} for part in parts}
+        asked = list(dict.fromkeys(parts))
+        for first in range(0, len(asked), _PARTS):
+            some = filled(asked[first : first + _PARTS])
+            statement = f"{_OF_PARTS}{', '.join([_A_PART] * len(some))}{_IN_ORDER}"
+            with typed(self._recorder.failures):
+                found = self._recorder.event_rows(statement, [value for part in some for value in part])
+            for row in found:
+                if row[2] not in known[row[1]]:  # parts may lie one over the other
+                    known[row[1]][row[2]] = _placed(self.proven(row))
+        versions = {stream: sorted(events) for stream, events in known.items()}
+        events = [
+            [
+                known[part.stream][version]
+                for version in versions[part.stream][
+                    bisect_right(versions[part.stream], part.after) : bisect_right(
+                        versions[part.stream], part.to
+                    )
+                ]
+            ]
+            for part in parts
+        ]
+        for part, found_in in zip(parts, events, strict=True):
+            _check_neighbours(found_in, part.after, self._mapper.lineage)
         return events
 
     def all(
@@ -91,22 +165,17 @@ class EventReader:
             left = None if left is None else left - len(page)
 
     def streams(self, prefix: str) -> list[str]:
-        """Return the names of the streams that begin with a prefix, sorted; by the index, one look a stream.
+        """Return the names of the streams that begin with a prefix, sorted.
 
         Raises:
             CorruptEvent: the name of one of them is no text.
         """
-        names: list[str] = []
-        statement, name = _STREAM_FROM, prefix
-        while True:
-            with typed(self._recorder.failures):
-                (found,) = self._recorder.event_rows(statement, (name,))[0]
-            if isinstance(found, bytes):
-                raise CorruptEvent(f"the name of a stream is no text: {found!r}")
-            if found is None or not found.startswith(prefix):
-                return names
-            names.append(found)
-            statement, name = _STREAM_AFTER, found
+        with typed(self._recorder.failures):
+            found = self._recorder.event_rows(_STREAMS, (prefix, _behind(prefix)))
+        for (name,) in found:
+            if isinstance(name, bytes):
+                raise CorruptEvent(f"the name of a stream is no text: {name!r}")
+        return [name for (name,) in found if name.startswith(prefix)]
 
     def rows(self, *, after: int | None = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
         """Return rows with `after < position <= to` as they lie in the table, unproven. None is before all there can be.
@@ -169,6 +238,19 @@ class EventReader:
             frontier.advance(page[-1][0])
             if recorded:
                 frontier.tell(recorded)
+
+
+def _behind(prefix: str) -> str:
+    """Return a text behind all that begin so."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix else chr(0x10FFFF) * 2
+
+
+def _placed(event: Recorded) -> Recorded:
+    if event.position < 1:
+        raise CorruptEvent(
+            f"{event.stream!r} version {event.version}: stands at position {event.position}, and no writer gave that"
+        )
+    return event
 
 
 def _check_neighbours(events: Sequence[Recorded], after: int | None, lineage: Lineage) -> None:

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from intersession_events.log import (
     SetAside,
     SqlValue,
     StreamAppend,
+    StreamPart,
     Unavailable,
 )
 from intersession_events.log import Row as AnyRow
@@ -163,6 +164,36 @@ class PortableLog:
         """
         self._check_process()
         return self._events.stream(stream, after=after, to=to, backwards=backwards, limit=limit)
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Read the events at some positions, each once and in order, many in one statement; every row is proven.
+
+        Raises:
+            CorruptEvent: one of them was changed; its `position` says which.
+            UnknownTopic: one of them is of a newer version; the same.
+        """
+        self._check_process()
+        return self._events.at(positions)
+
+    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
+        """Read some streams, each from its first event to its last, many in one statement; every row is proven.
+
+        Raises:
+            CorruptEvent: one of them was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        self._check_process()
+        return self._events.whole(streams)
+
+    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        """Read a part of each of some streams, many in one statement; every row is proven.
+
+        Raises:
+            CorruptEvent: one of them was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        self._check_process()
+        return self._events.parts(parts)
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
         """Read a stream behind a version, off a reader's thread; never blocks."""
