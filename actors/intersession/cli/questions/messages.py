@@ -63,7 +63,9 @@ def messages(
         at_work = has_writer(reader.log)
         found = Messages(reader.log)
         said = page.of(found.said(wanted), lambda one: one.position)
-        sent = found.deliveries_of(said.rows) if delivered else [[] for _ in said.rows]
+        sent: list[list[DeliverySummary]] = (
+            found.deliveries_of(said.rows) if delivered else [[] for _ in said.rows]
+        )
         notes = iter(reader.flows.notes_of([row for rows in sent for row in rows]))
         listing = Listing(
             [

@@ -65,7 +65,7 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
     found = (said for said in known.said(wanted) if view.is_seen(said.target))
     rows, cursor = paged(found, lambda said: said.position, given.limit)
     values: list[JsonObject] = []
-    sent = known.deliveries_of(rows) if given.delivered else [[] for _ in rows]
+    sent: list[list[DeliverySummary]] = known.deliveries_of(rows) if given.delivered else [[] for _ in rows]
     sent = [[row for row in some if view.is_seen(row.session_key)] for some in sent]
     notes = iter(flows.notes_of([row for some in sent for row in some]))
     for said, some in zip(rows, sent, strict=True):
