@@ -120,7 +120,7 @@ def test_a_session_that_is_gone_is_told_once(tmp_path: Path) -> None:
 
     assert told.count("the asked session is gone") == 1
     assert "sessionKey:" not in why
-    assert "research/other was stopped, as its session was archived" in why
+    assert "research/other was stopped, as operator archived its session" in why
     assert "aborted by archive" not in why
     assert "The exchange itself had begun with:" in why
     assert "main → research/other" in why.partition("The exchange itself had begun with:")[2]
