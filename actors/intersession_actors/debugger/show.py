@@ -1,6 +1,7 @@
 """The verb `show`: a run as a sequence diagram, as far as who asks may see it (SHOW-1)."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, TypedDict
 
 import msgspec
@@ -102,6 +103,7 @@ def _names(view: View) -> Callable[[str], str]:
     """Return how sessions are called in one diagram: two of one short name keep their whole keys."""
     keys: dict[str, str] = {}
 
+    @cache
     def name(key: str) -> str:
         row = view.reader.sessions.get(key)
         short = child_name(key, None if row is None else row.label)

@@ -223,8 +223,10 @@ def spent_at(log: Log, root: str, came: Sequence[Recorded]) -> Spent:
     runs, position = Runs(log), came[0].position
     asked = {recorded.event.run_id for recorded in came if isinstance(recorded.event, facts.RunAsked)}
     number, tokens, cost = 0, 0, 0
-    for known in runs.of_chain(root):
-        outcome = runs.get(known.run_id)
+    chain = runs.of_chain(root)
+    outcomes = runs.many_without_words(known.run_id for known in chain)
+    for known in chain:
+        outcome = outcomes.get(known.run_id)
         if outcome is None or outcome.accepted >= position or known.run_id in asked:
             continue
         number += 1

@@ -28,7 +28,7 @@ def explain_waiting(
 
 
 def _of_run(reader: Reader, recorded: Recorded, event: facts.RunQueued) -> tuple[Explanation, ...]:
-    run = reader.runs.get(event.run_id)
+    run = reader.runs.without_words(event.run_id)
     if run is None or run.ended:
         return ()
     said = f"The run of {run.session_key} is not over"

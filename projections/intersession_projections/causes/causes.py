@@ -1,5 +1,6 @@
 """Why an event is there: its causes, one by one, over all sessions, back to what it all began with (WHY-1)."""
 
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -9,6 +10,8 @@ from intersession_projections.causes.links import Links
 from intersession_projections.causes.roots import RootKind, begins, doer, root_kind, words_beside
 from intersession_projections.causes.told import Telling, Told
 
+_AT_ONCE: Final = 8
+"""So many causes are read at once. Where a path begins sooner, what led to that is looked for in vain."""
 _BESIDE: Final = 4
 """How many events of one append can stand before a person's message, and one more."""
 
@@ -37,13 +40,16 @@ class Causes:
     def path(self, position: int) -> list[Recorded]:
         """Return an event and its causes, the nearest first; none for a position that has no event."""
         found: list[Recorded] = []
-        for link in Links(self._log).path(position):
-            recorded = self._telling.at(link.position)
-            if recorded is None:
-                break
-            found.append(recorded)
-            if begins(recorded):
-                break
+        path = Links(self._log).path(position)
+        while links := list(islice(path, _AT_ONCE)):
+            events = {one.position: one for one in self._log.at(link.position for link in links)}
+            for link in links:
+                recorded = events.get(link.position)
+                if recorded is None:
+                    return found
+                found.append(recorded)
+                if begins(recorded):
+                    return found
         return found
 
     def why(self, position: int) -> Why | None:

@@ -4,12 +4,12 @@ It is read from the log itself: the flow's stream names its runs and messages, t
 sessions' streams these lie. So it needs no tables, is never behind, and works on a log that is open for reading only.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from intersession_events import facts
 from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, StreamPart
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import Sessions
@@ -20,6 +20,8 @@ _BEFORE: Final = 3
 """How far before a run's acceptance its session may have been opened, its route set, its message recorded: they are
 in the same append."""
 
+_END: Final = 2**62
+"""Behind the last version that a stream can have."""
 _LATEST: Final = 4096
 """So many events of its session behind its end an answer is looked for that came too late."""
 _LATE: Final = (
@@ -54,7 +56,8 @@ class Timeline:
         if outcome is None:
             return []
         deliveries = self._flows.deliveries_of_run(run_id)
-        found = [*self._of_run(outcome), *self._of_deliveries(row.delivery_id for row in deliveries)]
+        (own,) = self._of_runs([outcome])
+        found = [*own, *self._of_deliveries(row.delivery_id for row in deliveries)]
         return steps_of(found)
 
     def _of_flow(self, stream: str) -> list[Step]:
@@ -63,9 +66,9 @@ class Timeline:
         asked = list(_asked(own))
         runs = self._runs.many_without_words(run_id for run_id, _, _ in asked)
         sent = self._flows.deliveries_of_all([stream], (run_id for run_id, _, _ in asked))
+        of_runs = dict(zip(runs, self._of_runs(list(runs.values())), strict=True))
         for run_id, session_key, message_id in asked:
-            outcome = runs.get(run_id)
-            run = [] if outcome is None else list(self._of_run(outcome))
+            run = of_runs.get(run_id, [])
             found.extend(run)
             # An imported flow has messages, and no runs; in a fork, a run may begin at a message that was imported.
             if not any(_is_message(recorded, message_id) for recorded in run):
@@ -76,26 +79,33 @@ class Timeline:
         found.extend(self._of_deliveries(row.delivery_id for row in sent))
         return steps_of(found)
 
-    def _of_run(self, outcome: RunOutcome) -> Iterator[Recorded]:
-        """Yield the events of a run in its session's stream, and those it was accepted with."""
-        stream = session_stream(outcome.session_key)
-        first, last = outcome.first_version, outcome.last_version
-        before = self._log.stream(stream, after=max(0, first - 1 - _BEFORE), to=first)
-        accepted = before[-1].position if before else 0
-        # One append has consecutive positions and one time: what else stands there is another's.
-        for recorded in before[:-1]:
-            beside = accepted - recorded.position == first - recorded.version
-            if beside and _came_with(recorded, outcome.message_id, before[-1].time):
-                yield recorded
-        yield from before[-1:]
+    def _of_runs(self, outcomes: Sequence[RunOutcome]) -> list[list[Recorded]]:
+        """Return the events of runs in their sessions' streams, and those that each was accepted with."""
+        taken = self._runs.taken_versions(outcome.run_id for outcome in outcomes)
+        streams = [session_stream(outcome.session_key) for outcome in outcomes]
+        accepted = self._log.parts(
+            [
+                StreamPart(stream, max(0, outcome.first_version - 1 - _BEFORE), outcome.first_version)
+                for stream, outcome in zip(streams, outcomes, strict=True)
+            ]
+        )
         # What happened while it waited in the queue was of other runs.
-        taken = self._runs.taken_version(outcome.run_id)
-        if taken is None:
-            return
-        for recorded in self._log.stream(stream, after=taken - 1, to=last if outcome.ended else None):
-            if run_of(recorded.event) == outcome.run_id:
-                yield recorded
-        yield from self._late(outcome)
+        begun = {
+            outcome.run_id: StreamPart(
+                stream, taken[outcome.run_id] - 1, outcome.last_version if outcome.ended else _END
+            )
+            for stream, outcome in zip(streams, outcomes, strict=True)
+            if outcome.run_id in taken
+        }
+        at_work = dict(zip(begun, self._log.parts(list(begun.values())), strict=True))
+        return [
+            [
+                *_accepted(outcome, before),
+                *(one for one in at_work.get(outcome.run_id, ()) if run_of(one.event) == outcome.run_id),
+                *(self._late(outcome) if outcome.run_id in taken else ()),
+            ]
+            for outcome, before in zip(outcomes, accepted, strict=True)
+        ]
 
     def _late(self, outcome: RunOutcome) -> Iterator[Recorded]:
         """Yield the answers of a run that came when it was over: they stand behind all else of it, among what came since."""
@@ -122,6 +132,19 @@ class Timeline:
     def _of_deliveries(self, delivery_ids: Iterable[str]) -> Iterator[Recorded]:
         for events in self._log.whole([delivery_stream(delivery_id) for delivery_id in delivery_ids]):
             yield from events
+
+
+def _accepted(outcome: RunOutcome, before: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Yield the event by which a run was accepted, and those of the same append that belong to it.
+
+    One append has consecutive positions and one time: what else stands there is another's.
+    """
+    position = before[-1].position if before else 0
+    for recorded in before[:-1]:
+        beside = position - recorded.position == outcome.first_version - recorded.version
+        if beside and _came_with(recorded, outcome.message_id, before[-1].time):
+            yield recorded
+    yield from before[-1:]
 
 
 def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
