@@ -167,10 +167,6 @@ class InlineViews:
         whole = self._tables.whole(together, [layout_of(self._views[name]) for name in got])
         return last, {name: position for name, position in got.items() if name in whole}
 
-    def tables_of(self, name: str) -> frozenset[str]:
-        """Return the names of a view's tables."""
-        return frozenset(layout_of(self._views[name]).all_tables)
-
     def begin(self, cursor: Cursor, name: str) -> None:
         """Drop a view and make it again, empty, inside a transaction."""
         self.forget()

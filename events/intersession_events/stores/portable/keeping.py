@@ -1,12 +1,11 @@
 """Takes up the views of a log that is opened to write, and builds them anew beside the old ones while the log goes on."""
 
-import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
 
 from intersession_events.log import Recorded
 from intersession_events.stores.database import COLUMNS, Cursor, Row
-from intersession_events.stores.folding import Fold, page_of, words_of
+from intersession_events.stores.folding import Fold, page_of
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.inline_views import PAGE, InlineViews
@@ -25,9 +24,6 @@ class Keeping:
         self._frontier = frontier
         self.built: Sequence[str] = ()
         """Which views were built anew when the log was opened."""
-        self._waiting: dict[str, frozenset[str]] = {}
-        """Views that are built when they are first asked, with the names of their tables."""
-        self._building = threading.Lock()
 
     def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
         """Build views anew from the log, beside the old ones and while the log goes on, and swap them.
@@ -56,26 +52,17 @@ class Keeping:
             def join() -> None:
                 for name in names:
                     self._views.join(name)
-                self._waiting = {name: its for name, its in self._waiting.items() if name not in names}
 
             self._writer.transact(swap, PAGE_TIMEOUT_S, join)
             if progress is not None:
                 progress(self._frontier.head, self._frontier.head)
 
-    def bring(self, statement: str | None = None) -> None:
-        """Build the views that wait and that a statement asks; without one, all."""
-        if not self._waiting:
-            return
-        with self._building:
-            words = None if statement is None else words_of(statement)
-            asked = [name for name, tables in self._waiting.items() if words is None or tables & words]
-            if asked:
-                self.rebuild(asked, None)
-
-    def take_up(self, on_folding: Callable[[int, int], None] | None, *, waits: Collection[str] = ()) -> None:
+    def take_up(
+        self, on_folding: Callable[[int, int], None] | None, *, left: Collection[str] = ()
+    ) -> list[str]:
         """Let each view go on where it ended; one of another shape, not whole, or ahead of the log is built anew.
 
-        Those that `waits` names are built anew when they are first asked.
+        Those that `left` names are left as they are instead, and returned.
         """
         behind: dict[str, bool | None] = {}
 
@@ -101,10 +88,10 @@ class Keeping:
             if is_behind and not self._catch_up(name):
                 behind[name] = None
         outdated = [name for name, is_behind in behind.items() if is_behind is None]
-        self._waiting = {name: self._views.tables_of(name) for name in outdated if name in waits}
-        if outdated := [name for name in outdated if name not in self._waiting]:
-            self.rebuild(outdated, on_folding)
-            self.built = outdated
+        if built := [name for name in outdated if name not in left]:
+            self.rebuild(built, on_folding)
+            self.built = built
+        return [name for name in outdated if name in left]
 
     def _catch_up(self, name: str) -> bool:
         """Take page after page into a view; with the last one it joins those that get each append.

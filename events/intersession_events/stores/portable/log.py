@@ -490,11 +490,15 @@ class PortableLog:
         self._views = ReadViews(self._recorder, self._at_one_moment)
         self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
         if inline:
-            waits = self.forked is not None and not self._loader.by_hand
-            self._keeping.take_up(
-                on_folding, waits=[view.name for view in inline if waits and not is_carried(view)]
+            # A fork is short-lived, and begins with what its start asks: the rest is folded beside it, if anybody asks.
+            # Not in it: who asks may hold what the writer waits for.
+            is_fork = self.forked is not None and not self._loader.by_hand
+            left = self._keeping.take_up(
+                on_folding, left=[view.name for view in inline if is_fork and not is_carried(view)]
             )
-            self._views.first(self._keeping.bring)
+            if left:
+                stale = [view for view in inline if view.name in left]
+                self._views.fold_beside(inline, stale, self._events, on_folding)
 
     def _read_with(
         self,

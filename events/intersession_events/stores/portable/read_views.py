@@ -31,11 +31,6 @@ class ReadViews:
         self._beside: ViewsBeside | None = None
         self._stale: frozenset[str] = frozenset()
         """The tables of the views that are not as the log has them; all others can be asked where they are stored."""
-        self._bring: Callable[[str | None], None] = lambda _: None
-
-    def first(self, bring: Callable[[str | None], None]) -> None:
-        """Have views built that wait until they are asked, before a statement asks one; None stands for any statement."""
-        self._bring = bring
 
     def believe(
         self,
@@ -47,8 +42,17 @@ class ReadViews:
         """Look which of the stored views can be believed; others are folded beside the log, once they are asked."""
         with typed(self._recorder.failures):
             stale = self._stale_of(tables, views)
-        if not stale:
-            return
+        if stale:
+            self.fold_beside(views, stale, events, on_folding)
+
+    def fold_beside(
+        self,
+        views: Sequence[InlineView],
+        stale: Sequence[InlineView],
+        events: EventReader,
+        on_folding: Callable[[int, int], None] | None,
+    ) -> None:
+        """Fold the stale ones of some views beside the log, once they are asked; at one moment with others, those, too."""
         self._stale = frozenset(table for view in stale for table in layout_of(view).all_tables)
         self._beside = ViewsBeside(
             views,
@@ -66,7 +70,6 @@ class ReadViews:
                 return self._recorder.event_rows(statement, parameters)
             if self._beside is not None and self._stale & words_of(statement):
                 return self._beside.query(statement, parameters)
-            self._bring(statement)
             return self._recorder.rows(statement, parameters)
 
     @contextmanager
@@ -77,7 +80,6 @@ class ReadViews:
                 with self._beside.moment() as moment:
                     yield moment
             else:
-                self._bring(None)
                 with self._at_one_moment() as moment:
                     yield moment
 
@@ -85,8 +87,6 @@ class ReadViews:
         """Return the events that these views, or any, could not take in, in log order."""
         if self._beside is not None:
             return self._beside.set_aside(views)
-        if not views:
-            self._bring(None)
         return [
             SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
             for view, position, stream, version, topic, reason in self.query(_SET_ASIDE)
