@@ -20,30 +20,33 @@ NARROW: Final = (375, 812)
 
 
 class View(NamedTuple):
-    """A view: its name, its address (`RUN` is the exchange), what is there once it is drawn, and how wide it is."""
+    """A view: its name, its address (`RUN` is the exchange), and what is there once it is drawn."""
 
     name: str
     address: str
     drawn: str
+
+
+class Look(NamedTuple):
+    """How a view is looked at: what its picture is called behind its name, how wide it is, and whether it is dark."""
+
+    suffix: str
     size: tuple[int, int] = WIDE
     dark: bool = False
 
 
+EVERY: Final = (Look(""), Look("-dark", dark=True), Look("-narrow", NARROW))
+README: Final = (Look("", (1280, 720)), Look("-dark", (1280, 720), dark=True))
 VIEWS: Final = (
-    View("readme", "run/RUN?at=turn:2", ".col .msg", (1280, 720)),
-    View("readme-dark", "run/RUN?at=turn:2", ".col .msg", (1280, 720), dark=True),
+    View("readme", "run/RUN?at=turn:2", ".col .msg"),
     View("runs", "runs", "tbody tr"),
-    View("runs-dark", "runs", "tbody tr", dark=True),
-    View("runs-narrow", "runs", "tbody tr", NARROW),
     View("run", "run/RUN?at=turn:2", ".col .msg"),
-    View("run-dark", "run/RUN?tab=why", ".rule", dark=True),
-    View("run-narrow", "run/RUN?at=turn:2", ".col .msg", NARROW),
+    View("why", "run/RUN?tab=why", ".rule"),
     View("prompt", "run/RUN?at=turn:2&tab=lens", ".sec .msg"),
     View("event", "run/RUN?at=turn:2&tab=event", ".diff"),
     View("marked", "run/RUN?at=turn:4&mark=36&tab=since", ".diff"),
     View("table", "run/RUN?at=turn:2&view=table&tab=raw", ".sec pre"),
     View("compare", "diff?a=RUN&b=RUN&other=FORK", ".dg .pair"),
-    View("compare-narrow", "diff?a=RUN&b=RUN&other=FORK", ".dg .pair", NARROW),
     View("forks", "forks", "tbody tr"),
     View("sessions", "sessions", "tbody tr"),
     View("session", "session/agent:main:main", ".msg"),
@@ -80,18 +83,19 @@ def taken() -> dict[str, bytes]:
         page.get_by_label("Token").fill(TOKEN)
         page.get_by_role("button", name="Come in").click()
         page.locator("tbody tr").first.wait_for()
-        for view in VIEWS:
-            page.set_viewport_size({"width": view.size[0], "height": view.size[1]})
-            page.emulate_media(color_scheme="dark" if view.dark else "light")
+        looks = ((view, look) for view in VIEWS for look in (README if view.name == "readme" else EVERY))
+        for view, look in looks:
+            page.set_viewport_size({"width": look.size[0], "height": look.size[1]})
+            page.emulate_media(color_scheme="dark" if look.dark else "light")
             page.goto(f"{gateway.address}/debug/{view.address.replace('RUN', run).replace('FORK', fork)}")
             page.locator(view.drawn).first.wait_for()
             page.locator(".proof.ok").wait_for()
-            page.wait_for_timeout(600)  # what was asked for behind what is there already
+            page.wait_for_load_state("networkidle")  # what was asked for behind what is there already
             page.evaluate("() => document.fonts.ready")
             page.wait_for_function(
                 "() => document.querySelector('.now b')?.textContent.includes('#') ?? true"
             )
-            found[view.name] = page.screenshot(full_page=view.size == NARROW)
+            found[f"{view.name}{look.suffix}"] = page.screenshot(full_page=look.size == NARROW)
     return found
 
 

@@ -75,9 +75,11 @@ export const Runs = view((_, self) => {
       <${Text} name="since" label="Since, a time or #" />
       <${Choice} name="end" label="How it ended" options=${ENDS} />
       <${Choice} name="kind" label="Kind" options=${KINDS} />
-      <${Only} name="failed">failed<//>
-      <${Only} name="unfinished">not over<//>
-      <${Only} name="smell"><${Tri}/>smells<//>
+      <span class="onlys">
+        <${Only} name="failed">failed<//>
+        <${Only} name="unfinished">not over<//>
+        <${Only} name="smell"><${Tri}/>smells<//>
+      </span>
     <//>
     <${Body} state=${state} what="run" names=${NAMES} empty=${html`<${None} state=${state} />`}>
       ${rows => html`
