@@ -14,6 +14,7 @@ from support.doors.web_log import played
 expect.set_options(timeout=WAIT_MS)
 WIDTHS = (375, 600, 768, 901, 1024, 1280, 1920, 3840)
 NARROW = (375, 812)
+TABS = ("lens", "event", "why", "raw")
 
 # Texts of a page that are drawn in less room than a word takes, or lie outside of what can be scrolled to.
 SQUEEZED = """() => [...document.querySelectorAll('main td .t, main td.all, main h1, main .lane b')]
@@ -81,6 +82,7 @@ def test_nothing_is_squeezed_out_of_a_page_at_any_width(served: Served) -> None:
     pages += [f"run/{served.run}?at=turn:2", f"run/{served.run}?view=table", "session/agent:main:main"]
     refused = ["run/nothing", "session/agent:main:main?at=noon"]
     pages += [f"run/{served.spawn}", *refused]
+    pages += [f"run/{served.run}?at={at}&tab={tab}" for at in ("turn:2", "end") for tab in TABS]
     pages += [f"diff?a={served.run}&b={served.run}&other={served.fork}", "integrity"]
     found: dict[str, Any] = {}
     for width in WIDTHS:

@@ -62,9 +62,10 @@ export const Badge = ({ lane, small, future }) => html`
     <text x="10" y="14.5">${letterOf(lane)}</text>
   </svg>
 `;
-export const laneOf = key => ({
+// A sub-agent is called by its label, where who asks has it.
+export const laneOf = (key, label) => ({
   id: key,
-  name: short(key),
+  name: label && isSub(key) ? label : short(key),
   kind:
     key === 'operator'
       ? 'operator'

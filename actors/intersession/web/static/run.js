@@ -152,8 +152,8 @@ const Head = ({ run, place }) => {
             ${first}
           </b>
           ${rest ? `, ${rest}` : ''}${channel && run.closeReason === 'announced'
-            ? html` to <${Who} lane=${channel} />`
-            : null}.${run.imported ? ' Imported: it is walked, not decided again.' : ''}
+            ? html` to <span class="end"><${Who} lane=${channel} />.</span>`
+            : '.'}${run.imported ? ' Imported: it is walked, not decided again.' : ''}
         </p>
       </div>
       <div class="acts">

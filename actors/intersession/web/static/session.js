@@ -84,7 +84,7 @@ export const Session = view(({ id }, self) => {
       <div class="grow">
         <p class="crumbs"><a ...${link(href('sessions'))}>Sessions</a></p>
         <div class="ttl">
-          <${Badge} lane=${laneOf(session.key)} />
+          <${Badge} lane=${laneOf(session.key, session.label)} />
           <h1>${session.label ?? short(session.key)}</h1>
           <span class="mono muted">${session.key}</span>
         </div>

@@ -51,7 +51,7 @@ const Row = ({ row, sel }) => {
     <tr class=${sel ? 'sel' : ''} onClick=${open}>
       <td class="all">
         <span class="who">
-          <${Badge} lane=${laneOf(row.canonical)} />
+          <${Badge} lane=${laneOf(row.canonical, row.label)} />
           <a class="t" ...${link(address(row))}>${row.label ?? row.displayName ?? short(row.canonical)}</a>
         </span>
         <span class="why mono">${row.canonical}</span>
