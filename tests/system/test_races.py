@@ -62,6 +62,15 @@ class Unlocked:
 # --- the inbox
 
 
+def reads(box: Inbox, bell: SimpleQueue, read: list[str]) -> None:
+    """Read letters whenever it rings, until one is no text."""
+    while bell.get() is None:
+        while (letter := box.take()) is not None:
+            if not isinstance(letter.message, str):
+                return
+            read.append(letter.message)
+
+
 def letters(turns: Turns) -> Callable[[], None]:
     """Two send, one reads until it sleeps, and is woken; then somebody closes, if it is idle."""
     box, bell, read, refused = Inbox(), SimpleQueue(), list[str](), list[str]()
@@ -74,17 +83,10 @@ def letters(turns: Turns) -> Callable[[], None]:
             except pykka.ActorDeadError:
                 refused.append(text)
 
-    def reads() -> None:
-        while bell.get() is None:
-            while (letter := box.take()) is not None:
-                if not isinstance(letter.message, str):
-                    return
-                read.append(letter.message)
-
     turns.add(lambda: send("a1", "a2"), "a")
     turns.add(lambda: send("b1"), "b")
     turns.add(lambda: box.close_if_idle(from_inside=False), "closer")
-    turns.add(reads, "reader", serves=True)
+    turns.add(partial(reads, box, bell, read), "reader", serves=True)
 
     def holds() -> None:
         assert Counter(read + refused) == Counter(["a1", "a2", "b1"])
@@ -142,18 +144,11 @@ def bounded(turns: Turns) -> Callable[[], None]:
             refused.append(text)
         most.append(box._waiting())
 
-    def reads() -> None:
-        while bell.get() is None:
-            while (letter := box.take()) is not None:
-                if not isinstance(letter.message, str):
-                    return
-                read.append(letter.message)
-
     turns.add(lambda: send("a"), "a")
     turns.add(lambda: send("b"), "b")
     turns.add(lambda: send("now", urgent=True), "urgent")
     turns.add(lambda: box.put(a_stop()), "stopper")
-    turns.add(reads, "reader", serves=True)
+    turns.add(partial(reads, box, bell, read), "reader", serves=True)
 
     def holds() -> None:
         assert sorted(read + refused) == ["a", "b", "now"]

@@ -1,6 +1,7 @@
 """Runs: waiting for one, stopping one, and what an agent may do wrong without taking anything else with it."""
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args
 
@@ -21,6 +22,7 @@ from intersession_events.facts import (
     RunStarted,
     TextBlock,
 )
+from intersession_events.stores.library import Frontier
 from support.fakes import ManualClock
 from support.running import QUIET, WAIT, Booth, Gate, pass_time, recorded, texts, wait_for
 
@@ -184,6 +186,34 @@ def test_an_abort_keeps_the_text_so_far_and_shows_in_the_list(booth: Booth) -> N
     assert wait(system, ask(system, "second"))["reply"] == "all of it"
     (row,) = system.tools().call("sessions_list")["sessions"]
     assert row["abortedLastRun"] is False
+
+
+@pytest.mark.clause("GATE-3")
+def test_whoever_is_told_that_a_run_is_over_is_not_told_next_how_things_stood_before(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit can be read before its writer has heard of it; the list is as of what the writer has heard of."""
+    system = booth.start({"main": fine, "ops": fine})
+    advance, heard = Frontier.advance, threading.Event()
+
+    def late(self: Frontier, position: int) -> None:
+        ended = system.log.query("SELECT 1 FROM run_outcomes WHERE ended = 1 AND position > ?", (self.head,))
+        if ended:
+            heard.wait(WAIT)
+        advance(self, position)
+
+    monkeypatch.setattr(Frontier, "advance", late)
+    run_id = ask(system, "first")
+    while not system.log.query("SELECT 1 FROM run_outcomes WHERE ended = 1"):
+        heard.wait(0.01)
+    with ThreadPoolExecutor(1) as caller:
+        told = caller.submit(wait, system, run_id)
+        with pytest.raises(TimeoutError):
+            told.result(0.2)
+        heard.set()
+        assert told.result(WAIT)["status"] == "ok"
+    (row,) = system.tools().call("sessions_list")["sessions"]
+    assert row["runState"] == "idle"
 
 
 @pytest.mark.clause("GATE-5")

@@ -316,7 +316,8 @@ def test_an_unbound_child_announces_to_its_requesters_route_again(booth: Booth) 
     gate.open()
     closed_spawn(system, answer["runId"])
 
-    assert recorded(system, ThreadUnbound) == [ThreadUnbound(route=THREAD, reason="unbound")]
+    unbound = ThreadUnbound(route=THREAD, reason="unbound", by="operator")
+    assert recorded(system, ThreadUnbound) == [unbound]
     assert places(discord.wait_for(1, timeout=20)) == [("42", None, "Status: success")]
 
 
