@@ -1,6 +1,7 @@
 """`intersession replay`: a run, an exchange or a whole session, read back from the log as a conversation."""
 
 from collections.abc import Iterable
+from functools import cache, partial
 from typing import Annotated
 
 import msgspec
@@ -101,7 +102,9 @@ def replay(
         # The table of steps has no beats, and those of a long session take as long as reading it.
         with_beats = reading.json or not steps
         story = Story.of(reader, subject, at=position, with_beats=with_beats, with_steps=steps)
-    return Answer(story.value(steps=steps), lambda screen: story.show(screen, steps=steps, whole=tools))
+    # Only a program gets all of it.
+    value = story.value(steps=steps) if reading.json else None
+    return Answer(value, lambda screen: story.show(screen, steps=steps, whole=tools))
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,6 +239,7 @@ def show_flow_head(screen: Screen, flow: Flow, took_ms: int | None, how: str | N
 
 
 def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:
+    between, stream = cache(names.between), cache(partial(_stream, names=names))
     screen.table(
         ["position", "time (UTC)", "event", "in", "who", "words", "cause"],
         [
@@ -243,8 +247,8 @@ def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:
                 f"#{step.position}",
                 clock(step.time),
                 step.event,
-                _stream(step.stream, names),
-                names.between(step.who, step.to),
+                stream(step.stream),
+                between(step.who, step.to),
                 one_line(step.words, 80),
                 "" if step.cause is None else f"← #{step.cause}",
             )

@@ -23,6 +23,8 @@ _BLOCK: Final = 16 * 1024
 _GAP: Final = 2
 """So many spaces stand between the columns of a table."""
 _TAB: Final = 8
+_LINES: Final = 64
+"""So many lines of a table are made at once."""
 NARROW: Final = re.compile("[ -~\u2010-\u2027\u2190-\u2193\u23ce]*+")
 """Texts whose characters take one column each: ASCII, and what the tables themselves have of dashes, dots and arrows."""
 
@@ -154,21 +156,25 @@ class Output:
     def columns(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         """Print a table of one line a row, if it has room. Says whether it had."""
         table = list(zip(head, *rows, strict=True))
-        taken = [list(map(_cells, column)) for column in table]
-        widths = [max(cells) for cells in taken]
+        plain = all(_is_plain("".join(column)) for column in table)
+        cells = len if plain else _cells
+        widths = [max(map(cells, column)) for column in table]
         if sum(widths) + _GAP * len(widths) > self.width:
             return False
-        padded = (
-            [cell + " " * (width - cells) for cell, cells in zip(column, column_cells, strict=True)]
-            for column, column_cells, width in zip(table, taken, widths, strict=True)
-        )
-        gap, lines = " " * _GAP, zip(*padded, strict=True)
+        gap = " " * _GAP
+        form = gap.join(f"%-{width}s" for width in widths)
         # A pipe gets no padding at the ends of lines.
         end = str if self.is_terminal else str.rstrip
-        titles, between = [self._styled(Text(cell, "bold")) for cell in next(lines)], Text(gap, "bold")
-        self.write(f"{end(self._styled(between).join(titles))}\n")
-        for line in lines:
-            self.write(f"{end(gap.join(line))}\n")
+        titles = [self._styled(Text(cell, "bold")) for cell in _padded(head, widths)]
+        self.write(f"{end(self._styled(Text(gap, 'bold')).join(titles))}\n")
+        for first in range(0, len(rows), _LINES):
+            some = rows[first : first + _LINES]
+            lines = (
+                [form % tuple(row) for row in some]
+                if plain
+                else [gap.join(_padded(row, widths)) for row in some]
+            )
+            self.write("".join(f"{end(line)}\n" for line in lines))
         return True
 
     def _styled(self, line: Text) -> str:
@@ -186,7 +192,16 @@ class Output:
 
 def _cells(text: str) -> int:
     """Return how many columns a text takes that has no control characters."""
-    return len(text) if text.isascii() or NARROW.fullmatch(text) else cell_len(text)
+    return len(text) if _is_plain(text) else cell_len(text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether each character of a text takes one column. In doubt it does not."""
+    return text.isascii() or NARROW.fullmatch(text) is not None
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [cell + " " * (width - _cells(cell)) for cell, width in zip(cells, widths, strict=True)]
 
 
 def _with_spaces(line: str) -> str:

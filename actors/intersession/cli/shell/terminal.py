@@ -148,7 +148,7 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Show a table; on a terminal where it has no room, a paragraph for each row."""
-        lines = [[one_line(cell) for cell in row] for row in rows]
+        lines = list(zip(*map(_one_line_each, zip(*rows, strict=True)), strict=True))
         if not self._out.columns(columns, lines):
             for first, *others in lines:
                 self._hanging(
@@ -208,6 +208,11 @@ class Screen:
         self._out.laid_out(first)
         for line in more:
             self._out.laid_out(Text(" " * _HANGING) + line)
+
+
+def _one_line_each(column: tuple[str, ...]) -> list[str]:
+    """Return each cell of a column on one line; most columns have nothing that has to be looked at by itself."""
+    return list(map(str.strip if "".join(column).isprintable() else one_line, column))
 
 
 def give_up_output() -> None:

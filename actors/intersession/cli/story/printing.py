@@ -89,7 +89,7 @@ def _compact(text: str) -> str:
 
 def names_in(told: Iterable[Beat] | Iterable[Step]) -> Names:
     """Return the names of all that take part."""
-    return Names(name for one in told for name in (one.who, one.to))
+    return Names(dict.fromkeys(name for one in told for name in (one.who, one.to)))
 
 
 def show_legend(screen: Screen, names: Names) -> None:
