@@ -18,7 +18,7 @@ from intersession_actors.simulation import SimulatedRuntime, Stuck
 from intersession_actors.simulation.greenlets import SimulatedClock
 from intersession_events.crash_points import arm
 from intersession_events.errors import BackupFailed, StoreUnavailable
-from intersession_events.facts import AccessRecorded, CheckpointTaken
+from intersession_events.facts import AccessRecorded, CheckpointTaken, ChildArchived, SessionArchived
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog, back_up
 from intersession_events.stores.sqlite import MEMORY
@@ -45,6 +45,8 @@ SECRET: Final = "what nobody may ever read again"
 MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
 SEALED_EVERY: Final = 4
 """The log of each of so many seeds is replayed sealed: it takes a tenth of the time of a seed."""
+_OWN_TIME: Final = AccessRecorded | CheckpointTaken | SessionArchived | ChildArchived
+"""What is written in its own time, or as a receipt: no trace of a call that was refused meanwhile."""
 VIEWS: Final = [view.name for view in inline_views()]
 
 
@@ -528,7 +530,7 @@ class World:
             written = [
                 item.topic
                 for item in self.log.all()
-                if item.position > before and not isinstance(item.event, AccessRecorded | CheckpointTaken)
+                if item.position > before and not isinstance(item.event, _OWN_TIME)
             ]
             if answer.get("code") != code or written:
                 self.wrong(
