@@ -1,8 +1,9 @@
 """Small classes that honour a contract and are easy to steer. Shared by all tests; add, do not change."""
 
+import threading
 from collections.abc import Callable
 
-from intersession_actors.runtime import TimerWheel
+from intersession_actors.runtime import SystemClock, TimerWheel
 
 
 class ManualClock:
@@ -25,6 +26,19 @@ class ManualClock:
     def set_wall(self, now_ms: int) -> None:
         """Step the wall clock, as an operator or NTP does; the monotonic clock does not notice."""
         self._now_ms = now_ms
+
+
+class TickingClock(SystemClock):
+    """The machine's clocks, and no two readings in one millisecond: what follows on something is later than it."""
+
+    def __init__(self) -> None:
+        self._reading = threading.Lock()
+        self._last_ms = 0
+
+    def now_ms(self) -> int:
+        with self._reading:
+            self._last_ms = max(super().now_ms(), self._last_ms + 1)
+            return self._last_ms
 
 
 def look_at_clock(wheel: TimerWheel) -> None:

@@ -16,6 +16,7 @@ from intersession_actors.methods import METHODS
 from intersession_actors.policy import may_act_for
 from intersession_actors.service import OPERATOR, Caller
 from support.as_caller import called_by
+from support.fakes import TickingClock
 from support.running import SEES_ALL, Gate, merged
 
 BOT = Caller.by_credential("bot", ("agent:ops:main", "agent:ops:notes*"))
@@ -34,6 +35,7 @@ class Twins:
                 folder / "quiet.db",
                 agents={"ops": echo()},
                 config=merged(SEES_ALL, MODELS, {"agents": {"list": [{"id": "ops", "default": True}]}}),
+                clock=TickingClock(),
             )
         )
         vault = {"id": "vault", "default": True, "model": "fake/two", "name": "The Vault"}
@@ -42,6 +44,7 @@ class Twins:
                 folder / "busy.db",
                 agents={"ops": echo(), "vault": self._stops},
                 config=merged(SEES_ALL, MODELS, {"agents": {"list": [vault, {"id": "ops"}]}}),
+                clock=TickingClock(),
             )
         )
         stack.callback(self.gate.open)
