@@ -1,0 +1,247 @@
+"""Each session, run and flow as the answer of `state` has it: what a view shows of it, and what its owner knew of it then."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from intersession_actors.debugger.view import View
+from intersession_actors.disclosure import shown_messages
+from intersession_actors.exchange import Exchange, exchange_in
+from intersession_actors.policy import Speaker, judge_send
+from intersession_actors.spawn import spawn_in
+from intersession_events.facts import SessionArchived
+from intersession_events.ids import session_stream
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.frozen import frozen_in
+from intersession_projections.places import Located
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.sessions import SessionRow
+from intersession_projections.spans import Span, backwards
+
+
+class Values:
+    """What stood at a place as plain values, for one view: with the last `messages` of each transcript."""
+
+    def __init__(self, view: View, place: Located, *, messages: int) -> None:
+        self._view = view
+        self._place = place
+        self._messages = messages
+        self._frozen = frozen_in(view.log, place.position)
+        # Where nothing was recorded, the settings of whoever reads are the best guess.
+        self._config = view.config_at(place.position) or view.reader.config
+
+    def session(self, row: SessionRow) -> JsonObject:
+        """Return a session with the last messages of its transcript."""
+        view, reader = self._view, self._view.reader
+        key = reader.parse(row.key)
+        verdict = judge_send(
+            self._config.session.send_policy,
+            Speaker(
+                key=key,
+                channel=row.channel or row.last_channel,
+                chat_type=row.chat_type,
+                override=row.send_policy,
+            ),
+        )
+        page = reader.history.messages(
+            row.key,
+            row.session_id,
+            as_of=self._place.position,
+            limit=max(1, self._messages),
+            include_tools=True,
+            row=row,
+        )
+        shown = shown_messages(page.messages, redact=reader.is_stranger(view.requester, row.key))
+        earlier = shown.first_id if shown.dropped else page.before
+        return {
+            "key": row.key,
+            "kind": key.kind,
+            "agentId": row.agent_id,
+            "sessionId": row.session_id,
+            "updatedAt": row.updated_at,
+            "runState": row.run_state,
+            "queued": row.queued,
+            "running": row.running,
+            "sendPolicy": {"action": verdict.action, "rule": verdict.rule},
+            "transcript": shown.messages if self._messages else [],
+            "position": row.position,
+        } | present(
+            {
+                "earlier": earlier,
+                "channel": reader.channel_of(row),
+                "chatType": row.chat_type,
+                "model": row.model,
+                "contextTokens": row.context_tokens,
+                "totalTokens": row.total_tokens,
+                "thinkingLevel": row.thinking_level,
+                "verboseLevel": row.verbose_level,
+                "displayName": row.display_name,
+                "label": row.label,
+                "route": None if row.route is None else msgspec.to_builtins(row.route),
+                "spawnedBy": row.spawned_by,
+                "archived": row.archived,
+                "archivedBy": self._archiver(row),
+                "abortedLastRun": row.aborted_last_run or None,
+            }
+        )
+
+    def _archiver(self, row: SessionRow) -> str | None:
+        """Return who deleted a session; None where nobody did, or the log does not say who."""
+        if row.archived != "deleted":
+            return None
+        behind = backwards(self._view.log, Span(to=self._place.position), session_stream(row.key))
+        return next((one.event.by for one in behind if isinstance(one.event, SessionArchived)), None)
+
+    def run(self, run: RunOutcome) -> JsonObject:
+        """Return a run as far as it had got."""
+        shown = self._view.shown
+        return {
+            "runId": run.run_id,
+            "sessionKey": run.session_key,
+            "sessionId": run.session_id,
+            "step": run.step,
+            "status": run.status,
+            "attempt": run.attempt,
+            "queuedAt": run.queued_ms,
+            "accepted": run.accepted,
+            "position": run.position,
+        } | present(
+            {
+                "turn": run.turn,
+                "startedAt": run.started_ms,
+                "endedAt": run.ended_ms,
+                "reply": shown(run.reply, run.session_key),
+                "code": run.code,
+                "error": shown(run.error, run.session_key),
+                "model": run.model,
+                "usage": None if run.usage is None else msgspec.to_builtins(run.usage),
+                "exchangeId": run.exchange_id,
+                "spawnId": run.spawn_id,
+                "frozen": self._frozen.holds(run) or None,
+            }
+        )
+
+    def exchange(self, flow: ExchangeSummary, events: Sequence[Recorded]) -> JsonObject:
+        """Return an exchange, with what the coordinator knew of it by its `events`."""
+        return {
+            "exchangeId": flow.exchange_id,
+            "runId": flow.run_id,
+            "requester": flow.requester or flow.caller,
+            "target": flow.target,
+            "state": "open" if flow.is_open else "closed",
+            "turns": flow.turns,
+            "maxTurns": flow.max_turns,
+            "acceptedAt": flow.accepted_ms,
+            "accepted": flow.accepted,
+            "position": flow.position,
+        } | present(
+            {
+                "awaits": flow.awaits,
+                "primaryStatus": flow.primary_status,
+                "loopEnd": flow.end_reason,
+                "limit": flow.limit,
+                "deliveryId": flow.delivery_id,
+                "closeReason": flow.close_reason,
+                "closedAt": flow.closed_ms,
+                "inferred": flow.inferred or None,
+                "frozen": self._frozen.holds(flow) or None,
+            }
+            | self._decided_exchange(flow, events)
+        )
+
+    def _decided_exchange(self, flow: ExchangeSummary, events: Sequence[Recorded]) -> JsonObject:
+        """Return what the coordinator knew of an exchange: what it waited for, the words it would hand on, and its settings."""
+        decided = exchange_in(events)
+        if decided is None:
+            return {}
+        settings = decided.accepted.settings
+        return {
+            "phase": decided.phase,
+            "latest": self._view.shown(decided.latest, flow.target),
+            **self._held(decided),
+            "settings": {
+                "maxTurns": settings.max_turns,
+                "turnTimeoutMs": settings.turn_timeout_ms,
+                "announce": settings.announce,
+                "hold": settings.hold,
+            },
+        }
+
+    def _held(self, decided: Exchange) -> JsonObject:
+        """Return what stood still there, and for whose word (LIVE-1)."""
+        held, asked = decided.held, decided.asked
+        value: JsonObject = {} if asked is None else {"hold": asked.before}
+        if held is None or decided.phase not in {"held", "released"}:
+            return value
+        return value | {
+            "held": present(
+                {
+                    "holdId": held.hold_id,
+                    "step": held.step,
+                    "text": self._view.shown(held.text, held.speaker),
+                    "speaker": held.speaker,
+                    "to": held.to,
+                    "by": held.by,
+                    "since": held.since_ms,
+                }
+            )
+        }
+
+    def spawn(self, flow: SpawnSummary, events: Sequence[Recorded]) -> JsonObject:
+        """Return a spawn, with what the spawner knew of it by its `events`."""
+        return {
+            "spawnId": flow.spawn_id,
+            "runId": flow.run_id,
+            "requester": flow.asker,
+            "child": flow.child,
+            "state": "open" if flow.is_open else "closed",
+            "mode": flow.mode,
+            "acceptedAt": flow.accepted_ms,
+            "accepted": flow.accepted,
+            "position": flow.position,
+        } | present(
+            {
+                "label": flow.label,
+                "awaits": flow.awaits,
+                "status": flow.status,
+                "endedAt": flow.ended_ms,
+                "deliveryId": flow.delivery_id,
+                "closeReason": flow.close_reason,
+                "closedAt": flow.closed_ms,
+                "archived": flow.archived,
+                "frozen": self._frozen.holds(flow) or None,
+            }
+            | self._decided_spawn(flow, events)
+        )
+
+    def _decided_spawn(self, flow: SpawnSummary, events: Sequence[Recorded]) -> JsonObject:
+        """Return what the spawner knew of a spawn: what it waited for, and what the child had come to."""
+        decided = spawn_in(events)
+        if decided is None:
+            return {}
+        return {
+            "phase": decided.phase,
+            "result": None if decided.ended is None else self._view.shown(decided.ended.text, flow.child),
+        }
+
+    def delivery(self, row: DeliverySummary) -> JsonObject:
+        """Return a text on its way outside, or what became of it."""
+        return {
+            "deliveryId": row.delivery_id,
+            "sessionKey": row.session_key,
+            "channel": row.channel,
+            "purpose": row.purpose,
+            "state": row.state,
+            "attempt": row.attempt,
+            "accepted": row.accepted,
+            "position": row.position,
+        } | present(
+            {
+                "runId": row.run_id,
+                "owner": row.owner,
+                "retryAt": row.retry_at_ms,
+                "frozen": self._frozen.holds(row) or None,
+            }
+        )
