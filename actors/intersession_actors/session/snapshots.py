@@ -55,14 +55,22 @@ def snapshots_compared(
     """Return how the snapshots of a log differ from what its streams say, and in words what could not be compared.
 
     `progress` gets how many streams are done, and of how many.
+
+    Raises:
+        StoreUnavailable: the store does not answer, so that nothing can be said of them.
     """
-    findings = [_finding(None, problem) for problem in log.states.problems()]
+    findings: list[Finding] = []
     unread: list[str] = []
-    streams = log.states.streams()
+    streams: Sequence[str] = ()
+    try:
+        findings += [_finding(None, problem) for problem in log.states.problems()]
+        streams = log.states.streams()
+    except CorruptEvent as error:
+        findings.append(_finding(None, str(error)))
     foreign = 0
     for number, stream in enumerate(streams, start=1):
         ours: list[Snapshot] = []
-        for snapshot in log.states.kept(stream):
+        for snapshot in _kept(log, stream):
             if isinstance(snapshot, CorruptEvent):
                 findings.append(_finding(stream, str(snapshot)))
             elif snapshot.topic != SHAPE:
@@ -80,6 +88,14 @@ def snapshots_compared(
             f"What {foreign} snapshots of another shape hold: this version reads only {SHAPE}, and uses none of them."
         )
     return findings, unread
+
+
+def _kept(log: Log, stream: str) -> Iterator[Snapshot | CorruptEvent]:
+    """Yield the snapshots of a stream; if they can't be read, an error that says so."""
+    try:
+        yield from log.states.kept(stream)
+    except CorruptEvent as error:
+        yield error
 
 
 def _differences(log: Log, stream: str, snapshots: Sequence[Snapshot]) -> Iterator[Finding]:

@@ -108,15 +108,30 @@ class States(Protocol):
         ...
 
     def streams(self) -> Sequence[str]:
-        """Return the names of the streams that have snapshots, sorted."""
+        """Return the names of the streams that have snapshots, sorted.
+
+        Raises:
+            CorruptEvent: the snapshots can't be read.
+            StoreUnavailable: the store does not answer.
+        """
         ...
 
     def kept(self, stream: str, *, version: int | None = None) -> "Iterator[Snapshot | CorruptEvent]":
-        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so."""
+        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so.
+
+        Raises:
+            CorruptEvent: all of a stream are asked for, and can't be read.
+            StoreUnavailable: all of a stream are asked for, and the store does not answer.
+        """
         ...
 
     def problems(self) -> Iterator[str]:
-        """Say what is wrong with the table of snapshots itself."""
+        """Say what is wrong with the table of snapshots itself.
+
+        Raises:
+            CorruptEvent: the snapshots can't be read.
+            StoreUnavailable: the store does not answer.
+        """
         ...
 
     def drop(self) -> int:

@@ -71,6 +71,10 @@ class Failures(Protocol):
         """Return whether the store or the machine failed, and not the statement that it was given."""
         ...
 
+    def is_forbidden(self, error: BaseException) -> bool:
+        """Return whether who asked lacks a right."""
+        ...
+
     def without_data(self, error: BaseException) -> str:
         """Return what an error that is known says, without anything of what was to be written or asked for."""
         ...

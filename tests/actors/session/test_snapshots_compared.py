@@ -11,24 +11,34 @@ import pytest
 from intersession_actors.prompt import nothing_earlier
 from intersession_actors.session import ContextCache, snapshots_compared
 from intersession_actors.session.folding import SessionFolding
+from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import SessionOpened
 from intersession_events.log import EVERY, Finding
 from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores.postgres.address import address_of
 from intersession_projections.inline_views import inline_views
+from support.any_log import changed_behind, log_at
 from support.log_drafts import anywhere, draft, said
+from support.postgres.network import network
+from support.postgres.server import Server
 from support.rows import edited
 
 STREAM = "session:agent:main:main"
 OPENED = SessionOpened(key="agent:main:main", session_id="s", agent_id="main", opened_by="person")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Return a log with a session that has two snapshots."""
-    with SqliteLog(tmp_path / "log.db", inline=inline_views()) as log:
+def written(url: str | Path) -> None:
+    """Write a log with a session that has two snapshots."""
+    with log_at(url, inline=inline_views()) as log:
         drafts = (said(str(number)) for number in range(2 * EVERY + 10))
         log.append_now((anywhere(STREAM, draft(OPENED, "o"), *drafts),))
         log.states.fold(STREAM, ContextCache(log).folding("agent:main:main"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a log with a session that has two snapshots."""
+    written(tmp_path / "log.db")
     return tmp_path / "log.db"
 
 
@@ -149,3 +159,43 @@ def test_snapshots_of_a_stream_that_can_not_be_folded_are_named_as_not_compared(
 
     assert findings == []
     assert unproven[0].startswith(f"What the snapshots of {STREAM} hold: its events can't be folded (")
+
+
+@pytest.mark.parametrize("column", ["originator_id", "state"])
+def test_snapshots_that_can_not_be_read_are_a_finding(log_url: str, column: str) -> None:
+    """They had passed for none, with a warning."""
+    written(log_url)
+    changed_behind(log_url, f"ALTER TABLE stored_snapshots RENAME COLUMN {column} TO other")
+
+    with open_log(log_url, read_only=True) as log:
+        findings, _ = snapshots_compared(log)
+
+    assert findings
+    assert "can't be read" in findings[-1].problem
+    assert {(finding.code, finding.view) for finding in findings} == {("view_differs", "snapshots")}
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2")
+def test_snapshots_that_could_not_be_compared_are_not_said_to_be_right(
+    postgres: Server, postgres_url: str
+) -> None:
+    """`verify` had said so of a log whose server went in its last answers."""
+    written(postgres_url)
+    with network(postgres.directory) as between:
+        through = between.url(address_of(postgres_url).schema)
+
+        def answers(gone_after: int | None = None) -> int:
+            between.to = postgres.directory
+            with open_log(through, read_only=True) as log:
+                before = between.answered
+                if gone_after is not None:
+                    between.gone_after(gone_after)
+                assert snapshots_compared(log) == ([], [])
+            return between.answered - before
+
+        last = answers()
+        assert last > 3
+        for answer in range(1, last + 1):
+            with pytest.raises(StoreUnavailable):
+                answers(gone_after=answer)

@@ -66,6 +66,11 @@ class PostgresFailures:
         found = _postgres_error(error)
         return found is not None and not isinstance(found, _OF_STATEMENTS)
 
+    def is_forbidden(self, error: BaseException) -> bool:
+        """Return whether the role lacks a right."""
+        found = _postgres_error(error)
+        return found is not None and found.sqlstate == _NO_RIGHT
+
     def without_data(self, error: BaseException) -> str:
         """Return the error's code and name, the table or constraint that it is about, and the statement with its parameters unsaid."""
         found = _postgres_error(error)

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from eventsourcing.persistence import AggregateRecorder, StoredEvent
 
-from intersession_events.errors import LogError, StoreUnavailable
+from intersession_events.errors import CorruptEvent, LogError, StoreUnavailable
 from intersession_events.log import Row
-from intersession_events.stores.database import Cursor, Failures, of_stream
+from intersession_events.stores.database import Cursor, Failures, of_stream, typed
 
 TABLE: Final = "stored_snapshots"
 """As the library calls it."""
@@ -77,9 +77,20 @@ class KeepsSnapshots(AggregateRecorder):
         desc: bool = False,
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
-        """Return the rows of a stream with `gt < version <= lte`, unproven; none where no snapshot was ever taken."""
+        """Return the rows of a stream with `gt < version <= lte`, unproven; none where they can't be read."""
         rest, parameters = of_stream(originator_id, gt=gt, lte=lte, desc=desc, limit=limit)
         statement = f"SELECT {_COLUMNS} FROM {TABLE} {rest}"  # noqa: S608 - the name is the library's
+        return [StoredEvent(*row) for row in self._found(statement, parameters)]
+
+    def every(self, stream: str) -> Sequence[StoredEvent]:
+        """Return all rows of a stream, unproven, for who holds them against the events.
+
+        Raises:
+            CorruptEvent: they can't be read.
+            StoreUnavailable: the store does not answer.
+        """
+        rest, parameters = of_stream(stream, gt=None, lte=None, desc=False, limit=None)
+        statement = f"SELECT {_COLUMNS} FROM {TABLE} {rest}"  # noqa: S608 - the same
         return [StoredEvent(*row) for row in self._read(statement, parameters)]
 
     def versions(self, stream: str, topic: str) -> list[int]:
@@ -88,15 +99,25 @@ class KeepsSnapshots(AggregateRecorder):
             f"SELECT originator_version FROM {TABLE} "  # noqa: S608 - the name is the library's
             "WHERE originator_id=? AND topic=? ORDER BY originator_version"
         )
-        found = self._read(statement, (stream, topic))
+        found = self._found(statement, (stream, topic))
         return [version for (version,) in found if isinstance(version, int)]  # others can write here
 
     def streams(self) -> list[str]:
-        """Return the names of the streams that have snapshots, sorted."""
+        """Return the names of the streams that have snapshots, sorted.
+
+        Raises:
+            CorruptEvent: they can't be read.
+            StoreUnavailable: the store does not answer.
+        """
         return [name for name in self._names() if isinstance(name, str)]
 
     def nameless(self) -> Iterator[str]:
-        """Say of which snapshots what should be the name of a stream is no text: nobody would ever ask for them."""
+        """Say of which snapshots what should be the name of a stream is no text: nobody would ever ask for them.
+
+        Raises:
+            CorruptEvent: they can't be read.
+            StoreUnavailable: the store does not answer.
+        """
         for name in self._names():
             if not isinstance(name, str):
                 yield f"there are snapshots of {name!r}, which is no name of a stream"
@@ -150,18 +171,27 @@ class KeepsSnapshots(AggregateRecorder):
         if fresh:
             self.insert_rows(cursor, fresh)
 
+    def _found(self, statement: str, parameters: Sequence[str | int]) -> list[Row]:
+        """Return rows, or none: who folds a stream needs no snapshot. A store that fails says so when the events are read."""
+        try:
+            return self._read(statement, parameters)
+        except LogError as error:
+            _LOGGER.warning("%s", error)
+            return []
+
     def _read(self, statement: str, parameters: Sequence[str | int]) -> list[Row]:
-        """Return rows, or none: nobody needs a snapshot. A store that fails says so when the events are read."""
+        """Return rows; none where no snapshot was ever taken."""
         try:
             return self.rows(statement, parameters)
         except Exception as error:
             if not self.failures.is_known(error):
                 raise
-            with suppress(Exception):
+            with typed(self.failures):
+                if self.failures.is_of_the_store(error) or self.failures.is_forbidden(error):
+                    raise
                 if not self.is_there(self.rows):
                     return []
-            _LOGGER.warning("the snapshots can't be read: %s", error)
-            return []
+            raise CorruptEvent(f"the snapshots can't be read: {error}") from error
 
 
 class OnTheWay:

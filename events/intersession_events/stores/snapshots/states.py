@@ -110,20 +110,39 @@ class StreamStates:
         return self._recorder.versions(stream, topic)
 
     def streams(self) -> Sequence[str]:
-        """Return the names of the streams that have snapshots, sorted."""
+        """Return the names of the streams that have snapshots, sorted.
+
+        Raises:
+            CorruptEvent: the snapshots can't be read.
+            StoreUnavailable: the store does not answer.
+        """
         return self._recorder.streams()
 
     def kept(self, stream: str, *, version: int | None = None) -> Iterator[Snapshot | CorruptEvent]:
-        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so."""
-        after = None if version is None else version - 1
-        for stored in self._recorder.select_events(stream, gt=after, lte=version):
+        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so.
+
+        Raises:
+            CorruptEvent: all of a stream are asked for, and can't be read.
+            StoreUnavailable: all of a stream are asked for, and the store does not answer.
+        """
+        found = (
+            self._recorder.every(stream)
+            if version is None
+            else self._recorder.select_events(stream, gt=version - 1, lte=version)
+        )
+        for stored in found:
             try:
                 yield self._snapshots.mapper.to_domain_event(stored)  # type: ignore[misc]  # of this store, these are all
             except CorruptEvent as error:
                 yield error
 
     def problems(self) -> Iterator[str]:
-        """Say what is wrong with the table of snapshots itself."""
+        """Say what is wrong with the table of snapshots itself.
+
+        Raises:
+            CorruptEvent: the snapshots can't be read.
+            StoreUnavailable: the store does not answer.
+        """
         yield from self._recorder.problems()
         yield from self._recorder.nameless()
 

@@ -99,6 +99,9 @@ class _SqliteFailures:
     def is_of_the_store(self, error: BaseException) -> bool:
         return is_of_the_store(error)
 
+    def is_forbidden(self, error: BaseException) -> bool:  # noqa: ARG002 - as others have it
+        return False  # a file that may not be read can't be opened
+
     def without_data(self, error: BaseException) -> str:
         found = sqlite_error(error)
         return type(error).__name__ if found is None else name(found)

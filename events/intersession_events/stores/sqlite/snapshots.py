@@ -42,7 +42,7 @@ class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
         """Say whether the table is another than the library's, or has an index: one can refuse rows, or take others away."""
         (made,) = self.create_table_statements
         asked = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE tbl_name=? AND type<>'trigger'"
-        for name, sql in self.rows(asked, (TABLE,)):
+        for name, sql in self._read(asked, (TABLE,)):
             called, found = (bytes(told or b"").decode(errors="replace") for told in (name, sql))
             if called != TABLE and found:
                 yield f"an index {called!r} on {TABLE}: it has none (DROP INDEX takes it away)"
