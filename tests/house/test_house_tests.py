@@ -1,5 +1,6 @@
 """Tests stand where their subjects stand, each under a name of its own, and what they share is in tests/support/."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -42,6 +43,16 @@ def test_no_two_files_of_tests_have_one_name() -> None:
     names = Counter(path.name for path in TESTS.rglob("test_*.py"))
 
     assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_each_finding_that_a_test_names_is_told_in_the_docs() -> None:
+    named = re.compile(r"\b[Ff]indings? ((?:[A-F][0-9]+[a-z]?(?:, | and )?)+)")
+    texts = (path.read_text() for path in TESTS.rglob("*.py"))
+    ids = {one for text in texts for found in named.findall(text) for one in re.findall(r"[A-F]\w+", found)}
+    page = (ROOT / "docs/explanation/findings.md").read_text()
+
+    assert {"A1", "A23", "B5"} <= ids
+    assert {one for one in ids if f"**{one}**" not in page} == set()
 
 
 @pytest.mark.parametrize("name", ["here", "ci", "nightly"])
