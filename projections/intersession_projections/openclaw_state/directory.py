@@ -1,8 +1,10 @@
 """A directory that is being made, for its owner alone: everything is new, and nothing is opened through a link."""
 
 import os
+import shutil
+import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -49,11 +51,12 @@ class NewDirectory:
 
 @contextmanager
 def new_directory(path: Path) -> Generator[NewDirectory]:
-    """Make a directory, or take an empty one, to write into.
+    """Make a directory, or take an empty one, to write into; it is left as it was where there is no more to be read.
 
     Raises:
         ExportFailed: it is not empty, no directory, a link, or can't be made or written.
     """
+    is_new = not path.exists()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         real = path.resolve(strict=True)
@@ -68,10 +71,28 @@ def new_directory(path: Path) -> Generator[NewDirectory]:
     try:
         if os.listdir(root):  # noqa: PTH208 - of what was opened, not of what has the name now
             raise ExportFailed(f"{path} is not empty; name a directory that is empty or not there")
-        yield made
+        try:
+            yield made
+        except OSError:
+            raise  # a disk that is full is looked at as it is
+        except BaseException:
+            _clear(root)
+            if is_new:
+                with suppress(OSError):
+                    path.rmdir()
+            raise
     except OSError as error:
         raise ExportFailed(
             f"{path} can't be written ({error.strerror or error}); it holds a part of the export, take it away"
         ) from error
     finally:
         made.close()
+
+
+def _clear(root: int) -> None:
+    """Take away what was made: the export can be done again as it was asked for."""
+    for name in os.listdir(root):
+        if stat.S_ISDIR(os.stat(name, dir_fd=root, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, ignore_errors=True, dir_fd=root)
+        else:
+            os.unlink(name, dir_fd=root)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from intersession_events.errors import ExportFailed
+from intersession_events.errors import ExportFailed, StoreUnavailable
 from intersession_events.facts import (
     Message,
     MessageRecorded,
@@ -111,6 +112,31 @@ def test_an_agent_that_no_folder_can_be_named_after_is_refused(tmp_path: Path) -
 
 
 @pytest.mark.clause("EXP-1")
+@pytest.mark.clause("EXP-1")
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_export_that_ends_in_the_middle_leaves_the_directory_as_it_was(
+    log: PortableLog, tmp_path: Path, *, is_there: bool
+) -> None:
+    """What was there of it made the same command say that the directory is not empty."""
+    out = tmp_path / "out"
+    if is_there:
+        out.mkdir()
+    append(
+        log, msgspec.structs.replace(OPENED, key="agent:nul:main"), stream=session_stream("agent:nul:main")
+    )
+
+    def server_gone(done: int, _of: int) -> None:
+        assert list(out.rglob("*.jsonl")) != []
+        if done == 2:
+            raise StoreUnavailable("the server is gone")
+
+    with pytest.raises(StoreUnavailable):
+        exported(log, out, progress=server_gone)
+
+    assert out.exists() == is_there
+    assert exported(log, out).sessions == 2
+
+
 def test_an_entry_says_what_the_original_goes_by(log: PortableLog, tmp_path: Path) -> None:
     route = Route(channel="telegram", to="42", account="bot", thread="7")
     values = {"label": "desk", "model": "own/small-1", "thinkingLevel": "high", "sendPolicy": "deny"}

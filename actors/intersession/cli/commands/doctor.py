@@ -24,6 +24,7 @@ from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError, StoreUnavailable
 from intersession_events.stores import located
 
+_UNREADABLE = "store_unreadable"
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
 
@@ -62,7 +63,12 @@ def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
     yield from setting_findings(loaded.config, loaded.notices)
     if probe:
         yield from endpoint_findings(loaded.config)
-    yield from _of_the_log(reading, loaded.config)
+    # The log last: one that goes while its process is looked for is found to be gone.
+    of_the_process = list(_of_the_process(reading))
+    of_the_log = list(_of_the_log(reading, loaded.config))
+    yield from of_the_log
+    if _UNREADABLE not in {finding.code for finding in of_the_log}:
+        yield from of_the_process
 
 
 def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
@@ -77,14 +83,12 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
     except IntersessionError as error:
         is_away = isinstance(error, StoreUnavailable) and not store.is_file
         yield wrong(
-            "store_unreadable",
+            _UNREADABLE,
             f"the log can't be read: {error}",
             "name it with --store; if it is the right one, see to it that its server runs and takes this role"
             if is_away
             else "name it with --store; if it is the right one, `intersession verify` says whether it is damaged",
         )
-        return
-    yield from _of_the_process(reading)
 
 
 def _of_the_process(reading: Reading) -> Iterator[Finding]:
