@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from intersession.cli.shell.failures import failure_of
+from intersession_actors.errors import ToolRefused
 from intersession_actors.host import MissingExtra
 from support.doors.command_line import DemoLog, ran, ran_as_process
 from support.rows import edited
@@ -84,6 +85,13 @@ def test_a_server_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
     assert (done.exit_code, done.json["code"]) == (3, "unavailable")
     assert "can't be reached" in done.json["error"]
     assert "pa55" not in done.out + done.err
+
+
+def test_a_store_that_goes_while_something_is_done_is_exit_code_3() -> None:
+    """It was 1, as if who asked had asked for something wrong; the store that was gone at the beginning was 3."""
+    refused = [failure_of(ToolRefused(code, "why")) for code in ("unavailable", "busy", "not_visible")]
+
+    assert [failure and failure.exit_code for failure in refused] == [3, 1, 1]
 
 
 def test_a_damaged_row_that_has_to_be_read_is_exit_code_4(tmp_path: Path) -> None:

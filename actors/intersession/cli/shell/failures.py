@@ -60,7 +60,9 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
 def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
     """Return what a command with these arguments reports of an error; None for an error that is a bug of ours."""
     if isinstance(error, ToolRefused):
-        return Failure(REFUSED, error.code, error.error, error.status)
+        # A store that goes while something is done is refused by who does it.
+        exit_code = UNAVAILABLE if error.code == "unavailable" else REFUSED
+        return Failure(exit_code, error.code, error.error, error.status)
     for kind, exit_code, code in _CODES:
         if isinstance(error, kind):
             return Failure(exit_code, code, _said(error))
