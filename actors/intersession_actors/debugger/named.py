@@ -8,20 +8,22 @@ from intersession_actors.service import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, parse_agent_id
 from intersession_projections.known_names import KnownNames, near
-from intersession_projections.places import FEWEST, RunNames, UnknownPlace
+from intersession_projections.places import FEWEST, RunNames, Sees, UnknownPlace
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.sessions import SessionRow
+from intersession_projections.sessions import SessionNames, SessionRow
 from intersession_projections.wording import short_name
 
 _LOOKED_AT: Final = 2_000
 _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
 
 
-def session_named(reader: Reader, typed: str, *, field: str, by_label: bool = True) -> str:
-    """Return the key of the session that a text names for the operator, archived ones too.
+def session_named(
+    reader: Reader, typed: str, *, field: str, by_label: bool = True, sees: Sees | None = None
+) -> str:
+    """Return the key of the session that a text names, archived ones too, for who sees certain ones (None: all).
 
     It is a key in any form, a session id or its beginning, the short name that lists and stories print (`research`,
-    `main/subagent:54f1abcd`), or else the label of a session that is not archived:
+    `main/detour`, `main/subagent:54f1abcd`), or else the label of a session (`detour`), of archived ones where no other has it:
     agents give labels, so leave that out for what can't be had back.
 
     Raises:
@@ -31,7 +33,7 @@ def session_named(reader: Reader, typed: str, *, field: str, by_label: bool = Tr
     try:
         reference = reader.config.refer(typed)
     except InvalidKey as error:
-        if (found := _by_shown_name(reader, typed, field, by_label=by_label)) is not None:
+        if (found := _by_shown_name(reader, typed, field, sees, by_label=by_label)) is not None:
             return found
         raise ToolRefused("invalid_key", f"{field}: {error}") from None
     match reference:
@@ -44,7 +46,7 @@ def session_named(reader: Reader, typed: str, *, field: str, by_label: bool = Tr
                 return named.key
         case KeyReference() | LookupMiss():
             pass
-    if (shown := _by_shown_name(reader, typed, field, by_label=by_label)) is not None:
+    if (shown := _by_shown_name(reader, typed, field, sees, by_label=by_label)) is not None:
         return shown
     raise ToolRefused(
         "not_visible",
@@ -55,7 +57,7 @@ def session_named(reader: Reader, typed: str, *, field: str, by_label: bool = Tr
 def near_sessions(reader: Reader, typed: str) -> tuple[str, ...]:
     """Return the short names or keys of sessions that look like a text, among those that were updated last."""
     keys = KnownNames(reader.log).sessions(_LOOKED_AT)
-    return near(typed.strip(), [*map(short_name, keys), *keys])
+    return near(typed.strip(), [*dict.fromkeys((*SessionNames(reader.log).of(keys).values(), *keys))])
 
 
 def _alike(reader: Reader, typed: str) -> str:
@@ -65,7 +67,7 @@ def _alike(reader: Reader, typed: str) -> str:
 
 def as_key(reader: Reader, typed: str) -> str:
     """Return the key of a session that goes by a short name, a label, or the beginning of an id; all else as it was typed."""
-    if not _is_known(reader, typed) and (shown := _by_shown_name(reader, typed, "session")) is not None:
+    if not _is_known(reader, typed) and (shown := _by_shown_name(reader, typed, "session", None)) is not None:
         return shown
     whole = reader.sessions.session_ids(typed, 2) if len(typed) >= FEWEST else []
     return whole[0] if len(whole) == 1 else typed
@@ -121,53 +123,56 @@ def _one(typed: str, found: list[str], what: str, shown_by: str) -> str:
     )
 
 
-def _by_shown_name(reader: Reader, typed: str, field: str, *, by_label: bool = True) -> str | None:
-    if (short := _by_short_name(reader, typed, field)) is not None or not by_label:
-        return short
-    labelled = [row.key for row in _labelled(reader, typed.strip())]
-    if len(labelled) > 1:
-        raise ToolRefused(
-            "ambiguous_label",
-            f"{field}: several sessions have the label {typed[:128]!r}: {', '.join(labelled)}",
-        )
-    return labelled[0] if labelled else None
-
-
-def _labelled(reader: Reader, typed: str) -> list[SessionRow]:
-    """Return the sessions that have a label; as a diagram calls a sub-agent by it (`main/detour`), those of that agent."""
-    found = reader.sessions.by_label(typed)
-    agent, _, label = typed.partition("/")
-    if found or not label:
-        return found
-    try:
-        return reader.sessions.by_label(label, parse_agent_id(agent))
-    except InvalidKey:
-        return []
-
-
-def _by_short_name(reader: Reader, typed: str, field: str) -> str | None:
-    """Return the session whose short name a text is, or begins; the main session of an agent comes before any other."""
+def _by_shown_name(
+    reader: Reader, typed: str, field: str, sees: Sees | None, *, by_label: bool = True
+) -> str | None:
+    """Return the session whose name a text is; else the one that has it as its label, else the one whose name begins so."""
     typed = typed.strip()
-    agent, _, rest = typed.partition("/")
-    try:
-        agent_id = parse_agent_id(agent)
-    except InvalidKey:
-        return None
-    if not rest:
-        main = str(reader.main_key(agent_id))
-        there = reader.sessions.get(main) is not None or agent_id in reader.config.agent_ids
-        return main if there else None
-    # As far as the short name is the key's own text: behind the first id of a key, something is left out.
-    first_id = _HEX.search(rest)
-    own = rest if first_id is None else rest[: first_id.end()]
-    named = {key: short_name(key) for key in reader.sessions.keys_beginning(f"agent:{agent_id}:{own}")}
-    found = [key for key, short in named.items() if short == typed]
-    found = found or [key for key, short in named.items() if short.startswith(typed) and len(rest) >= FEWEST]
+    names = {key: name for key, name in _short_names(reader, typed).items() if sees is None or sees(key)}
+    found = [key for key, short in names.items() if short == typed]
+    if not found and by_label:
+        found = [row.key for row in _labelled(reader, typed) if sees is None or sees(row.key)]
+        if len(found) > 1:
+            raise ToolRefused(
+                "ambiguous_label",
+                f"{field}: several sessions have the label {typed[:128]!r}: {', '.join(found)}",
+            )
+    if not found and len(typed.partition("/")[2]) >= FEWEST:
+        found = [key for key, short in names.items() if short.startswith(typed)]
     if len(found) > 1:
         raise ToolRefused(
             "ambiguous_label", f"{field}: several sessions are called {typed!r}: {', '.join(found)}"
         )
     return found[0] if found else None
+
+
+def _labelled(reader: Reader, typed: str) -> list[SessionRow]:
+    """Return the sessions that a label means; as a sub-agent is called by it (`main/detour`), those of that agent."""
+    found = reader.sessions.named_by(typed)
+    agent, _, label = typed.partition("/")
+    if found or not label:
+        return found
+    try:
+        return reader.sessions.named_by(label, parse_agent_id(agent))
+    except InvalidKey:
+        return []
+
+
+def _short_names(reader: Reader, typed: str) -> dict[str, str]:
+    """Return the short names, by their keys, that a text may be, or begin; of an agent alone that of its main session."""
+    agent, _, rest = typed.partition("/")
+    try:
+        agent_id = parse_agent_id(agent)
+    except InvalidKey:
+        return {}
+    if not rest:
+        main = str(reader.main_key(agent_id))
+        there = reader.sessions.get(main) is not None or agent_id in reader.config.agent_ids
+        return {main: typed} if there else {}
+    # As far as the short name is the key's own text: behind the first id of a key, something is left out.
+    first_id = _HEX.search(rest)
+    own = rest if first_id is None else rest[: first_id.end()]
+    return {key: short_name(key) for key in reader.sessions.keys_beginning(f"agent:{agent_id}:{own}")}
 
 
 def _is_known(reader: Reader, typed: str) -> bool:

@@ -15,7 +15,7 @@ from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
 from intersession_projections.forks import pauses_in
 from intersession_projections.places import flow_id, steps_of_flow
-from intersession_projections.wording import child_name
+from intersession_projections.sessions import SessionNames
 
 
 @ready
@@ -102,11 +102,11 @@ def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:
 def _names(view: View) -> Callable[[str], str]:
     """Return how sessions are called in one diagram: two of one short name keep their whole keys."""
     keys: dict[str, str] = {}
+    called = SessionNames(view.log, view.sees)
 
     @cache
     def name(key: str) -> str:
-        row = view.reader.sessions.get(key)
-        short = child_name(key, None if row is None else row.label)
+        short = called.one(key)
         return short if keys.setdefault(short, key) == key else key
 
     return name

@@ -177,7 +177,7 @@ class View:
             ToolRefused: there is none, or none that is seen (`not_visible`); several are meant, or it is no key.
         """
         try:
-            key = session_named(self.reader, name, field=field)
+            key = session_named(self.reader, name, field=field, sees=self.sees)
         except ToolRefused as refused:
             if self.is_operator or refused.code == "invalid_key":
                 raise

@@ -9,7 +9,8 @@ from intersession_projections.flows import DeliverySummary, ExchangeSummary, Spa
 from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.wording import HELD_TEXTS, child_name
+from intersession_projections.sessions import SessionNames
+from intersession_projections.wording import HELD_TEXTS
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -51,7 +52,7 @@ def awaited(reader: Reader, flow: Flow) -> Awaited | None:
 
 def _of_run(reader: Reader, whole: str, run: RunOutcome, child: str | None) -> Awaited:
     key, row = run.session_key, reader.sessions.get(run.session_key)
-    who = child_name(key, None if row is None else row.label)
+    who = SessionNames(reader.log).one(key)
     what = _task_of(run, is_child=key == child)
     limit = run.timeout_ms or None
     if run.ended:

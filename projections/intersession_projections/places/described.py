@@ -10,9 +10,9 @@ from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flo
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import Flow, Sees
 from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.sessions import Sessions
+from intersession_projections.sessions import SessionNames
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import Sides, Words, child_name, counted, run_of, words_of
+from intersession_projections.wording import Sides, Words, counted, run_of, words_of
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class PlaceWords:
         self._log = log
         self._flows = Flows(log)
         self._runs = Runs(log)
-        self._sessions = Sessions(log)
+        self._called = SessionNames(log, sees).one
         self._sees = sees
 
     def say(self, place: Located, of: Flow | None = None) -> Described:
@@ -126,8 +126,8 @@ class PlaceWords:
                 asker = "the operator" if exchange.requester is None else called(exchange.requester)
                 return words_of(event, None, sides=Sides(asker, called(exchange.target)), named=called)
             case SpawnSummary() as spawn:
-                child = child_name(spawn.child, spawn.label)
-                return words_of(event, None, sides=Sides(called(spawn.asker), child), named=called)
+                sides = Sides(called(spawn.asker), called(spawn.child))
+                return words_of(event, None, sides=sides, named=called)
             case DeliverySummary() as text:
                 return words_of(event, None, sides=Sides(called(text.session_key), text.channel))
             case None if kind == "session":
@@ -139,11 +139,6 @@ class PlaceWords:
                 return words if run.is_alone else words._replace(after="")
             case None:
                 return Words(None, None, "")
-
-    def _called(self, key: str) -> str:
-        """Return how a session is called here: a sub-agent by its label, as in diagrams, if who asks sees it."""
-        row = self._sessions.get(key) if self._sees is None or self._sees(key) else None
-        return child_name(key, None if row is None else row.label)
 
     def _flow(self, kind: str, name: str, position: int) -> Summary | None:
         found: Summary | None = None

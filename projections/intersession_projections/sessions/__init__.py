@@ -2,6 +2,7 @@
 
 from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
 from intersession_projections.sessions.list import Sessions
+from intersession_projections.sessions.names import SessionNames
 from intersession_projections.sessions.row import SessionRow, evolve_row
 from intersession_projections.sessions.taken_order import Taken, taken_backwards, taken_forwards, with_run
 from intersession_projections.sessions.threads import ThreadBindings, ThreadBindingsView
@@ -13,6 +14,7 @@ __all__ = [
     "HistoryPage",
     "Seen",
     "SessionListView",
+    "SessionNames",
     "SessionRow",
     "Sessions",
     "Taken",

@@ -3,14 +3,21 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, Question, Row
-from intersession_projections.columns import beginning_with, hashed, packed
+from intersession_events.log import Log, Question, Row, among
+from intersession_projections.columns import beginning_with, hashed, packed, to_text
 from intersession_projections.sessions.order import SessionOrder
 from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.rows import row_at, row_of
 from intersession_projections.sessions.wanted import Seen, Wanted
 
 _NOW: Final = 2**62
+_STORED: Final = (
+    "SELECT session_key, position, state FROM session_list WHERE state IS NOT NULL AND session_key IN ({})"
+)
+_HAD: Final = (
+    "SELECT DISTINCT p.session_key FROM session_labels l JOIN session_past p ON p.scope = 0 AND p.label = l.label "
+    "WHERE l.text = ?"
+)
 
 
 class Generation(NamedTuple):
@@ -51,6 +58,16 @@ class Sessions:
             ),
             None,
         )
+
+    def many(self, keys: Iterable[str]) -> list[SessionRow]:
+        """Return the rows of those of some keys that there were, archived ones too."""
+        found: list[SessionRow] = []
+        for statement, some in among(_STORED, keys):
+            found.extend(
+                STORED.restored(state, key=key, position=position)
+                for key, position, state in self._log.query(statement, some)
+            )
+        return found
 
     def by_session_id(self, session_id: str, as_of: int | None = None) -> Generation | None:
         """Return the key a session id belongs or belonged to (KEY-5)."""
@@ -116,6 +133,20 @@ class Sessions:
         """Return the rows that have exactly this label, by key, as far as they are seen; archived ones are left out."""
         order = self.order(wanted=Wanted(agent_id=agent_id, label=label, seen=seen))
         return sorted(order.rows(order.places()), key=lambda row: row.key)
+
+    def named_by(self, label: str, agent_id: str | None = None) -> list[SessionRow]:
+        """Return the sessions that a label means, by key: those that have it; where none has, the archived ones that had it."""
+        if found := self.by_label(label, agent_id):
+            return found
+        rows = self._log.query(_HAD, (to_text(label),))
+        return sorted(
+            (
+                row
+                for row in self.many(key for (key,) in rows)
+                if row.archived is not None and row.label == label and agent_id in {None, row.agent_id}
+            ),
+            key=lambda row: row.key,
+        )
 
     def order(self, as_of: int | None = None, wanted: Wanted | None = None) -> SessionOrder:
         """Return the places of the list, of all sessions or of those that are wanted."""

@@ -25,8 +25,8 @@ from intersession_projections.wording.reasons import (
     plain_note,
     told_more,
 )
-from intersession_projections.wording.short_names import child_name, short_name
-from intersession_projections.wording.words import Kind, Sides, Words, route_text
+from intersession_projections.wording.short_names import short_name
+from intersession_projections.wording.words import Kind, Naming, Sides, Words, route_text
 
 __all__ = [
     "BY_METHOD",
@@ -38,12 +38,12 @@ __all__ = [
     "RELEASES",
     "STATUSES",
     "Kind",
+    "Naming",
     "Sides",
     "Words",
     "as_read",
     "asker_of",
     "called",
-    "child_name",
     "counted",
     "is_by_method",
     "person",

@@ -17,12 +17,3 @@ def short_name(name: str) -> str:
     except InvalidKey:
         return name
     return key.agent_id if key.is_main else f"{key.agent_id}/{_UUID.sub(_FIRST, key.rest)}"
-
-
-def child_name(name: str, label: str | None) -> str:
-    """Return how a session is called where its label is known: a sub-agent by it (`main/detour`), any other as in lists."""
-    try:
-        key = SessionKey.recorded(name)
-    except InvalidKey:
-        return name
-    return f"{key.agent_id}/{label}" if label and key.is_subagent else short_name(name)

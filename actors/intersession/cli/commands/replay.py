@@ -41,6 +41,7 @@ from intersession.cli.story import (
     in_words,
     kind_of,
     names_in,
+    names_of,
     show_legend,
 )
 from intersession_actors.debugger import View, delivery_value
@@ -112,6 +113,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: Subject
     beats: tuple[Beat, ...]
+    names: Names
+    """How those who take part are called."""
     steps: tuple[Step, ...] = ()
     """Every event."""
     standing: Standing | None = None
@@ -152,10 +155,12 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                 session = SessionStory(subject.row.key)
                 told = events if with_beats else ()
                 beats = tuple(beat for recorded in told for beat in session.tell(recorded))
+                steps = tuple(steps_of(events)) if with_steps else ()
                 return cls(
                     subject=subject,
                     beats=beats,
-                    steps=tuple(steps_of(events)) if with_steps else (),
+                    names=_names(reader, beats, steps),
+                    steps=steps,
                     undelivered=tuple(delivery_value(row, note) for row, note in rows),
                     waiting=tuple(delivery_in_words(row, note, at_work=at_work) for row, note in rows),
                 )
@@ -174,7 +179,14 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
         standing = standing.with_smells(reader, at)
         took_ms = _took_ms(reader, subject.flow)
-        return cls(subject=subject, beats=beats, steps=subject.steps, standing=standing, took_ms=took_ms)
+        return cls(
+            subject=subject,
+            beats=beats,
+            names=_names(reader, beats, subject.steps),
+            steps=subject.steps,
+            standing=standing,
+            took_ms=took_ms,
+        )
 
     def value(self, *, steps: bool) -> JsonObject:
         """Return what `--json` prints."""
@@ -193,7 +205,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     def show(self, screen: Screen, *, steps: bool = False, whole: bool = False) -> None:
         """Print the story, or its steps."""
-        names, today = names_in(self.steps if steps else self.beats), ""
+        names, today = names_in(self.steps if steps else self.beats, self.names), ""
         match self.subject:
             case FlowSubject(flow=flow):
                 today = day(began_ms(flow))
@@ -219,6 +231,12 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             screen.line()
             for words in self.waiting:
                 screen.line(safe(f"  a text {words}", "yellow"))
+
+
+def _names(reader: Reader, beats: Iterable[Beat], steps: Iterable[Step]) -> Names:
+    keys = {name for beat in beats for name in (beat.who, beat.to)}
+    keys |= {name for step in steps for name in (step.who, step.to, step.stream.removeprefix("session:"))}
+    return names_of(reader.log, keys)
 
 
 def _took_ms(reader: Reader, flow: Flow) -> int | None:

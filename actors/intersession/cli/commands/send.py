@@ -25,7 +25,7 @@ from intersession.cli.shell import (
     UsageError,
     safe,
 )
-from intersession.cli.story import BeatPrinter, Names
+from intersession.cli.story import BeatPrinter
 from intersession_actors.config import load_config
 from intersession_actors.debugger import as_key
 from intersession_actors.runtime import SystemClock
@@ -104,7 +104,7 @@ def send(
 def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:
     """Follow what was sent, and return the answer with what is known by then."""
     if not no_follow:
-        sending.follow(None if json else BeatPrinter(Screen(), Names()))
+        sending.follow(None if json else BeatPrinter(Screen(), sending.names))
     result = sending.result()
     known, words = sending.outcome()
     value = result | known

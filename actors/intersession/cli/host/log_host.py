@@ -10,13 +10,15 @@ from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import Runs
+from intersession_projections.sessions import SessionNames
 
 
 class LogHost(Protocol):
-    """Who does the work of a log. `flows` and `runs` say where everything stands."""
+    """Who does the work of a log. `flows` and `runs` say where everything stands, `names` how sessions are called."""
 
     flows: Flows
     runs: Runs
+    names: SessionNames
 
     def head(self) -> int:
         """Return the position of the last committed event."""
@@ -43,6 +45,7 @@ class HostedHere:
         self._tools = system.tools(session_key)
         self.flows: Flows = system.service.flows
         self.runs: Runs = system.service.runs
+        self.names = SessionNames(system.log)
 
     def head(self) -> int:
         """Return the position of the last committed event."""
@@ -79,6 +82,7 @@ class GatewayBeside:
         self._another = another
         self.flows = Flows(log)
         self.runs = Runs(log)
+        self.names = SessionNames(log)
 
     def head(self) -> int:
         """Return the position of the last committed event."""

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from intersession.cli.host.log_host import LogHost
-from intersession.cli.story import Beat, BeatPrinter, FlowStory, flow_value, in_words
+from intersession.cli.story import Beat, BeatPrinter, FlowStory, Names, flow_value, in_words
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import (
     AnnounceRequested,
@@ -50,6 +50,11 @@ class Sending:
         self._parked: JsonObject | None = None
         self._thread = threading.Thread(target=self._call, args=(arguments,), daemon=True)
         self._thread.start()
+
+    @property
+    def names(self) -> Names:
+        """The names of those who take part."""
+        return Names(called=self._host.names.one)
 
     def follow(self, printer: BeatPrinter | None) -> None:
         """Watch the exchange until it is over, or waits for what is not here."""

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from intersession.cli.host import Operating, has_writer, operator_of, reader_of
 from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
-from intersession.cli.story import Names, delivery_in_words, unknown_names
+from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
 from intersession_actors.debugger import (
     LOST,
     deliveries_at,
@@ -83,13 +83,14 @@ def listed(
         found = page.of(rows, lambda row: row.accepted)
         texts = list(zip(found.rows, reader.flows.notes_of(found.rows), strict=True))
         listing = Listing(texts, found.cursor, as_lines=found.as_lines)
+        names = names_of(reader.log, [row.session_key for row in found.rows])
         unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
         imported = not listing.rows and KnownNames(reader.log).has_imports()
     lost = at is None and any(row.state in LOST for row, _ in listing.rows)
     return listing.answer(
         "deliveries",
         lambda found: text_value(*found),
-        lambda screen, rows: _show(screen, rows, at_work=at_work),
+        lambda screen, rows: _show(screen, rows, names, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
         if_none=_IMPORTED if imported else "",
@@ -152,8 +153,7 @@ def _outcome(operator: Operating, delivery_id: str, after: int) -> DeliverySumma
     return row
 
 
-def _show(screen: Screen, found: Sequence[Row], *, at_work: bool) -> None:
-    names = Names()
+def _show(screen: Screen, found: Sequence[Row], names: Names, *, at_work: bool) -> None:
     screen.table(
         ["id", "decided (UTC)", "of", "what became of it", "text"],
         [

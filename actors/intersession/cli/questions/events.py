@@ -6,9 +6,10 @@ from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.questions.recorded import EventPrinter, Kinds, Session, Stream, chosen
 from intersession.cli.shell import READING, Answer, Reading, Screen
-from intersession.cli.story import unknown_stream
+from intersession.cli.story import Names, names_of, unknown_stream
 from intersession_actors.debugger import event_value
 from intersession_events.log import Recorded
+from intersession_projections.wording import words_in
 
 
 def events(
@@ -26,11 +27,19 @@ def events(
     with reader_of(reading) as reader:
         wanted = chosen(reader, kind, stream, session)
         listing = page.of(wanted.newest(reader.log, page.span(reader)), lambda recorded: recorded.position)
+        names = names_of(reader.log, [_keys(recorded) for recorded in listing.rows])
         unknown = [] if listing.rows else unknown_stream(reader, wanted.beginning)
-    return listing.answer("events", event_value, _show, what="event", unknown=unknown)
+    return listing.answer(
+        "events", event_value, lambda screen, rows: _show(screen, rows, names), what="event", unknown=unknown
+    )
 
 
-def _show(screen: Screen, found: Sequence[Recorded]) -> None:
-    printer = EventPrinter(screen)
+def _keys(recorded: Recorded) -> tuple[str | None, ...]:
+    words = words_in(recorded)
+    return words.who, words.to, recorded.stream.removeprefix("session:")
+
+
+def _show(screen: Screen, found: Sequence[Recorded], names: Names) -> None:
+    printer = EventPrinter(screen, names)
     for recorded in found:
         printer.print(recorded)

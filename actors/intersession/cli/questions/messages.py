@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import Names, delivery_in_words, unknown_names
+from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
 from intersession_actors.debugger import said_value, session_named, speaker
 from intersession_events.facts import Provenance, text_of
 from intersession_projections.flows import DeliveryNote, DeliverySummary
@@ -75,11 +75,12 @@ def messages(
             said.cursor,
             as_lines=said.as_lines,
         )
+        names = names_of(reader.log, [_keys(row.said) for row in listing.rows])
         unknown = [] if listing.rows else unknown_names(reader, {"--person": person})
     return listing.answer(
         "messages",
         lambda row: said_value(row.said, row.deliveries, why=why, delivered=delivered),
-        lambda screen, rows: _show(screen, rows, why=why, delivered=delivered, at_work=at_work),
+        lambda screen, rows: _show(screen, rows, names, why=why, delivered=delivered, at_work=at_work),
         what="message",
         unknown=unknown,
     )
@@ -90,8 +91,14 @@ def _run(run: RunOutcome) -> str:
     return f"  run {run.run_id}{again}"
 
 
-def _show(screen: Screen, rows: Sequence[_Row], *, why: bool, delivered: bool, at_work: bool) -> None:
-    names = Names()
+def _keys(said: Said) -> tuple[str, ...]:
+    began = () if said.began is None else (said.began[1],)
+    return (speaker(said.message.provenance), said.target, *began)
+
+
+def _show(
+    screen: Screen, rows: Sequence[_Row], names: Names, *, why: bool, delivered: bool, at_work: bool
+) -> None:
     for row in rows:
         said = row.said
         who, behalf = _told(said, names)

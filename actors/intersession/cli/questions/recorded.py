@@ -60,9 +60,9 @@ def chosen(reader: Reader, kinds: tuple[str, ...], stream: str | None, session: 
 class EventPrinter:
     """Prints events, each on a line of its own; the day stands on one before the first of it."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, names: Names) -> None:
         self._screen = screen
-        self._names = Names()
+        self._names = names
         self._day = ""
 
     def print(self, recorded: Recorded) -> None:

@@ -10,11 +10,11 @@ from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.endings import ends_named
 from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment
-from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, unknown_names
+from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, names_of, unknown_names
 from intersession_actors.debugger import session_named
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.frozen import frozen_in
-from intersession_projections.places import Flow, Then, flow_id
+from intersession_projections.places import Flow, Then, flow_id, flow_sessions
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.work import WorkFound, WorkKind, WorkWanted
 
@@ -94,6 +94,7 @@ def runs(
         listing: Listing[Standing] = Listing(rows, flows.cursor, as_lines=flows.as_lines)
         if smell:
             listing = replace(listing, rows=[standing.with_smells(reader, at) for standing in listing.rows])
+        names = names_of(reader.log, [flow_sessions(flow) for flow in flows.rows])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
         unknown = [] if listing.rows else unknown_names(reader, named)
     everything = wanted == WorkWanted() and at is None
@@ -112,12 +113,17 @@ def runs(
     if at is None and any(standing.held is not None for standing in listing.rows):
         hint = f"{hint}, `intersession release ID` lets what is held go on"
     return listing.answer(
-        "runs", Standing.value, _show, what="row", hint=hint, if_none=if_none, unknown=unknown
+        "runs",
+        Standing.value,
+        lambda screen, rows: _show(screen, rows, names),
+        what="row",
+        hint=hint,
+        if_none=if_none,
+        unknown=unknown,
     )
 
 
-def _show(screen: Screen, found: Sequence[Standing]) -> None:
-    names = Names()
+def _show(screen: Screen, found: Sequence[Standing], names: Names) -> None:
     screen.table(
         ["id", "what", "accepted (UTC)", "between", "how it stands"],
         [

@@ -9,7 +9,7 @@ from cyclopts.validators import Number
 from intersession.cli.host import reader_of
 from intersession.cli.questions.recorded import EventPrinter, Kinds, Session, Stream, chosen
 from intersession.cli.shell import READING, Reading, Screen
-from intersession.cli.story import tell_unknown, unknown_stream
+from intersession.cli.story import live_names, tell_unknown, unknown_stream
 from intersession_actors.debugger import event_value
 from intersession_actors.system import followed
 from intersession_events.log import Recorded
@@ -40,23 +40,23 @@ def tail(
     --json each event is a document on a line of its own.
     """
     screen = Screen()
-    printer = EventPrinter(screen)
 
-    def told(recorded: Recorded) -> None:
+    def told(recorded: Recorded, printer: EventPrinter) -> None:
         if reading.json:
             screen.json_line(event_value(recorded))
         else:
             printer.print(recorded)
 
     with reader_of(reading) as reader:
+        printer = EventPrinter(screen, live_names(reader.log))
         wanted = chosen(reader, kind, stream, session)
         tell_unknown(screen, unknown_stream(reader, wanted.beginning))
         after = reader.log.head()
         for recorded in reversed(list(islice(wanted.newest(reader.log, Span(to=after)), last))):
-            told(recorded)
+            told(recorded, printer)
         while True:
             for recorded in followed(reader.log, after, timeout=_LOOK_S):
                 after = recorded.position
                 if wanted.takes(recorded):
-                    told(recorded)
+                    told(recorded, printer)
             screen.look_for_reader()

@@ -25,7 +25,6 @@ from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Line
-from intersession_projections.wording import short_name
 
 _LOOK_AGAIN_S: Final = 0.5
 _MESSAGES: Final = 20
@@ -236,7 +235,7 @@ class StepScreen(App[None]):
             self.notify(str(error), severity="warning", markup=False)
             return
         told = StringIO()
-        show_why(Screen(told), found)
+        show_why(Screen(told), found, self._stepper.names)
         self.push_screen(TextScreen("why", Text(told.getvalue().rstrip())))
 
     def action_help(self) -> None:
@@ -256,7 +255,7 @@ class StepScreen(App[None]):
         except (ToolRefused, LogError) as error:
             self.notify(str(error), severity="warning", markup=False)
             return
-        self.push_screen(TextScreen("diff", Text("\n").join(difference_lines(found))))
+        self.push_screen(TextScreen("diff", Text("\n").join(difference_lines(found, stepper.names))))
 
     def _fork_here(self) -> list[str]:
         """Return the command that forks the run here, but for what is otherwise."""
@@ -327,7 +326,7 @@ class StepScreen(App[None]):
         drawn.show(self._lines(max(drawn.size.width, _NARROWEST)), position)
         by_key = {session["key"]: session for session in state["sessions"]}
         for number, key in enumerate((*stepper.sessions, "", "")[:2]):
-            self.query_one(f"#transcript{number}").border_title = one_line(short_name(key), 40)
+            self.query_one(f"#transcript{number}").border_title = one_line(stepper.names.of(key), 40)
             shown = by_key.get(key, {})
             self.query_one(f"#messages{number}", Static).update(_transcript(shown.get("transcript", ())))
             self.query_one(f"#transcript{number}", VerticalScroll).scroll_end(animate=False)
@@ -344,7 +343,8 @@ class StepScreen(App[None]):
         step = self._stepper.step
         if step is None:
             return Text("before the first event")
-        who = " → ".join(short_name(name) for name in (step.who, step.to) if name)
+        names = self._stepper.names
+        who = " → ".join(names.of(name) for name in (step.who, step.to) if name)
         text = safe(f"#{step.position} {step.event}", "bold")
         cause = "" if step.cause is None else f"  ← #{step.cause}"
         text.append_text(safe(f"  {who}{cause}\n", "dim"))
@@ -367,7 +367,7 @@ class StepScreen(App[None]):
         if not stepper.index:
             return ()
         found = self._debugger.state(stepper.run, frm=stepper.before, to=stepper.position)["changes"]
-        lines = [f"{path}: {how}" for path, how in map(change_in_words, found)]
+        lines = [f"{path}: {how}" for path, how in (change_in_words(one, stepper.names) for one in found)]
         return lines if len(lines) <= most else [*lines[:most], f"… {len(lines) - most} more (d)"]
 
 

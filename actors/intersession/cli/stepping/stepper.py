@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
+from intersession.cli.story import live_names
 from intersession_actors.debugger import Debugger
 from intersession_events.facts import RunStarted
 from intersession_projections.places import flow_id, flow_sessions, steps_of_flow
@@ -30,6 +31,8 @@ class Stepper:
         self._debugger = debugger
         self._flow = debugger.view.flow(run)
         self.run = flow_id(self._flow)
+        self.names = live_names(debugger.view.log)
+        """How sessions are called here."""
         self.steps: Sequence[Step] = ()
         self.index = 0
         """How many of its events are behind the place."""
@@ -147,8 +150,11 @@ class Stepper:
         if colon and kind == "kind":
             return step.event == name.strip()
         if colon and kind == "session":
-            names = {name.strip()}
-            return any(one is not None and names & {one, short_name(one)} for one in (step.who, step.to))
+            named = name.strip()
+            return any(
+                one is not None and named in {one, short_name(one), self.names.of(one)}
+                for one in (step.who, step.to)
+            )
         return self.breaks.casefold() in step.words.casefold()
 
     def _is_seen(self, step: Step) -> bool:

@@ -3,7 +3,7 @@
 from intersession.cli.story.beat import Beat
 from intersession.cli.story.differing import change_in_words, difference_lines
 from intersession.cli.story.flow import FlowStory
-from intersession.cli.story.names import Names
+from intersession.cli.story.names import Names, live_names, names_of
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.raw_messages import parts, show_message, speaker
 from intersession.cli.story.reasons import show_effects, show_why
@@ -40,7 +40,9 @@ __all__ = [
     "flow_value",
     "in_words",
     "kind_of",
+    "live_names",
     "names_in",
+    "names_of",
     "parts",
     "show_effects",
     "show_legend",

@@ -12,7 +12,6 @@ from intersession.cli.story.names import Names
 from intersession.cli.story.raw_messages import parts, speaker
 from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
-from intersession_projections.wording import short_name
 
 _SIGNS: Final = {"same": "  = ", "changed": "  ≠ ", "only_a": "  - ", "only_b": "  + "}
 _STYLES: Final = {"same": "dim", "changed": "yellow", "only_a": "red", "only_b": "green", "both": ""}
@@ -30,9 +29,8 @@ _AROUND: Final = 60
 """So many characters of what is the same are shown before and behind a changed word."""
 
 
-def difference_lines(found: DiffAnswer, *, every: bool = False) -> Iterator[Text]:
+def difference_lines(found: DiffAnswer, names: Names, *, every: bool = False) -> Iterator[Text]:
     """Yield lines that say what differs; with `every`, what is the same, too. Nothing in them steers a terminal."""
-    names = Names()
     for side in ("a", "b"):
         compared = found["a"] if side == "a" else found["b"]
         place = compared["place"]
@@ -158,11 +156,9 @@ def _brief(value: JsonValue) -> str:
     return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _LONGEST)
 
 
-def change_in_words(change: Change) -> tuple[str, str]:
+def change_in_words(change: Change, names: Names) -> tuple[str, str]:
     """Return what changed between two places, and from what to what, each on one line."""
-    path = "/".join(
-        part[:8] if _ID.fullmatch(part) else short_name(part) for part in change["path"].split("/")
-    )
+    path = "/".join(part[:8] if _ID.fullmatch(part) else names.of(part) for part in change["path"].split("/"))
     is_time = path.endswith(_TIMES)
     return path, f"{_value(change['before'], is_time=is_time)} → {_value(change['after'], is_time=is_time)}"
 

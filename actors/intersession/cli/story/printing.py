@@ -87,9 +87,9 @@ def _compact(text: str) -> str:
         return text
 
 
-def names_in(told: Iterable[Beat] | Iterable[Step]) -> Names:
-    """Return the names of all that take part."""
-    return Names(dict.fromkeys(name for one in told for name in (one.who, one.to)))
+def names_in(told: Iterable[Beat] | Iterable[Step], called: Names) -> Names:
+    """Return the names of all that take part, as they are called."""
+    return Names(dict.fromkeys(name for one in told for name in (one.who, one.to)), called.of)
 
 
 def show_legend(screen: Screen, names: Names) -> None:

@@ -35,9 +35,10 @@ _CALLED = {"person": "said so, by a method", "operator": "asked for it, by a com
 """What is said of who called, where that is known."""
 
 
-def show_why(screen: Screen, found: WhyAnswer, *, steps: bool = False, at_work: bool = True) -> None:
+def show_why(
+    screen: Screen, found: WhyAnswer, names: Names, *, steps: bool = False, at_work: bool = True
+) -> None:
     """Print why something is so. `at_work`: a process writes the log, and goes on with what is open."""
-    names = Names()
     if "waits" in found:
         _show_waiting(screen, found["event"], found["waits"], at_work=at_work)
     else:
@@ -124,9 +125,8 @@ def _value_of(value: JsonValue, unit: JsonValue) -> str:
             return one_line(msgspec.json.encode(value).decode(), _TEXT)
 
 
-def show_effects(screen: Screen, found: EffectsAnswer, *, steps: bool = False) -> None:
+def show_effects(screen: Screen, found: EffectsAnswer, names: Names, *, steps: bool = False) -> None:
     """Print what something led to, as a tree."""
-    names = Names()
     _line(screen, names, found["event"])
     _show_tree(screen, names, found["effects"], 1, found["event"]["text"], steps=steps)
     screen.line()

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import in_fork
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen
-from intersession.cli.story import difference_lines
+from intersession.cli.story import Names, difference_lines, names_of
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import DiffAnswer
 
@@ -42,14 +42,16 @@ def diff(
     with debugger_of(in_a) as debugger:
         if in_b.store == in_a.store:
             found = debugger.diff(named_a(a), named_b(b), exact=exact)
+            names = names_of(debugger.view.log, found)
         else:
             with debugger_of(in_b) as of_b:
                 found = debugger.diff(named_a(a), named_b(b), exact=exact, other=of_b)
+                names = names_of(debugger.view.log, found, of_b.view.log)
     return Answer(
-        dict(found), lambda screen: _show(screen, found, every=every), OK if found["same"] else REFUSED
+        dict(found), lambda screen: _show(screen, found, names, every=every), OK if found["same"] else REFUSED
     )
 
 
-def _show(screen: Screen, found: DiffAnswer, *, every: bool) -> None:
-    for line in difference_lines(found, every=every):
+def _show(screen: Screen, found: DiffAnswer, names: Names, *, every: bool) -> None:
+    for line in difference_lines(found, names, every=every):
         screen.line(line)

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import in_fork
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, day, one_line, safe
-from intersession.cli.story import Names
+from intersession.cli.story import Names, names_of
 from intersession.cli.time_travel.seeing import At, debugger_of
 from intersession_actors.debugger import HopAnswer, OriginAnswer
 from intersession_events.plain_json import present
@@ -51,13 +51,14 @@ def origin(
     inside, named = in_fork(reading, run, at)
     with debugger_of(inside) as debugger:
         found = debugger.call("origin", present({"words": words, "run": named(run), "at": named(at)}))
+        names = names_of(debugger.view.log, found)
     answer = cast("OriginAnswer", found)
     code = OK if answer["first"] is not None else REFUSED
-    return Answer(found, lambda screen: _show(screen, answer, within=run is not None), code)
+    return Answer(found, lambda screen: _show(screen, answer, names, within=run is not None), code)
 
 
-def _show(screen: Screen, found: OriginAnswer, *, within: bool) -> None:
-    first, names = found["first"], Names()
+def _show(screen: Screen, found: OriginAnswer, names: Names, *, within: bool) -> None:
+    first = found["first"]
     if first is None:
         screen.line("Nobody said that." + _up_to(found, within=within))
         return

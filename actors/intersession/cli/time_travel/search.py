@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
-from intersession.cli.story import Names
+from intersession.cli.story import Names, names_of
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import SearchAnswer
 from intersession_projections.wording import counted
@@ -76,11 +76,11 @@ def search(
             cursor=cursor,
             limit=limit,
         )
-    return Answer(dict(found), lambda screen: _show(screen, found))
+        names = names_of(debugger.view.log, [hit["sessionKey"] for hit in found["hits"]])
+    return Answer(dict(found), lambda screen: _show(screen, found, names))
 
 
-def _show(screen: Screen, found: SearchAnswer) -> None:
-    names = Names()
+def _show(screen: Screen, found: SearchAnswer, names: Names) -> None:
     for hit in found["hits"]:
         where = hit["kind"] if hit["sessionKey"] is None else f"{names.of(hit['sessionKey'])}  {hit['kind']}"
         run = "" if hit["runId"] is None else f"  run {hit['runId']}"

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, one_line, safe
-from intersession.cli.story import Names, change_in_words, show_message
+from intersession.cli.story import Names, change_in_words, names_of, show_message
 from intersession.cli.time_travel.seeing import At, debugger_of, show_place
 from intersession_actors.debugger import Change, ChangesAnswer, StateAnswer
 from intersession_events.plain_json import JsonObject, present
@@ -52,16 +52,16 @@ def state(
     given = present({**places, "as": acting, "limit": limit, "messages": messages})
     with debugger_of(inside) as debugger:
         found = debugger.call("state", given)
+        names = names_of(debugger.view.log, found)
     if "changes" in found:
         changes = cast("ChangesAnswer", found)
-        return Answer(found, lambda screen: _show_changes(screen, changes))
+        return Answer(found, lambda screen: _show_changes(screen, changes, names))
     stood = cast("StateAnswer", found)
-    return Answer(found, lambda screen: _show(screen, stood))
+    return Answer(found, lambda screen: _show(screen, stood, names))
 
 
-def _show(screen: Screen, found: StateAnswer) -> None:
+def _show(screen: Screen, found: StateAnswer, names: Names) -> None:
     show_place(screen, found["place"], found["next"])
-    names = Names()
     for session in found["sessions"]:
         screen.line()
         screen.one_line(safe(session["key"], "bold"), "  ", safe(_about(session), "dim"))
@@ -123,16 +123,16 @@ def _how(flow: JsonObject) -> str:
     return ", ".join(reason for reason in reasons if reason)
 
 
-def _show_changes(screen: Screen, found: ChangesAnswer) -> None:
+def _show_changes(screen: Screen, found: ChangesAnswer, names: Names) -> None:
     show_place(screen, found["from"])
     show_place(screen, found["to"])
-    _show_rows(screen, found["changes"])
+    _show_rows(screen, found["changes"], names)
     screen.line(
         safe(counted(len(found["changes"]), "difference") if found["changes"] else "no difference", "dim")
     )
 
 
-def _show_rows(screen: Screen, changes: Sequence[Change]) -> None:
+def _show_rows(screen: Screen, changes: Sequence[Change], names: Names) -> None:
     for change in changes:
-        path, how = change_in_words(change)
+        path, how = change_in_words(change, names)
         screen.one_line(safe(path, "bold"), f"  {how}")

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host import has_writer, in_fork, reader_of
 from intersession.cli.shell import READING, Answer, Reading
-from intersession.cli.story import show_effects, show_why
+from intersession.cli.story import names_of, show_effects, show_why
 from intersession_actors.debugger import Debugger, EffectsAnswer, View, WhyAnswer
 
 
@@ -37,9 +37,9 @@ def why(
     inside, named = in_fork(reading, of)
     with reader_of(inside) as reader:
         found = Debugger(View(reader)).call("why", {"of": named(of), "forward": forward})
-        at_work = has_writer(reader.log)
+        at_work, names = has_writer(reader.log), names_of(reader.log, found)
     if forward:
         effects = cast("EffectsAnswer", found)
-        return Answer(found, lambda screen: show_effects(screen, effects, steps=steps))
+        return Answer(found, lambda screen: show_effects(screen, effects, names, steps=steps))
     answer = cast("WhyAnswer", found)
-    return Answer(found, lambda screen: show_why(screen, answer, steps=steps, at_work=at_work))
+    return Answer(found, lambda screen: show_why(screen, answer, names, steps=steps, at_work=at_work))
