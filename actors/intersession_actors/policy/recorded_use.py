@@ -26,6 +26,8 @@ def used_when_stopped(events: Iterable[facts.Event], setting: str) -> int | None
                 limit == setting
             ):
                 tripped, numbers = True, re.findall(r"\d+", note or "")[-1:]
+            case facts.RunFailed(code="limit", error=error) if f" {setting} is " in error:
+                tripped, numbers = True, re.findall(r"\d+", error)[-1:]
             case facts.AnnounceDecided(limit=limit) | facts.ResultHanded(limit=limit) if limit == setting:
                 tripped, numbers = True, list[str]()
             case _:

@@ -131,21 +131,22 @@ class RecordedLedger(ChainLedger):
 
     @staticmethod
     def _costs(known: Spent, ahead: Sequence[Recorded], late: tuple[int, int]) -> Spent:
-        """Return what a chain's runs had cost, of which some have ended so `late` that perhaps nobody knew it yet."""
+        """Return what a chain's runs had cost, of which some have ended so `late` that perhaps nobody knew it yet.
+
+        Where a number was recorded, that is what was looked at, as far as the log can have shown it then.
+        """
         accepted = ahead[0].event
-        if any(isinstance(item.event, facts.RunFailed) and item.event.code == "limit" for item in ahead):
-            return known
-        tokens, money = max(known.tokens - late[0], 0), max(known.cost_micros - late[1], 0)
         if isinstance(accepted, facts.ExchangeAccepted):
-            tokens, money = (
-                max(accepted.chain_tokens or 0, tokens),
-                max(accepted.chain_cost_micros or 0, money),
-            )
+            tokens, money = accepted.chain_tokens, accepted.chain_cost_micros
         else:
-            tokens = tokens if _used(ahead, _TOKENS) is None else known.tokens
-            money = money if _used(ahead, _MONEY) is None else known.cost_micros
+            tokens, money = (
+                _used_or_all(ahead, _TOKENS, known.tokens),
+                _used_or_all(ahead, _MONEY, known.cost_micros),
+            )
         return msgspec.structs.replace(
-            known, tokens=min(tokens, known.tokens), cost_micros=min(money, known.cost_micros)
+            known,
+            tokens=_within(tokens, known.tokens - late[0], known.tokens),
+            cost_micros=_within(money, known.cost_micros - late[1], known.cost_micros),
         )
 
     def _allowed(self, stream: str, ahead: Sequence[Recorded]) -> int:
@@ -284,6 +285,16 @@ def _step_decided(decided: Sequence[facts.Event]) -> facts.HeldText:
 def _says_nothing(event: object) -> bool:
     """Whether an event does not tell why nothing would follow it, as in a log written before: a guard tripped, perhaps."""
     return isinstance(event, facts.ExchangeHeld) and (event.next_turn, event.next_end) == (None, None)
+
+
+def _used_or_all(ahead: Sequence[Recorded], setting: str, known: int) -> int:
+    """Return how much a chain had used when a guard tripped: all that is known where it only says that it did, 0 where it did not."""
+    used = _used(ahead, setting)
+    return 0 if used is None else used or known
+
+
+def _within(used: int, least: int, most: int) -> int:
+    return min(max(used, least, 0), most)
 
 
 def _used(ahead: Sequence[Recorded], setting: str) -> int | None:

@@ -1,0 +1,115 @@
+"""Sealed replay of what a guard over a causal chain had looked at, while other branches of the chain ended (SEAL, LOOP-5)."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from intersession_actors.agents import Reply, Turn
+from intersession_actors.debugger import open_log
+from intersession_actors.policy import chain
+from intersession_actors.replaying import replay_events
+from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.system import SessionSystem
+from intersession_events import facts
+from intersession_events.facts import Usage
+from intersession_events.log import Recorded
+from support.rewritten import rewritten
+from support.running import SEES_ALL, merged
+
+LIMITS: dict[str, dict[str, int]] = {
+    "tokens": {"tokens": 5},
+    "money": {"costMicros": 5},
+    "money before tokens": {"costMicros": 5, "tokens": 11},
+    "runs": {"runs": 9},
+    "runs and money": {"runs": 9, "costMicros": 16},
+}
+
+
+def branches(
+    file: Path, seed: int, limits: dict[str, int], tool: str = "sessions_send"
+) -> tuple[str, list[Recorded]]:
+    """Record a chain of six branches that end about the same time, each of which uses some of what the chain may."""
+    runtime = SimulatedRuntime(seed)
+
+    def begins(turn: Turn) -> str:
+        if ":subagent:" in turn.session_key or turn.step != "message":
+            return "fine"
+        for number in range(6):
+            asked: dict[str, Any] = {"task": "look", "agentId": "abc"[number % 3]}
+            if tool == "sessions_send":
+                asked = {"sessionKey": f"agent:{'abc'[number % 3]}:main", "message": "x", "timeoutSeconds": 0}
+            turn.tools.call(tool, asked)
+        return "NO_REPLY"
+
+    def answers(_: Turn) -> Reply:
+        runtime.pause(0.001)
+        return Reply("dear", usage=Usage(input=5, cost_micros=5))
+
+    agents = {"main": begins, "a": answers, "b": answers, "c": answers}
+    config = merged(
+        SEES_ALL,
+        {
+            "session": {"agentToAgent": {"limits": limits}},
+            "agents": {"defaults": {"subagents": {"allowAgents": ["*"], "maxChildrenPerAgent": 50}}},
+        },
+    )
+    with SessionSystem(file, runtime=runtime, agents=agents, config=config) as system:
+        system.inbound(channel="chat", chat_id="7", sender="ann", text="hi", agent_id="main", wait=60)
+        runtime.run_for(60)
+        return system.log.log_id, list(system.log.all())
+
+
+def differences(file: Path) -> list[str]:
+    """Return what is decided otherwise in the whole log, and in each of its runs."""
+    with open_log(file) as log:
+        asked = [item.event.run_id for item in log.log.all() if isinstance(item.event, facts.RunQueued)]
+        found = [log.debug.replay(), *(log.debug.replay(run) for run in asked)]
+    return [one["firstDifference"]["text"] for one in found if one["firstDifference"] is not None]
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)
+
+
+@pytest.mark.clause("SEAL-1", "SEAL-2", "LOOP-5")
+@pytest.mark.parametrize("tool", ["sessions_send", "sessions_spawn"])
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize("seed", [0, 5, 11])
+def test_a_guard_is_decided_on_by_what_it_had_looked_at(
+    tmp_path: Path, limits: dict[str, int], tool: str, seed: int
+) -> None:
+    file = tmp_path / "log.db"
+    tripped = [
+        item
+        for item in branches(file, seed, limits, tool)[1]
+        if getattr(item.event, "limit", None) or getattr(item.event, "code", None) == "limit"
+    ]
+
+    assert tripped
+    assert differences(file) == []
+
+
+@pytest.mark.clause("SEAL-2", "LOOP-5")
+@pytest.mark.parametrize("limits", [{"tokens": 5}, {"costMicros": 5}, {"runs": 9}])
+def test_a_guard_that_lets_one_more_run_happen_is_told(tmp_path: Path, limits: dict[str, int]) -> None:
+    file = tmp_path / "log.db"
+    branches(file, 0, limits)
+
+    with rewritten(chain, "used < allowed", "used <= allowed"):
+        assert differences(file) != []
+
+
+@pytest.mark.clause("SEAL-2", "LOOP-5")
+def test_a_number_that_the_chain_never_came_to_is_told(tmp_path: Path) -> None:
+    log_id, recorded = branches(tmp_path / "log.db", 0, {"tokens": 5})
+    failed = next(item for item in recorded if isinstance(item.event, facts.RunFailed))
+    assert isinstance(failed.event, facts.RunFailed)
+    words = failed.event.error.replace("has used ", "has used 9")
+    other = structs.replace(failed, event=structs.replace(failed.event, error=words))
+
+    assert replay_events(log_id, recorded)["same"]
+    assert not replay_events(log_id, [other if item is failed else item for item in recorded])["same"]
