@@ -380,11 +380,31 @@ def test_whose_role_lacks_a_right_is_told_which_and_where_to_look(postgres_url: 
         told_to(postgres_url, "DROP ROLE lacking")
 
 
-@pytest.mark.parametrize("setting", ["dbname", "port", "hostaddr", "user"])
+@pytest.mark.parametrize("setting", ["dbname", "port", "hostaddr", "user", "service"])
 def test_logs_that_differ_in_a_setting_of_libpq_have_folders_of_their_own(setting: str) -> None:
     one, other = (located(f"postgresql:///?host=/run/pg&{setting}={value}") for value in (1, 2))
     assert one.place != other.place
     assert one.shown != other.shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://{}@h/d?schema=x",
+        "postgresql:///d?user={}&host=h",
+        "postgresql://{}@h?dbname=d",
+        "postgresql://h?service=bots&user={}",
+    ],
+)
+def test_the_roles_of_a_log_find_the_same_files(url: str) -> None:
+    """Forks that its owner had moved along were none for its writer and its readers."""
+    owner, reader = (located(url.format(role)) for role in ("owner", "reader:p"))
+    assert owner.place == reader.place
+
+
+def test_roles_whose_databases_are_called_like_them_have_folders_of_their_own() -> None:
+    one, other = (located(f"postgresql://{role}@h/?schema=x") for role in ("ann", "bob"))
+    assert one.place != other.place
 
 
 def test_the_scheme_of_a_url_may_be_written_in_any_case() -> None:

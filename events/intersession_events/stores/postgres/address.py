@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,6 +24,7 @@ _HOST: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
 _SETTING: Final = re.compile(r"[a-z_]+")
 _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "user", "service"})
 """Settings of libpq's that say which log it is."""
+_DATABASE: Final = frozenset({"dbname", "service"})
 _WAKES: Final = ("notify", "poll")
 _OURS: Final = frozenset({"schema", "wake", "files"})
 _PATIENCE: Final[Mapping[str, str]] = {
@@ -94,7 +95,7 @@ def address_of(url: str) -> Address:
         # Whoever opens it by what is shown finds the same files.
         shown=f"{shown}&{urlencode({'files': ours['files']}, safe='/')}" if ours.get("files") else shown,
         secrets=tuple(secret for secret in secrets if secret),
-        place=_place(shown, ours.get("files")),
+        place=_place(_without_role(hosts, parts.path, name, where), ours.get("files")),
         notifies=wake == _WAKES[0],
     )
 
@@ -129,11 +130,21 @@ def _parts_of(url: str) -> tuple[SplitResult, list[tuple[str, str]]]:
     return parts, settings
 
 
+def _without_role(hosts: str, path: str, name: str, where: Sequence[tuple[str, str]]) -> str:
+    """Return where a log is, whoever asks: its owner, its writer and its readers find the same files.
+
+    Where no database is named, libpq takes that of the role's name.
+    """
+    is_named = path.strip("/") or any(key in _DATABASE for key, _ in where)
+    settings = [(key, value) for key, value in where if not (is_named and key == "user")]
+    return f"{'' if is_named or not name else f'{name}@'}{hosts}{path}?{urlencode(settings, quote_via=quote, safe='/')}"
+
+
 def _place(shown: str, folder: str | None) -> str:
-    """Return the path beside which files lie: in a folder of the log's own, named after it."""
+    """Return the path beside which files lie: in a folder of the log's own, named after where it is."""
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     place = Path(folder or f"{data}/intersession").expanduser()
-    name = re.sub(r"[^A-Za-z0-9]+", "-", shown.rpartition("@")[2].removeprefix("postgresql://")).strip("-")
+    name = re.sub(r"[^A-Za-z0-9]+", "-", shown.rpartition("@")[2]).strip("-")
     digest = sha256(shown.encode()).hexdigest()
     return os.path.realpath(place / f"{name[:_NAME_LENGTH]}-{digest[:8]}" / "log")
 
