@@ -40,8 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     Where it is stopped before its end, it says what it has seen until then, and returns what a shell says of the signal.
     """
     given = _parsed(arguments)
-    logging.disable(logging.ERROR if given.quiet else logging.NOTSET)
-    logging.lastResort = None
+    _hush(quiet=given.quiet)
     if given.keep is not None:
         outcome = _with_bug(given.bug, given.seed, given.keep.split(","), sealed=given.sealed)
         return _told(outcome, shrink=False, bug=given.bug)
@@ -61,6 +60,13 @@ def main(arguments: Sequence[str]) -> int:
     for line in rare:
         sys.stdout.write(f"too rare: {line}\n")
     return 1 if seen.failed or rare else 0
+
+
+def _hush(*, quiet: bool) -> None:
+    """Show nobody what the system itself says. Errors are logged all the same: a simulation listens to them (`Heard`)."""
+    logging.disable(logging.WARNING if quiet else logging.NOTSET)
+    logging.lastResort = None
+    logging.getLogger().addHandler(logging.NullHandler() if quiet else logging.StreamHandler())
 
 
 def _simulate(given: argparse.Namespace, seen: Seen, stops: Stops) -> None:

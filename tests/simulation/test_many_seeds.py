@@ -1,5 +1,6 @@
 """A run of many seeds shows how far it is, says what it has seen where it is stopped, and no seed can hold it up."""
 
+import logging
 import os
 import pty
 import signal
@@ -88,3 +89,27 @@ def test_a_run_keeps_count_of_what_is_seen() -> None:
     assert seen.words().startswith("3 seeds from 5 on, 0 failed, ")
     assert seen.words().endswith(", slowest seed 6: 2.5 s")
     assert seen.tally.counts["fault power"] == 3
+
+
+@pytest.mark.parametrize("quiet", ["--quiet", "--no-quiet"])
+def test_what_the_system_itself_calls_a_fault_is_a_finding_also_where_nobody_is_shown_it(
+    quiet: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    all_there = World._all_there
+
+    def says(self: World) -> None:
+        all_there(self)
+        logging.getLogger("intersession.runtime").error("a word that must not be said")
+
+    try:
+        with (
+            patch.object(World, "_all_there", says),
+            patch.object(logging.getLogger(), "handlers", []),
+            patch.object(logging, "lastResort", None),
+        ):
+            code = run.main(["--seeds", "1", "--no-shrink", quiet])
+    finally:
+        logging.disable(logging.NOTSET)
+
+    assert code == 1
+    assert "seed 0: told: a word that must not be said" in capsys.readouterr().out

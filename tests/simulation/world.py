@@ -591,6 +591,22 @@ class Heard(logging.Handler):
 
 
 @contextmanager
+def _hearing() -> Generator[Heard]:
+    """Hear of errors also where they are shown to nobody."""
+    heard, logger = Heard(), logging.getLogger("intersession")
+    level, propagates = logger.level, logger.propagate
+    logger.propagate = propagates and logger.isEnabledFor(logging.ERROR)
+    logger.setLevel(min(logger.getEffectiveLevel(), logging.ERROR))
+    logger.addHandler(heard)
+    try:
+        yield heard
+    finally:
+        logger.removeHandler(heard)
+        logger.setLevel(level)
+        logger.propagate = propagates
+
+
+@contextmanager
 def _uncollected() -> Generator[None]:
     """Collect no garbage meanwhile: that takes a third of the time, and a greenlet or coroutine may not end just anywhere."""
     was_on = gc.isenabled()
@@ -620,9 +636,6 @@ def recorded_in(seed: int) -> Kept:
 
 
 def _simulated(world: World) -> tuple[Outcome, Kept]:
-    heard = Heard()
-    logger = logging.getLogger("intersession")
-    logger.addHandler(heard)
     disarm = arm(world._pass)
     trace = ""
     events: list[Recorded] = []
@@ -630,6 +643,7 @@ def _simulated(world: World) -> tuple[Outcome, Kept]:
         STORE.of(world._commit, None if world.is_new else world.log_id),
         world.disk.mounted(),
         _uncollected(),
+        _hearing() as heard,
     ):
         try:
             world.happens()
@@ -640,7 +654,6 @@ def _simulated(world: World) -> tuple[Outcome, Kept]:
             findings = [*world.findings, Finding("raised", f"{type(error).__name__}: {error}")]
         finally:
             disarm()
-            logger.removeHandler(heard)
     findings += [Finding("told", words) for words in heard.said]
     outcome = Outcome(world.chance.seed, findings, world.chance.taken, world.tally, trace, world.steps)
     return outcome, (world.log_id, events)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from intersession_actors.exchange import HoldExchange
+from intersession_actors.streams import Refused
 from intersession_events.stores import open_log
 from support.any_log import Logs
 from support.simulated_runs import ask, run_of, simulated
@@ -79,3 +81,15 @@ def test_after_a_crash_at_any_step_the_log_goes_on_where_it_was(logs: Logs, tmp_
             runtime.run_for(3600)
             status = system.gateway.perform("agent.wait", {"runId": asked.result()["runId"], "timeoutMs": 0})
             assert status["status"] == "ok"
+
+
+@pytest.mark.clause("C1")
+def test_a_flow_is_told_nothing_once_no_actors_are_started_any_more() -> None:
+    runtime, system = simulated(":memory:", 1)
+    answers: list[object] = []
+    with system:
+        runtime.stop(0)
+        hold = HoldExchange(stream="exchange:x", before="next", by="ann", answer=answers.append)
+        system.service.world.tell_flow("exchange:x", hold)
+
+    assert answers == [Refused(code="unavailable", error="the system is stopping")]

@@ -108,15 +108,18 @@ class Supervisor:
             return
 
     def _replaced(self, prefix: str, dead: Ref) -> bool:
-        """Make sure that a dead manager has a successor; False if it was given up on."""
+        """Make sure that a dead manager has a successor, or was given up on; False if no actors are started any more."""
         with self._lock:
             if prefix in self._degraded:
                 return True
             if self._managers[prefix] is dead:
+                try:
+                    self._managers[prefix] = self._new_manager(prefix)
+                except RuntimeStopped:
+                    return False
                 # A new manager tries again what the one before it had set aside.
                 for stream in [name for name in self._degraded if name.startswith(f"{prefix}:")]:
                     del self._degraded[stream]
-                self._managers[prefix] = self._new_manager(prefix)
         return True
 
     def tell_session(self, key: str, command: Command) -> None:
@@ -212,8 +215,8 @@ class Supervisor:
             refused = refused_by(failure.error, f"it failed: {failure.error}")
             self._refuse(message, refused.error, code=refused.code, to_flow=None)
         if is_manager and not given_up and not self._stopping:
-            self._replaced(name, failure.ref)
-            self._recover(name)
+            if self._replaced(name, failure.ref):
+                self._recover(name)
         elif not self._stopping and not is_manager:
             self._again(name)
         for mail in failure.left:
