@@ -138,6 +138,9 @@ class PlainLog:
     def states(self) -> States:
         raise NotImplementedError("no view folds a state")
 
+    def check(self) -> None:
+        pass
+
     def head(self) -> int:
         return len(self.events)
 

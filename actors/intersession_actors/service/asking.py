@@ -223,7 +223,7 @@ def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
 def _check_process(service: Service) -> None:
     """Refuse in a forked child, or once the log is closed: the threads that would answer are not there."""
     with service.refusing_without_store():
-        service.log.head()
+        service.log.check()
 
 
 def _durable(service: Service, answered: "FirstAnswer") -> Accepted:

@@ -45,8 +45,6 @@ class RunDoor:
         if not outcome.ended and seconds > 0:
             return pending
         pending.over()
-        if outcome.ended:
-            self._service.has_come_to(outcome.position)
         return self._answer(outcome)
 
     def abort(self, run_id: str, *, by: str) -> bool:

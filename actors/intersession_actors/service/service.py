@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from intersession_actors.config import Config
 from intersession_actors.errors import UNREADABLE, ToolRefused, refused_by
@@ -18,9 +17,6 @@ from intersession_events.log import Log
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import Sessions, ThreadBindings
-
-_HEARD_S: Final = 10.0
-"""A writer hears of its own commit within milliseconds; where it does not, its server is gone."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -60,14 +56,6 @@ class Service:
         except UNREADABLE as error:
             self.store_failed(error)
             raise refused_by(error, f"the log can't be read: {error}") from error
-
-    def has_come_to(self, position: int) -> None:
-        """Have the log's head be at a position, or behind it, before somebody is told what stands there.
-
-        A commit can be read a moment before its writer has heard of it, on a server above all. Whoever was told that a run
-        is over, and asks next how things stand, must not be told how they stood before.
-        """
-        self.log.wait_for(position, timeout=_HEARD_S)
 
     def store_failed(self, error: Exception) -> None:
         """Tell the operator that somebody met a store that is away. A closed system, or one in a forked child, has none."""

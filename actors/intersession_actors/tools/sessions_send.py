@@ -288,8 +288,6 @@ def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait
     if wait is not None:
         wait.give_up = lambda: service.waits.finish(awaited, future)
     if has_answer(service, caller, run_id):
-        run = service.runs.without_words(run_id)
-        service.has_come_to(0 if run is None else run.position)
         service.waits.finish(awaited, future)
 
     def over() -> None:

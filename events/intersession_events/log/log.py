@@ -196,8 +196,17 @@ class Log(Protocol):
         """Return the names of the streams that begin with a prefix, sorted."""
         ...
 
+    def check(self) -> None:
+        """Make sure that it can be used here, without asking the store.
+
+        Raises:
+            ForkedStoreError: another process opened it, of which this one is a fork.
+            StoreUnavailable: it is closed.
+        """
+        ...
+
     def head(self) -> int:
-        """Return the position of the last committed event; 0 for an empty log."""
+        """Return the position of the last committed event, never one behind what anybody has read; 0 for an empty log."""
         ...
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:

@@ -9,7 +9,7 @@ import pytest
 
 from intersession import SessionSystem
 from intersession_events.log import Recorded
-from intersession_events.stores.portable.event_reader import EventReader
+from intersession_events.stores.portable import EventReader
 from support.doors.command_line import DemoLog, ran
 from support.golden_logs import GoldenLog
 

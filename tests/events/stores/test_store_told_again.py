@@ -84,6 +84,7 @@ def told_again_unheard(log: AnyLog, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(StoreUnavailable):
             log.append_now([anywhere("s", A)])
 
+    assert log.head() == 1  # who reads, reads it
     assert log.append_now([anywhere("s", A)]).again
     assert not log.append_now([anywhere("s", B)]).again
     assert [event.id for event in log.all()] == ["id-a", "id-b"]

@@ -3,14 +3,12 @@
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.committing import Committing
-from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.filling import Filling, Moved
-from intersession_events.stores.portable.following import Following
 from intersession_events.stores.portable.identity import Holder, Identity, identity_of
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.portable.reading import Follows, ReadsLog
+from intersession_events.stores.portable.reading import EventReader, Following, Follows, ReadsLog
 from intersession_events.stores.portable.recent import LAST_EVENTS, Recent, recent_of
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 

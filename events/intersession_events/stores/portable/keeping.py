@@ -7,8 +7,8 @@ from intersession_events.log import Recorded
 from intersession_events.stores.database import COLUMNS, Cursor, Row
 from intersession_events.stores.folding import Fold, page_of
 from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.inline_views import PAGE, InlineViews
+from intersession_events.stores.portable.reading import EventReader
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Writer
 
 

@@ -4,64 +4,50 @@ import os
 import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from intersession_events.errors import ForkedStoreError, ForkFailed, StoreUnavailable
-from intersession_events.facts import ForkedFrom, ForkEdit
+from intersession_events.errors import ForkFailed, StoreUnavailable
+from intersession_events.facts import ForkEdit
 from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
 from intersession_events.log import (
     Committed,
     InFlight,
     InlineView,
-    Lineage,
     Moment,
     OnCommitted,
-    OnLoaded,
     OnOutcome,
-    Recorded,
     SetAside,
     SqlValue,
     StreamAppend,
-    StreamPart,
     Unavailable,
 )
 from intersession_events.log import Row as AnyRow
-from intersession_events.stores.database import MEMORY, Row, typed
+from intersession_events.stores.database import MEMORY, typed
 from intersession_events.stores.folding import is_carried
-from intersession_events.stores.later import Loader, tell
+from intersession_events.stores.later import tell
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.committing import Committing
-from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews
-from intersession_events.stores.portable.reading import Follows, ReadsLog
+from intersession_events.stores.portable.reading import Follows, ReadableLog
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.refusals import OnRefused
 from intersession_events.stores.snapshots import StreamStates
 
 
-class PortableLog:
+class PortableLog(ReadableLog):
     """A `Log` but for its opening and its end. A database's own log sets the parts that are named here, and closes them."""
 
-    path: str
-    """Where the log is, in words: a file's real path, or a URL without its password."""
-    place: str
-    """Beside which path lies what is kept in files beside the log (`<place>.forks`, workspaces); `:memory:` for nowhere."""
-    _log_id: str
-    _epoch: int
-    _recorder: ReadsLog
-    _events: EventReader
     _frontier: Frontier
-    _states: StreamStates
     _views: ReadViews
     _writer: Writer | None
 
@@ -73,46 +59,14 @@ class PortableLog:
         entropy: Callable[[int], bytes],
         new_log_id: Callable[[], str],
     ) -> None:
-        self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
-        self._process = os.getpid()
-        self._closed = False
+        super().__init__(threads=threads)
         self._writer = None
+        self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
         self._keeping: Keeping | None = None
         self._is_served = False
         """Whether a simulation does our work while somebody waits."""
         self._following = threading.Lock()
         self._follower: Follows | None = None
-        self._loader = Loader(threads=threads, check=self._check_process)
-
-    @property
-    def log_id(self) -> str:
-        """The log's identity, a UUID."""
-        return self._log_id
-
-    @property
-    def epoch(self) -> int:
-        """The writer's epoch; 0 for a reader."""
-        return self._epoch
-
-    @property
-    def forked(self) -> ForkedFrom | None:
-        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
-        return self.lineage.forked
-
-    @property
-    def log_ids(self) -> tuple[str, ...]:
-        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
-        return (self._log_id, *(fork.log_id for fork in self.lineage.forks))
-
-    @property
-    def lineage(self) -> Lineage:
-        """Which log each event was written in: this one, or one that it was forked from."""
-        return self._events.lineage
-
-    @property
-    def states(self) -> StreamStates:
-        """The states of the log's streams, folded from their last snapshots on."""
-        return self._states
 
     def append(
         self,
@@ -147,124 +101,13 @@ class PortableLog:
         """
         return self._the_writer().append_now(batch, timeout)
 
-    def stream(
-        self,
-        stream: str,
-        *,
-        after: int = 0,
-        to: int | None = None,
-        backwards: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[Recorded]:
-        """Read the events of a stream with `after < version <= to`; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        self._check_process()
-        return self._events.stream(stream, after=after, to=to, backwards=backwards, limit=limit)
-
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        """Read the events at some positions, each once and in order, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed; its `position` says which.
-            UnknownTopic: one of them is of a newer version; the same.
-        """
-        self._check_process()
-        return self._events.at(positions)
-
-    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        """Read some streams, each from its first event to its last, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        self._check_process()
-        return self._events.whole(streams)
-
-    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        """Read a part of each of some streams, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        self._check_process()
-        return self._events.parts(parts)
-
-    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
-        """Read a stream behind a version, off a reader's thread; never blocks."""
-        self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
-
-    def all(
-        self,
-        *,
-        after: int = 0,
-        to: int | None = None,
-        limit: int | None = None,
-        topics: Collection[str] = (),
-    ) -> Iterator[Recorded]:
-        """Read all events with `after < position <= to`, in order; every row is proven.
-
-        `topics` are stored names: only events of these, if any are given.
-
-        Raises:
-            CorruptEvent: a row was changed; its `position` says where to read on.
-            UnknownTopic: a row is of a newer version; the same.
-        """
-        self._check_process()
-        return self._events.all(after=after, to=to, limit=limit, topics=tuple(topics))
-
-    def streams(self, prefix: str) -> Sequence[str]:
-        """Return the names of the streams that begin with a prefix, sorted.
-
-        Raises:
-            CorruptEvent: the name of one of them is no text.
-        """
-        self._check_process()
-        return self._events.streams(prefix)
-
-    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
-        """Return rows after a position (None: all there are) as they lie in the table, unproven: for verification."""
-        self._check_process()
-        return self._events.rows(after=after, limit=limit)
-
-    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
-        """Return the first events whose ids begin with a text."""
-        self._check_process()
-        return self._events.with_id(beginning, limit)
-
-    def proven(self, row: Row) -> Recorded:
-        """Return the event of a row.
-
-        Raises:
-            CorruptEvent: it was changed.
-            UnknownTopic: it is of a newer version.
-        """
-        self._check_process()
-        return self._events.proven(row)
-
-    def positions_given(self) -> int:
-        """Return the last position that was ever given: more than `head()` only if rows were taken away."""
-        self._check_process()
-        return self._events.positions_given()
-
     def head(self) -> int:
-        """Return the position of the last committed event; 0 for an empty log."""
-        self._check_process()
-        return self._events.head() if self._writer is None else self._frontier.head
+        """Return the position of the last committed event; 0 for an empty log.
 
-    def look(self) -> None:
-        """Make sure that the store is still what was opened. Who only reads, or waits, would not notice: the next commit does.
-
-        Raises:
-            StoreUnavailable: it was deleted, moved, replaced or cut.
+        It is never behind what anybody has read, also where the writer has not heard yet of its own commit.
         """
         self._check_process()
-        self._recorder.look()
+        return self._events.head() if self._writer is None else self._writer.head()
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
         """Run a reading statement on a view's tables; rows are tuples.
@@ -516,9 +359,3 @@ class PortableLog:
             later=self._loader.later,
             transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
         )
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise ForkedStoreError(
-                f"{self.path} was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
-            )

@@ -8,9 +8,8 @@ from typing import Final
 from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
 from intersession_events.stores.database import typed
 from intersession_events.stores.folding import ViewsBeside, layout_of, words_of
-from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.inline_views import ViewTables
-from intersession_events.stores.portable.reading import ReadsLog
+from intersession_events.stores.portable.reading import EventReader, ReadsLog
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 

@@ -35,9 +35,9 @@ from intersession_events.stores.portable.appends import Append, Heads, NotTaken,
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.blocking import Transact, Waiting
 from intersession_events.stores.portable.committing import Committing
-from intersession_events.stores.portable.event_reader import EventReader
 from intersession_events.stores.portable.group_commit import Work
 from intersession_events.stores.portable.inline_views import Answers
+from intersession_events.stores.portable.reading import EventReader
 from intersession_events.stores.portable.recent import KnownIds, LogClock, Recent
 
 T = TypeVar("T")
@@ -133,6 +133,8 @@ class Writer:
         self._topics: set[str] = set()
         self._unsure = False
         """Whether a commit failed since the last, or may have: nobody was told of what it put in the log after all."""
+        self._under_way = False
+        """Whether events are committed, or may have been, that the frontier does not have yet: others can read them before."""
         self._recorder = opened.recorder
         self._recorder.observer = self
         self._recorder.commits.by_hand = by_hand
@@ -149,6 +151,18 @@ class Writer:
         self._views = views
         self._answers: Answers = {}
         """What views asked ahead in the transaction that goes on."""
+
+    def head(self) -> int:
+        """Return the position of the last event that anybody can have read.
+
+        While a commit is on its way the database alone knows. If that is away, nobody reads what it has: then it is what was heard last.
+        """
+        if not self._under_way:
+            return self._frontier.head
+        try:
+            return max(self._events.head(), self._frontier.head)
+        except StoreUnavailable:
+            return self._frontier.head
 
     def append(
         self,
@@ -273,6 +287,7 @@ class Writer:
                 cursor.execute("INSERT INTO log_topics VALUES (?) ON CONFLICT DO NOTHING", (topic,))
             self._topics |= fresh
         self._views.apply(cursor, recorded, self._answers, carefully=carefully)
+        self._under_way = self._under_way or bool(recorded)
         _pass(_STORING, recorded)
 
     def committed(self, written: Sequence[Work]) -> None:
@@ -288,6 +303,7 @@ class Writer:
             self._tell_unheard(recorded[0].position - 1 if recorded else None)
         if recorded:
             self._frontier.advance(recorded[-1].position)
+        self._under_way = self._unsure
 
     def acknowledged(self, written: Sequence[Work]) -> None:
         """Tell the listeners."""

@@ -9,7 +9,7 @@ from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import FIRST, Lineage, Recorded, StreamPart, among, filled, of_id
 from intersession_events.stores.database import COLUMNS, Row, notification_of, typed
 from intersession_events.stores.library import ChainedMapper, Frontier
-from intersession_events.stores.portable.reading import ReadsLog
+from intersession_events.stores.portable.reading.recorder import ReadsLog
 
 PAGE: Final = 1000
 """Rows fetched at a time; no reader holds a snapshot longer than a page takes."""

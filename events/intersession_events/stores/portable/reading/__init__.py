@@ -1,0 +1,8 @@
+"""How a log is read in any SQL database: the half of a recorder that reads, its events, proven, and who follows it."""
+
+from intersession_events.stores.portable.reading.events import EventReader
+from intersession_events.stores.portable.reading.following import Following
+from intersession_events.stores.portable.reading.log import ReadableLog
+from intersession_events.stores.portable.reading.recorder import Follows, ReadsLog
+
+__all__ = ["EventReader", "Following", "Follows", "ReadableLog", "ReadsLog"]
