@@ -2,8 +2,8 @@
 
 from intersession_actors.replaying.as_test import name_of_test, text_of_test
 from intersession_actors.replaying.difference import Difference
+from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.replayed import (
-    Recordings,
     Replayed,
     replay_all,
     replay_events,

@@ -266,7 +266,7 @@ class Doors:
             if recorded is None:
                 break
             after = evolve(state, recorded)
-            if _looked_at(after) != _looked_at(state):
+            if _was_changed(state, after):
                 self._before.setdefault(key, []).append(
                     _Stood(state, recorded.time, recorded.position, version)
                 )
@@ -287,6 +287,19 @@ def _why_no_turn(event: facts.Event) -> tuple[facts.LoopEnd | None, str | None]:
 def _channel(session: Session) -> str | None:
     opened, route = session.opened, session.route
     return (opened and opened.channel) or (route and route.channel) or session.channel
+
+
+def _was_changed(before: Session, after: Session) -> bool:
+    """Whether an event changed what the send policy looks at. Most are of runs, and leave all of it as it is."""
+    if (
+        before.opened is after.opened
+        and before.route is after.route
+        and before.channel is after.channel
+        and before.chat_type is after.chat_type
+        and before.settings is after.settings
+    ):
+        return False
+    return _looked_at(before) != _looked_at(after)
 
 
 def _looked_at(session: Session) -> tuple[object, ...]:

@@ -174,13 +174,7 @@ class RunsOfChains:
 
     def __init__(self, recording: Recording) -> None:
         self._runs: dict[str, dict[str, RunUse]] = {}
-        self.take(
-            [
-                recorded
-                for recorded in recording.order
-                if recorded.version <= recording.version(recorded.stream)
-            ]
-        )
+        self.take(recording.order_so_far())
 
     def take(self, recorded: Sequence[Recorded]) -> None:
         """Take note of what happened."""

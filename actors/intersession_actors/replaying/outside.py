@@ -1,7 +1,7 @@
 """Stand-ins for the outside world in a replay: agents, channels, timers and a clock that give what was recorded."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, cast
 
 from intersession_actors.agents import Results
 from intersession_actors.channels import (
@@ -43,7 +43,7 @@ class RecordedClock:
             Sealed: no actor asks.
         """
         stream = stream_at_hand()
-        if not isinstance(handled_here(), Handler):
+        if handled_here() is None:
             raise Sealed("the replay", "the time")
         said = self._recording.clock_ahead(stream)
         return self._logged_ms(stream) if said is None else said
@@ -54,18 +54,17 @@ class RecordedClock:
 
     def monotonic(self) -> float:
         """Return the log's time in seconds, the same for all that is done on one message: it never goes back."""
-        now = self._logged_ms(stream_at_hand()) / 1000
-        actor = handled_here()
-        at_hand = (actor, actor.actor_inbox.current if isinstance(actor, Handler) else None)
+        actor = cast("Handler | None", handled_here())  # there are no others in a replay
+        at_hand = (actor, None if actor is None else actor.actor_inbox.current)
         if self._at_hand[0] is not at_hand[0] or self._at_hand[1] is not at_hand[1]:
-            self._at_hand, self._moment = at_hand, now
+            self._at_hand, self._moment = at_hand, self._logged_ms(stream_at_hand()) / 1000
         return self._moment
 
 
 def stream_at_hand() -> str:
     """Return the stream on which an actor works right now; empty if none does."""
-    actor = handled_here()
-    return _stream_of(actor) if isinstance(actor, Handler) else ""
+    actor = cast("Handler | None", handled_here())  # there are no others in a replay
+    return "" if actor is None else _stream_of(actor)
 
 
 def _stream_of(actor: Handler) -> str:

@@ -1,8 +1,10 @@
 """What was recorded, as far as a replay has come: each stream has its own place, and no order holds between streams but causes."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
@@ -14,6 +16,7 @@ from intersession_events.ids import event_id, session_stream
 from intersession_events.log import Recorded
 
 _ALL: Final = 1 << 62
+_POSITION: Final = attrgetter("position")
 _AROUND: Final = 200
 """So many messages beside an event show what the clock said."""
 _TRANSCRIPT: Final = re.compile(r"• transcript (\S*?([^/\s]+)\.jsonl)")
@@ -23,6 +26,19 @@ _BEGINS: Final = facts.ExchangeReleased | facts.HoldRequested | facts.HoldWithdr
 
 MANAGED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events actors decide. Those of others are inputs: configurations, receipts, what a channel told."""
+
+
+class _Given:
+    """A stream as far as it is given: its events, how many of the first ones are not, and how far the replay has come in it."""
+
+    __slots__ = ("ahead", "before", "came", "events")
+
+    def __init__(self, before: int) -> None:
+        self.events: list[Recorded] = []
+        self.before = before
+        self.came = 0
+        self.ahead: tuple[int, list[Recorded]] | None = None
+        """What one append may have made behind a version, as far as it was asked."""
 
 
 class Recording:
@@ -43,10 +59,9 @@ class Recording:
         self.log_id = log_id
         self.begins = begins
         self.begun: Final = begun
-        self.order: list[Recorded] = sorted(events, key=lambda recorded: recorded.position)
-        self._streams: dict[str, list[Recorded]] = {}
+        self.order: list[Recorded] = sorted(events, key=_POSITION)
+        self._streams: dict[str, _Given] = {}
         self._messages: dict[str, dict[str, int]] = {}
-        self._came: dict[str, int] = {}
         self.times: dict[str, int] = {}
         """When the last event of each stream happened that was come to."""
         self._imported: dict[str, int] = {}
@@ -70,13 +85,17 @@ class Recording:
         self._clocks: dict[str, tuple[int, int | None]] = {}
         """What the clock said for the next append of a stream, by how far the stream had come."""
         for recorded in self.order:
-            self._streams.setdefault(recorded.stream, []).append(recorded)
+            given = self._streams.get(recorded.stream)
+            if given is None:
+                before = begun[recorded.stream].first - 1 if recorded.stream in begun else 0
+                given = self._streams[recorded.stream] = _Given(before)
+            given.events.append(recorded)
             self._look_at(recorded)
         for stream, version in self._imported.items():
             self._imported[stream] = self._import_of(stream, version)
-        for recorded in self.order:
-            if recorded.position <= begins:
-                self.came_to(recorded)
+        self._happened: Final = bisect_right(self.order, begins, key=_POSITION)
+        for recorded in self.order_so_far():
+            self.came_to(recorded)
 
     def _look_at(self, recorded: Recorded) -> None:  # noqa: C901, PLR0912 - one case an event
         match recorded.event:
@@ -143,8 +162,12 @@ class Recording:
         return recorded.stream
 
     def order_so_far(self) -> list[Recorded]:
-        """Return what has happened, in log order."""
-        return [recorded for recorded in self.order if recorded.version <= self.version(recorded.stream)]
+        """Return what had happened before the replay, in log order."""
+        return self.order[: self._happened]
+
+    def order_to_come(self) -> list[Recorded]:
+        """Return what is to be replayed, in log order."""
+        return self.order[self._happened :]
 
     def has(self, stream: str) -> bool:
         """Whether a stream is part of it."""
@@ -152,7 +175,8 @@ class Recording:
 
     def _import_of(self, stream: str, version: int) -> int:
         """Return how far an import goes in a stream: its events have other ids than what actors decide."""
-        for recorded in self._streams[stream][version - self._before(stream) :]:
+        given = self._streams[stream]
+        for recorded in given.events[version - given.before :]:
             derived = event_id(self.log_id, stream, recorded.version, recorded.topic, encode(recorded.event))
             if recorded.id == derived:
                 break
@@ -300,11 +324,12 @@ class Recording:
 
     def version(self, stream: str) -> int:
         """Return how far a stream has come."""
-        return self._came.get(stream, 0)
+        given = self._streams.get(stream)
+        return 0 if given is None else given.came
 
     def came_to(self, recorded: Recorded) -> None:
         """Note that the next event of a stream has happened."""
-        self._came[recorded.stream] = recorded.version
+        self._streams[recorded.stream].came = recorded.version
         self.times[recorded.stream] = recorded.time
 
     def past(self, stream: str) -> Sequence[Recorded]:
@@ -313,39 +338,36 @@ class Recording:
 
     def happened(self, stream: str, *, after: int = 0, to: int | None = None) -> Sequence[Recorded]:
         """Return what has happened in a stream, with `after < version <= to`."""
-        before = self._before(stream)
-        last = self.version(stream) if to is None else min(to, self.version(stream))
-        return self._streams.get(stream, [])[max(after - before, 0) : max(last - before, 0)]
+        given = self._streams.get(stream)
+        if given is None:
+            return []
+        last = given.came if to is None else min(to, given.came)
+        return given.events[max(after - given.before, 0) : max(last - given.before, 0)]
 
     def ahead(self, stream: str, further: int = 0) -> Recorded | None:
         """Return the next event of a stream, or the one so many further on."""
-        events, at = self._streams.get(stream, []), self.version(stream) - self._before(stream) + further
-        return events[at] if at < len(events) else None
+        given = self._streams.get(stream)
+        if given is None:
+            return None
+        at = given.came - given.before + further
+        return given.events[at] if at < len(given.events) else None
 
     def at(self, stream: str, version: int) -> Recorded | None:
         """Return an event by its version."""
-        events, at = self._streams.get(stream, []), version - self._before(stream)
-        return events[at - 1] if 0 < at <= len(events) else None
+        given = self._streams.get(stream)
+        if given is None:
+            return None
+        at = version - given.before
+        return given.events[at - 1] if 0 < at <= len(given.events) else None
 
-    def _before(self, stream: str) -> int:
-        """Return how many events of a stream are not given, the first ones."""
-        begun = self.begun.get(stream)
-        return 0 if begun is None else begun.first - 1
-
-    def append_ahead(self, stream: str) -> list[Recorded]:
+    def append_ahead(self, stream: str) -> Sequence[Recorded]:
         """Return the events of a stream that follow, as far as one append may have made them: each causes the next, and stands before it."""
-        found: list[Recorded] = []
-        while (item := self.ahead(stream, len(found))) is not None:
-            if found and (
-                isinstance(item.event, _BEGINS)
-                or isinstance(found[-1].event, facts.RunCompleted)  # which ends its append
-                or (isinstance(item.event, facts.RunStarted) and not _queues(found[-1].event, item.event))
-                or (item.causation, item.time) != (found[-1].id, found[-1].time)
-                or item.position != found[-1].position + 1
-            ):
-                break
-            found.append(item)
-        return found
+        given = self._streams.get(stream)
+        if given is None:
+            return ()
+        if given.ahead is None or given.ahead[0] != given.came:
+            given.ahead = given.came, _of_one_append(given.events, given.came - given.before)
+        return given.ahead[1]
 
     def message_version(self, key: str, message_id: str) -> int | None:
         """Return where a message stands in the stream of a session; None where it was never recorded."""
@@ -353,7 +375,8 @@ class Recording:
 
     def is_over(self, stream: str) -> bool:
         """Whether a stream was recorded to an end behind which nothing follows."""
-        last = self._streams[stream][-1].event if self._streams.get(stream) else None
+        given = self._streams.get(stream)
+        last = given.events[-1].event if given is not None else None
         match last:
             case (
                 facts.ExchangeClosed()
@@ -367,6 +390,22 @@ class Recording:
                 return last.retry_at_ms is None
             case _:
                 return False
+
+
+def _of_one_append(events: Sequence[Recorded], at: int) -> list[Recorded]:
+    """Return the first of the events of a stream from a place on, and those that were recorded with it."""
+    found: list[Recorded] = []
+    for item in islice(events, max(at, 0), None):
+        if found and (
+            isinstance(item.event, _BEGINS)
+            or isinstance(found[-1].event, facts.RunCompleted)  # which ends its append
+            or (isinstance(item.event, facts.RunStarted) and not _queues(found[-1].event, item.event))
+            or (item.causation, item.time) != (found[-1].id, found[-1].time)
+            or item.position != found[-1].position + 1
+        ):
+            break
+        found.append(item)
+    return found
 
 
 def _queues(event: facts.Event, started: facts.RunStarted) -> bool:

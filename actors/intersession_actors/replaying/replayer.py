@@ -160,7 +160,7 @@ class Replayer:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Replay it all, or up to the first difference. `progress` gets how many events are done, and how many there are."""
-        order = self._recording.order
+        order = self._recording.order_to_come()
         for number, recorded in enumerate(order):
             while self._difference is None and self._recording.version(recorded.stream) < recorded.version:
                 self._position = recorded.position

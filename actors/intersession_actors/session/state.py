@@ -1,7 +1,7 @@
 """Where a session stands, folded from its stream: settings, the queue, the run under way, never the transcript. Pure."""
 
 from collections.abc import Container, Mapping
-from typing import Final, Literal
+from typing import Final, Literal, TypeGuard, get_args
 
 import msgspec
 
@@ -136,10 +136,18 @@ def without(state: Session, frozen: Container[str]) -> Session:
     )
 
 
+_KINDS: Final = frozenset(get_args(facts.SessionEvent | facts.RunEvent))
+
+
+def is_of_session(event: facts.Event) -> TypeGuard[facts.SessionEvent | facts.RunEvent]:
+    """Whether an event is one of a session's stream."""
+    return type(event) in _KINDS  # which `isinstance` asks of one class after the other
+
+
 def evolve(state: Session, recorded: Recorded) -> Session:
     """Apply one recorded event of the session's stream."""
     event = recorded.event
-    if not isinstance(event, facts.SessionEvent | facts.RunEvent):
+    if not is_of_session(event):
         raise foreign(recorded)
     return _evolved(state, event, recorded)
 
@@ -148,7 +156,34 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
     state: Session, event: facts.SessionEvent | facts.RunEvent, recorded: Recorded
 ) -> Session:
     replace = msgspec.structs.replace
-    match event:
+    match event:  # those first that are most
+        case facts.MessageRecorded():
+            return _noted(replace(state, last_message_ms=recorded.time), event.message)
+        case facts.RunQueued():
+            waiting = Waiting(
+                queued=event, cause=recorded.id, correlation=recorded.correlation, time=recorded.time
+            )
+            return replace(state, queue=(*state.queue, waiting))
+        case facts.RunStarted():
+            # In a fork another one than the first may start: those that are frozen stay where they are (FORK-6).
+            head = next((one for one in state.queue if one.queued.run_id == event.run_id), state.queue[0])
+            rest = [one for one in state.queue if one is not head]
+            running = Running(
+                waiting=head,
+                attempt=event.attempt,
+                started_ms=recorded.time,
+                deadline_ms=event.deadline_ms,
+                cause=recorded.id,
+                model=event.model,
+                thinking=event.thinking,
+                settings=event.settings,
+                last_tool_result=head.last_tool_result,
+            )
+            return replace(state, queue=tuple(rest), running=running)
+        case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
+            return _ended(state, event.run_id)
+        case facts.RunInterrupted():
+            return _put_back(state, event)
         case facts.SessionOpened():
             settings = {
                 name: value
@@ -196,33 +231,6 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
             return replace(state, bound=None, route=route)
         case facts.SessionImported():
             return _imported(state, event)
-        case facts.RunQueued():
-            waiting = Waiting(
-                queued=event, cause=recorded.id, correlation=recorded.correlation, time=recorded.time
-            )
-            return replace(state, queue=(*state.queue, waiting))
-        case facts.RunStarted():
-            # In a fork another one than the first may start: those that are frozen stay where they are (FORK-6).
-            head = next((one for one in state.queue if one.queued.run_id == event.run_id), state.queue[0])
-            rest = [one for one in state.queue if one is not head]
-            running = Running(
-                waiting=head,
-                attempt=event.attempt,
-                started_ms=recorded.time,
-                deadline_ms=event.deadline_ms,
-                cause=recorded.id,
-                model=event.model,
-                thinking=event.thinking,
-                settings=event.settings,
-                last_tool_result=head.last_tool_result,
-            )
-            return replace(state, queue=tuple(rest), running=running)
-        case facts.RunInterrupted():
-            return _put_back(state, event)
-        case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
-            return _ended(state, event.run_id)
-        case facts.MessageRecorded():
-            return _noted(replace(state, last_message_ms=recorded.time), event.message)
         case facts.LineImported() | facts.LateReplyDropped():
             return state  # what was imported was said elsewhere, and nobody uses a late reply
 

@@ -2,7 +2,13 @@
 
 from intersession_projections.places.described import Described, PlaceWords
 from intersession_projections.places.grammar import InRun, UnknownPlace, parse_place, parse_time
-from intersession_projections.places.located import Located, Places, sessions_of, steps_of_flow
+from intersession_projections.places.located import (
+    Located,
+    Places,
+    events_of_flow,
+    sessions_of,
+    steps_of_flow,
+)
 from intersession_projections.places.runs_named import (
     FEWEST,
     Flow,
@@ -27,6 +33,7 @@ __all__ = [
     "Sees",
     "Then",
     "UnknownPlace",
+    "events_of_flow",
     "flow_id",
     "flow_sessions",
     "flow_stream",

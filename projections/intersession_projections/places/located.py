@@ -17,10 +17,10 @@ from intersession_projections.places.grammar import (
     UnknownPlace,
     shown,
 )
-from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_stream
+from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_id, flow_stream
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step, Timeline
+from intersession_projections.timeline import Step, Timeline, steps_of
 
 _MOST: Final = 32
 """So many events whose ids begin alike are looked at."""
@@ -159,14 +159,14 @@ class Places:
 
 def steps_of_flow(log: Log, flow: Flow) -> list[Step]:
     """Return an exchange's, a spawn's or a run's own events as steps, over all sessions."""
+    return steps_of(events_of_flow(log, flow))
+
+
+def events_of_flow(log: Log, flow: Flow) -> list[Recorded]:
+    """Return the same as they are recorded: in any order, some twice. Of streams that are no session's they are whole."""
+    stream = flow_stream(flow)
     timeline = Timeline(log)
-    match flow:
-        case ExchangeSummary():
-            return timeline.of_exchange(flow.exchange_id)
-        case SpawnSummary():
-            return timeline.of_spawn(flow.spawn_id)
-        case RunOutcome():
-            return timeline.of_run(flow.run_id)
+    return timeline.events_of_run(flow_id(flow)) if stream is None else timeline.events_of_flow(stream)
 
 
 def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:

@@ -41,26 +41,33 @@ class Timeline:
 
     def of_exchange(self, exchange_id: str) -> list[Step]:
         """Return the steps of an exchange; none for an unknown one."""
-        return self._of_flow(exchange_stream(exchange_id))
+        return steps_of(self.events_of_flow(exchange_stream(exchange_id)))
 
     def of_spawn(self, spawn_id: str) -> list[Step]:
         """Return the steps of a spawn; none for an unknown one."""
-        return self._of_flow(spawn_stream(spawn_id))
+        return steps_of(self.events_of_flow(spawn_stream(spawn_id)))
 
     def of_run(self, run_id: str) -> list[Step]:
         """Return the steps of the exchange or spawn a run belongs to, else those of the run itself."""
+        return steps_of(self.events_of_run(run_id))
+
+    def events_of_run(self, run_id: str) -> list[Recorded]:
+        """Return the events of the exchange or spawn a run belongs to, else those of the run itself: in any order, some twice.
+
+        Of streams that are no session's they are whole.
+        """
         flow = self._flows.flow_of_run(run_id)
         if flow is not None:
-            return self._of_flow(flow)
+            return self.events_of_flow(flow)
         outcome = self._runs.without_words(run_id)
         if outcome is None:
             return []
         deliveries = self._flows.deliveries_of_run(run_id)
         (own,) = self._of_runs([outcome])
-        found = [*own, *self._of_deliveries(row.delivery_id for row in deliveries)]
-        return steps_of(found)
+        return [*own, *self._of_deliveries(row.delivery_id for row in deliveries)]
 
-    def _of_flow(self, stream: str) -> list[Step]:
+    def events_of_flow(self, stream: str) -> list[Recorded]:
+        """Return the events of an exchange or a spawn over all its sessions, in the same way."""
         own = list(self._log.stream(stream))
         found: list[Recorded] = list(own)
         asked = list(_asked(own))
@@ -77,7 +84,7 @@ class Timeline:
             if isinstance(recorded.event, facts.ChildArchived):
                 found.extend(self._archiving(recorded.event.child))
         found.extend(self._of_deliveries(row.delivery_id for row in sent))
-        return steps_of(found)
+        return found
 
     def _of_runs(self, outcomes: Sequence[RunOutcome]) -> list[list[Recorded]]:
         """Return the events of runs in their sessions' streams, and those that each was accepted with."""

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from intersession import Debugger, SessionSystem, open_log
+from intersession import Debugger, SessionSystem, Turn, open_log
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.replaying import Recordings, replay_file, replay_run
 from intersession_actors.session import long_sessions, take_snapshots
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import EVERY, Log, Recorded
+from intersession_events.log import EVERY, Log, Recorded, Row, SqlValue, StreamPart
 from intersession_events.stores import SqliteLog
 from support.rewritten import rewritten
 from support.rows import edited
@@ -27,12 +27,18 @@ CONFIG = {
 }
 
 
+def ops(turn: Turn) -> str:
+    return f"about {turn.message}"
+
+
+AGENTS = {"main": lambda _: "and then?", "ops": ops}
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("long") / "log.db"
     runtime = SimulatedRuntime()
-    agents = {"main": lambda _: "and then?", "ops": lambda turn: f"about {turn.message}"}
-    with SessionSystem(path, runtime=runtime, agents=agents, config=CONFIG) as system:
+    with SessionSystem(path, runtime=runtime, agents=AGENTS, config=CONFIG) as system:
         for number in range(ROUNDS):
             system.inbound(
                 channel="chat", chat_id="7", sender="ann", text=f"{number}", agent_id="main", deliver=False
@@ -104,19 +110,31 @@ def test_a_snapshot_that_is_wrong_changes_nothing(store: Path, tmp_path: Path) -
 
 
 class Counted:
-    """A log that counts how many events of streams are read."""
+    """A log that counts how many events are read, and how many statements that takes."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self.read = 0
+        self.asked = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
 
     def stream(self, stream: str, **asked: Any) -> Sequence[Recorded]:
         found = self._log.stream(stream, **asked)
+        self.asked += 1
         self.read += len(found)
         return found
+
+    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        found = self._log.parts(parts)
+        self.asked += 1
+        self.read += sum(map(len, found))
+        return found
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        self.asked += 1
+        return self._log.query(statement, parameters)
 
 
 @pytest.mark.clause("SEAL-1")
@@ -126,5 +144,34 @@ def test_of_a_long_session_only_what_is_near_a_run_is_read(debugger: Debugger) -
     assert whole > 5 * EVERY
     for number in (0, 1, LATE, ROUNDS - 1):
         counted = Counted(log)
-        assert replay_run(cast("Log", counted), debugger.view.flow(asked[number]))["same"]
-        assert counted.read < 3 * EVERY
+        found = replay_run(cast("Log", counted), debugger.view.flow(asked[number]))
+        assert found["same"]
+        assert counted.read < 2 * EVERY + 4 * found["events"]  # behind a snapshot of each session
+        assert counted.asked < 40  # however many runs its chain has
+
+
+@pytest.mark.clause("SEAL-1")
+def test_what_waited_and_was_over_before_a_run_is_not_read(tmp_path: Path) -> None:
+    """A session that has much to do has a long queue at its snapshot, of which a run behind it takes up nothing."""
+    path, runtime, runs = tmp_path / "log.db", SimulatedRuntime(), list[str]()
+    with SessionSystem(path, runtime=runtime, agents=AGENTS, config=CONFIG) as system:
+        tools = system.tools("agent:main:main")
+        for _ in range(6):
+            for number in range(20):
+                asked = {"sessionKey": "agent:ops:main", "message": f"{number}", "timeoutSeconds": 0}
+                tools.call("sessions_send", asked)
+            runtime.run_for(60)
+            runs.append(tools.call("sessions_send", asked)["runId"])
+            runtime.run_for(60)
+    with SqliteLog(path) as log:
+        take_snapshots(log, long_sessions(log))
+    with open_log(path) as log:
+        begun = [
+            begun
+            for run in runs
+            if (late := Recordings(log.log).of_late(log.debug.view.flow(run))) is not None
+            for begun in late[0].begun.values()
+        ]
+        assert max(len(one.session.queue) for one in begun) > 5
+        assert all(one.first == one.version for one in begun)
+        assert all(log.debug.replay(run)["same"] for run in runs)

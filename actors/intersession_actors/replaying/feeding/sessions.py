@@ -1,5 +1,7 @@
 """What led to an event of a session: somebody's words, an agent's answer, a deadline, a change of its settings."""
 
+from collections.abc import Sequence
+
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import budget_of
 from intersession_actors.replaying.feeding.fed import ToFlow, ToSession
@@ -83,7 +85,7 @@ def to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow |
             return None
 
 
-def _said(key: str, together: list[Recorded]) -> ToSession | None:
+def _said(key: str, together: Sequence[Recorded]) -> ToSession | None:
     """Return the message that an append began with, after what came with it: an opening, a route, a run that it stopped."""
     opening: facts.SessionOpened | None = None
     bound: facts.ThreadBound | None = None
@@ -131,7 +133,7 @@ def _said(key: str, together: list[Recorded]) -> ToSession | None:
 
 
 def _queued(
-    behind: list[Recorded], message_id: str
+    behind: Sequence[Recorded], message_id: str
 ) -> tuple[facts.RunQueued | None, facts.SessionPatched | None]:
     patch: facts.SessionPatched | None = None
     for item in behind:
@@ -145,7 +147,7 @@ def _queued(
     return None, patch
 
 
-def _of_run(key: str, together: list[Recorded], recording: Recording) -> RecordMessages | RunReturned:
+def _of_run(key: str, together: Sequence[Recorded], recording: Recording) -> RecordMessages | RunReturned:
     """Return what an agent recorded, or answered: an answer ends in the end of its run."""
     messages: list[facts.Message] = []
     for item in together:
@@ -198,12 +200,12 @@ def _returned(event: facts.RunCompleted, messages: tuple[facts.Message, ...], lo
     return RunReturned(run_id=event.run_id, attempt=event.attempt, result=answered)
 
 
-def _aborted(key: str, event: facts.RunAborted, together: list[Recorded]) -> ToSession:
+def _aborted(key: str, event: facts.RunAborted, together: Sequence[Recorded]) -> ToSession:
     several = sum(isinstance(item.event, facts.RunAborted) for item in together) > 1
     return ToSession(key, Abort(run_id=None if several else event.run_id, by=event.by))
 
 
-def _archived(key: str, together: list[Recorded], recording: Recording) -> ToSession | ToFlow | None:
+def _archived(key: str, together: Sequence[Recorded], recording: Recording) -> ToSession | ToFlow | None:
     """Return what archived a session, with all that was under way or waited in it: somebody, or its spawn, whose time had come."""
     archived = next((item.event for item in together if isinstance(item.event, facts.SessionArchived)), None)
     if archived is None:

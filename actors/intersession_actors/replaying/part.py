@@ -1,0 +1,32 @@
+"""Reads a stream up to a position of the log: of what a long session did long after it only a few events are read."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from intersession_events.log import Log, Recorded
+
+_FEW: Final = 16
+_PAGE: Final = 250
+
+
+class Part(NamedTuple):
+    """The versions of the first and of the last event of a stream that are known to stand before a position."""
+
+    first: int
+    last: int
+
+
+def read_until(log: Log, stream: str, last: int, *, after: int, own: Part | None) -> Sequence[Recorded]:
+    """Return the events of a stream behind a version that stand up to a position."""
+    found: list[Recorded] = []
+    few = _FEW
+    limit = few if own is None else max(own.last - after, 0) + few
+    while page := log.stream(stream, after=after, limit=limit):
+        found += page
+        if len(page) < limit or page[-1].position > last:
+            break
+        few = min(2 * few, _PAGE)
+        after, limit = page[-1].version, few
+    while found and found[-1].position > last:
+        found.pop()
+    return found

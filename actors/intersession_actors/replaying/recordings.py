@@ -1,0 +1,206 @@
+"""Takes recordings out of a log: of all of it, or of a run with all that it touches."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession_actors.replaying.begun import MARGIN, Begun, begun_before
+from intersession_actors.replaying.kept import Kept, line_of
+from intersession_actors.replaying.part import Part, read_until
+from intersession_actors.replaying.recording import MANAGED, Recording
+from intersession_actors.replaying.settings import RecordedSettings
+from intersession_events.facts import ConfigLoaded, DeliveryDecided, ForkEdited, LogOpened
+from intersession_events.ids import delivery_stream, session_stream
+from intersession_events.log import Log, Recorded, StreamPart
+from intersession_projections.flows import Flows
+from intersession_projections.places import Flow, events_of_flow, flow_id
+from intersession_projections.run_outcomes import Runs
+
+# Most events of the stream are checkpoints: one by one they would be a long way.
+_OF_LOG: Final = (
+    "SELECT originator_version, topic LIKE 'import\\_reported.%' ESCAPE '\\' FROM stored_events WHERE originator_id='log' "
+    "AND (topic LIKE 'config\\_loaded.%' ESCAPE '\\' OR topic LIKE 'fork\\_edited.%' ESCAPE '\\' "
+    "OR topic LIKE 'import\\_reported.%' ESCAPE '\\') ORDER BY originator_version"
+)
+
+
+class _Extent(NamedTuple):
+    """What a run touches.
+
+    Its streams, from which position on its chain goes, and its own first and last; its own events of each session, and those
+    of its other streams, which are whole.
+    """
+
+    streams: Sequence[str]
+    since: int
+    first: int
+    last: int
+    own: Mapping[str, Part]
+    whole: Mapping[str, Sequence[Recorded]]
+
+
+class Recordings:
+    """Takes recordings out of a log: of all of it, or of a run with all that it touches."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def whole(self) -> tuple[Recording, RecordedSettings]:
+        """Return the whole log."""
+        events = list(self._log.all())
+        return Recording(self._log.log_id, events, begins=self._forked_at), RecordedSettings(events)
+
+    def of(self, flow: Flow) -> tuple[Recording, RecordedSettings]:
+        """Return the streams that a run touches, from its first event to its last; what came before has happened."""
+        extent = self._extent(flow)
+        events, begins = self._touched(extent), self._begins(extent)
+        recording = Recording(self._log.log_id, events, begins=begins, stood=self._stood)
+        return recording, RecordedSettings(self._configurations())
+
+    def of_late(self, flow: Flow) -> tuple[Recording, RecordedSettings] | None:
+        """Return the same, of long sessions only what came behind a snapshot; None where there is none that would do."""
+        of_log = self._log.query(_OF_LOG)
+        if any(is_import for _, is_import in of_log):
+            return None  # which events were imported is told by all of them
+        extent = self._extent(flow)
+        begins = self._begins(extent)
+        begun: dict[str, Begun] = {}
+        late: dict[str, Sequence[Recorded]] = {}
+        for stream in extent.streams:
+            if stream.startswith("session:"):
+                own = extent.own.get(stream)
+                found = begun_before(
+                    self._log,
+                    stream,
+                    extent.since - MARGIN,
+                    begins=begins,
+                    last=extent.last,
+                    own=own,
+                )
+                if found is not None:
+                    begun[stream], late[stream] = found
+        if not begun:
+            return None
+        events = self._touched(extent, late)
+        recording = Recording(self._log.log_id, events, begins=begins, begun=begun, stood=self._stood)
+        return recording, RecordedSettings(self._configured(version for version, _ in of_log))
+
+    def write(self, flow: Flow, file: Path) -> int:
+        """Write the recording of a run to a new file, as lines of JSON; return how many events it has."""
+        extent = self._extent(flow)
+        begins, touched = self._begins(extent), self._touched(extent)
+        events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
+        with file.open("xb") as lines:
+            kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
+            lines.write(msgspec.json.encode(kept) + b"\n")
+            before = {
+                item.position + 1: item.time
+                for item in self._log.at({max(recorded.position - 1, 1) for recorded in events})
+            }
+            for recorded in events:
+                stood = before.get(recorded.position, -1) >= recorded.time
+                lines.write(msgspec.json.encode(line_of(recorded, stood=stood)) + b"\n")
+        return len(events)
+
+    def _stood(self, recorded: Recorded) -> bool:
+        """Whether the log's time had not moved on since the event before."""
+        before = self._log.all(after=max(recorded.position - 2, 0), to=recorded.position - 1)
+        return any(item.time >= recorded.time for item in before)
+
+    @property
+    def _forked_at(self) -> int:
+        """How far a fork was made, before anybody opened it: that was decided in the log that it is of, or by who made it.
+
+        The latter are what edits say, and of an import the run that is added (FORK-10).
+        """
+        forked = self._log.forked
+        if forked is None:
+            return 0
+        made = forked.position
+        for recorded in self._log.all(after=made):
+            if isinstance(recorded.event, LogOpened):
+                break
+            made = recorded.position
+        return made
+
+    def _extent(self, flow: Flow) -> _Extent:
+        events = {recorded.position: recorded for recorded in events_of_flow(self._log, flow)}
+        own: dict[str, list[int]] = {}
+        whole: dict[str, list[Recorded]] = {}
+        for _, recorded in sorted(events.items()):
+            if recorded.stream.startswith("session:"):
+                own.setdefault(recorded.stream, []).append(recorded.version)
+            elif recorded.stream.startswith(MANAGED):
+                whole.setdefault(recorded.stream, []).append(recorded)
+        chain, since = self._streams_of(events.values())
+        return _Extent(
+            tuple(dict.fromkeys((*whole, *own, *chain))),
+            since,
+            min(events),
+            max(events),
+            {stream: Part(versions[0], versions[-1]) for stream, versions in own.items()},
+            whole,
+        )
+
+    def _begins(self, extent: _Extent) -> int:
+        """Return up to where all has happened."""
+        return max(extent.first - 1, self._forked_at)
+
+    def _touched(
+        self, extent: _Extent, late: Mapping[str, Sequence[Recorded]] | None = None
+    ) -> list[Recorded]:
+        """Return the events of a run; `late` are those of some streams."""
+        known = {**extent.whole, **(late or {})}
+        found: list[Recorded] = []
+        for stream in extent.streams:
+            if stream in known:
+                found += known[stream]
+            else:
+                own = extent.own.get(stream)
+                found += read_until(self._log, stream, extent.last, after=0, own=own)
+        return found
+
+    def _streams_of(self, events: Iterable[Recorded]) -> tuple[Iterable[str], int]:
+        """Return the streams of the causal chains of events, and where the first of all these begins."""
+        since = min(recorded.position for recorded in events)
+        streams: dict[str, None] = {}
+        for root in {recorded.correlation for recorded in events if recorded.correlation is not None}:
+            for accepted, stream in self._of_chain(root):
+                streams[stream] = None
+                since = min(since, accepted)
+        deliveries = {recorded.stream for recorded in events} | streams.keys()
+        for begun in self._log.parts([StreamPart(name, 0, 1) for name in deliveries if _is_delivery(name)]):
+            for recorded in begun:
+                if isinstance(recorded.event, DeliveryDecided):  # its session says whether it may go out
+                    streams[session_stream(recorded.event.session_key)] = None
+        return streams, since
+
+    def _of_chain(self, root: str) -> Iterator[tuple[int, str]]:
+        """Yield the streams of a causal chain, and from where on: what one branch of it may use depends on what the others did."""
+        runs, flows = Runs(self._log), Flows(self._log)
+        outcomes = runs.many_without_words(run.run_id for run in runs.of_chain(root))
+        for outcome in outcomes.values():
+            yield outcome.accepted, session_stream(outcome.session_key)
+        of_runs = dict.fromkeys(flows.flows_of_runs(outcomes).values())
+        for begun in self._log.parts([StreamPart(flow, 0, 1) for flow in of_runs]):
+            yield begun[0].position, begun[0].stream
+        for row in flows.deliveries_of_all(of_runs, outcomes):
+            yield row.accepted, delivery_stream(row.delivery_id)
+
+    def _configurations(self) -> list[Recorded]:
+        return self._configured(version for version, _ in self._log.query(_OF_LOG))
+
+    def _configured(self, versions: Iterable[int]) -> list[Recorded]:
+        parts = [StreamPart("log", version - 1, version) for version in versions]
+        return [
+            recorded
+            for part in self._log.parts(parts)
+            for recorded in part
+            if isinstance(recorded.event, ConfigLoaded | ForkEdited)
+        ]
+
+
+def _is_delivery(stream: str) -> bool:
+    return stream.startswith("delivery:")
