@@ -1,7 +1,7 @@
 """Sealed replay: what was recorded, executed again by today's rules and actors with nothing but the recorded inputs (SEAL)."""
 
-from intersession_actors.replaying.as_test import name_of_test, text_of_test
 from intersession_actors.replaying.difference import Difference
+from intersession_actors.replaying.exported import name_of_test, text_of_test
 from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.replayed import (
     Replayed,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.replaying.begun import MARGIN, Begun, begun_before
-from intersession_actors.replaying.kept import Kept, line_of
+from intersession_actors.replaying.exported import Kept, line_of
 from intersession_actors.replaying.part import Part, read_until
 from intersession_actors.replaying.recording import MANAGED, Recording
 from intersession_actors.replaying.settings import RecordedSettings

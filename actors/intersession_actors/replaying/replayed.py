@@ -7,7 +7,7 @@ from typing import TypedDict
 import msgspec
 
 from intersession_actors.replaying.difference import Difference
-from intersession_actors.replaying.kept import Kept, Line, recorded_in
+from intersession_actors.replaying.exported import Kept, Line, recorded_in
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.settings import RecordedSettings
