@@ -36,7 +36,7 @@ _HEADS: Final = """
 SELECT s.originator_id, s.originator_version, s.state FROM (
     SELECT originator_id AS stream, MAX(originator_version) AS version FROM stored_events
     WHERE originator_id>? AND +rowid BETWEEN 1 AND ? GROUP BY originator_id ORDER BY originator_id LIMIT ?
-) JOIN stored_events AS s ON s.originator_id=stream AND s.originator_version=version ORDER BY s.originator_id
+) AS ends JOIN stored_events AS s ON s.originator_id=stream AND s.originator_version=version ORDER BY s.originator_id
 """
 
 
