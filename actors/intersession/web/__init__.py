@@ -1,12 +1,14 @@
 """The web debugger: its questions over HTTP, its pages, and a server of its own for a log that is only read. Needs the extra `web`."""
 
 from intersession.web.access import ACCESS, Question
-from intersession.web.alone import Alone, Coming, Deed, told_live
+from intersession.web.alone import Alone, Coming, Deed
 from intersession.web.answers import HANDLERS, Application, declared, failed, told
 from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
+from intersession.web.happened import ForksBeside, told_erased, told_live
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
+from intersession.web.stopping import ended_well, server_stops
 from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Application",
     "Coming",
     "Deed",
+    "ForksBeside",
     "LastEventId",
     "Question",
     "Rates",
@@ -29,12 +32,15 @@ __all__ = [
     "cookie_in",
     "cookie_of",
     "declared",
+    "ended_well",
     "failed",
     "file_at",
     "is_static",
     "routes",
+    "server_stops",
     "stream_of",
     "streamed",
     "told",
+    "told_erased",
     "told_live",
 ]

@@ -18,13 +18,16 @@ from intersession.web.access import ACCESS, Question
 from intersession.web.answers import HANDLERS, Application
 from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, file_at
+from intersession.web.happened import ForksBeside, erased_behind, told_erased, told_live
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
+from intersession.web.stopping import ended_well
 from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
+from intersession_events.log import Log
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -97,17 +100,15 @@ class ReadOnly:
         """Yield positions as they come, by looking: another process writes them."""
         log = self._reader.log
         at = await asyncio.to_thread(log.head) if after is None else after
-        quiet = 0
+        forks, quiet = ForksBeside(log), 0
         yield b"retry: 1000\n\n"
         while not self._ending():
-            head = await asyncio.to_thread(log.head)
-            if head > at:
-                at, quiet = head, 0
-                yield told_live(at)
-            else:
-                quiet += 1
-                if quiet % _STILL_HERE == 0:
-                    yield b": still here\n\n"
+            told, at = await asyncio.to_thread(_news, log, at, forks)
+            for one in told:
+                yield one
+            quiet = 0 if told else quiet + 1
+            if quiet and quiet % _STILL_HERE == 0:
+                yield b": still here\n\n"
             await asyncio.sleep(_LOOK_S)
 
     def may_ask(self) -> float:
@@ -115,12 +116,15 @@ class ReadOnly:
         return self._rates.take("operator")
 
 
-def told_live(position: int, **more: str) -> bytes:
-    """Return the server-sent event that says of a position that it is there."""
-    return b"id: %d\nevent: head\ndata: %s\n\n" % (
-        position,
-        msgspec.json.encode({"position": position, **more}),
-    )
+def _news(log: Log, at: int, forks: ForksBeside) -> tuple[list[bytes], int]:
+    """Return what has happened behind a position, and up to where that is."""
+    told: list[bytes] = []
+    head = log.head()
+    if head > at:
+        told = [*([told_erased(head)] if erased_behind(log, at) else []), told_live(head)]
+    if (beside := forks.news()) is not None:
+        told.append(beside)
+    return told, max(head, at)
 
 
 @ready
@@ -195,7 +199,7 @@ class Alone:
     async def _asked(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._access is not None:
             scope.setdefault("state", {})[ACCESS] = self._access
-            await self._routes(scope, receive, send)
+            await ended_well(self._routes, scope, receive, send)
             return
         coming = self.coming
         said = f"{coming.what} is being imported"

@@ -33,14 +33,21 @@ class _Turn(NamedTuple):
 
 
 def polite_loop(seen: Seen) -> Iterator[Smell]:
-    """Find turns that repeat each other: nobody has anything to add, and nobody stops."""
+    """Find turns that repeat each other: nobody has anything to add, and nobody stops.
+
+    What was erased says nothing of what was said there: it repeats nothing, and parts what stands before it from what follows.
+    """
     turns = list(_turns(seen))
     repeats = 0
     for before, turn in pairwise(turns):
-        repeats = repeats + 1 if likeness(before.text, turn.text) >= ALIKE else 0
+        repeats = repeats + 1 if _repeats(before.text, turn.text) else 0
         if repeats == REPEATS:
             yield Smell("polite_loop", turn.position, f"{REPEATS + 1} turns in a row say the same")
             return
+
+
+def _repeats(before: str, text: str) -> bool:
+    return facts.ERASED not in {before, text} and likeness(before, text) >= ALIKE
 
 
 def duplicate_message(seen: Seen) -> Iterator[Smell]:

@@ -93,7 +93,7 @@ def still_held(seen: Seen) -> Iterator[Smell]:
 
 
 def retry_changed(seen: Seen) -> Iterator[Smell]:
-    """Find runs of which one attempt answered this and another that."""
+    """Find runs of which one attempt answered this and another that. Of an answer that was erased nobody can say which it was."""
     answers: dict[str, list[tuple[int, str]]] = {}
     for recorded in seen.events:
         match recorded.event:
@@ -102,7 +102,8 @@ def retry_changed(seen: Seen) -> Iterator[Smell]:
                 | facts.LateReplyDropped(run_id=run_id, reply=str() as reply)
                 | facts.RunFailed(run_id=run_id, partial=str() as reply)
             ):
-                answers.setdefault(run_id, []).append((recorded.position, reply))
+                if reply != facts.ERASED:
+                    answers.setdefault(run_id, []).append((recorded.position, reply))
             case _:
                 pass
     for said in answers.values():

@@ -28,7 +28,8 @@ def of_delivery(event: facts.DeliveryEvent, place: str, sides: Sides) -> Words:
             return Words(None, None, f"attempt {event.attempt}", step=f"{channel} is given {text}")
         case facts.DeliveryDone():
             how = f"Delivered to {place}."
-            return Words(None, None, event.receipt or "taken", how, step=f"{channel} has {text}")
+            receipt = "" if event.receipt is None else f", its receipt: {event.receipt}"
+            return Words(None, None, f"taken{receipt}", how, step=f"{channel} has {text}")
         case facts.DeliveryFailed():
             given_up = event.retry_at_ms is None
             brief = "not tried again" if given_up else "to be tried again"

@@ -11,10 +11,14 @@ import httpx
 import pytest
 
 from intersession import SessionSystem, replay_file
+from intersession.cli.commands.demo_agents import AGENTS, CONFIG
+from intersession.cli.commands.demo_play import play_round
+from intersession.web.questions.of_forks import Compare, compare
 from intersession.web.questions.of_runs import RunsAsked, runs
 from intersession_actors.debugger import open_log
 from intersession_events.facts import AccessRecorded, ForkEdit, NotePinned
 from intersession_events.log import verify_log
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log as open_store
 from intersession_projections.diagram.rows import length
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
@@ -68,6 +72,40 @@ def test_a_run_and_its_fork_are_compared_from_the_cut_on(forked: Forked) -> None
     assert found["cut"]["edits"][0]["value"] == "Only up to 2.8 tonnes this week."
     assert found["cut"]["position"] < found["firstDivergence"]["place"]["position"]
     assert forked.ask("compare", a=forked.run, b=forked.run)["same"] is True
+
+
+@pytest.mark.clause("DIFF-1", "FORK-9")
+def test_a_fork_of_a_fork_is_compared_with_each_cut_on_the_way(tmp_path: Path) -> None:
+    with SessionSystem(tmp_path / "demo.db", agents=AGENTS, config=CONFIG) as system:
+        play_round(system)
+        run = system.debug.runs(kind=["exchange"])["runs"][0]["id"]
+        first = forked_at(system, run, "turn:2", "Only up to 2.8 tonnes.")
+        second = forked_at(first, run, "turn:4", "Then we stay at home.")
+        beside = forked_at(system, run, "turn:3", "And by ferry?")
+
+        far = compare(system.debug.view, Compare(a=run, b=run, other=second.log.log_id))
+        near = compare(first.debug.view, Compare(a=run, b=run, other=second.log.log_id))
+        both = compare(second.debug.view, Compare(a=run, b=run, other=beside.log.log_id))
+        for fork in (second, first, beside):
+            fork.close(grace=0)
+
+    def told(found: JsonObject) -> list[tuple[str, str]]:
+        return [(cut["side"], cut["edits"][0]["value"]) for cut in found["cuts"]]
+
+    assert told(far) == [("b", "Only up to 2.8 tonnes."), ("b", "Then we stay at home.")]
+    assert far["cuts"][0]["position"] < far["cuts"][1]["position"] == far["cut"]["position"]
+    assert told(near) == [("b", "Then we stay at home.")]
+    assert set(told(both)) == {
+        *((side, said) for (_, said), side in zip(told(far), "aa", strict=True)),
+        ("b", "And by ferry?"),
+    }
+
+
+def forked_at(system: SessionSystem, run: str, at: str, reply: str) -> SessionSystem:
+    edits = [ForkEdit(kind="reply", value=reply)]
+    fork = system.fork(run, at=at, edits=edits, agents={"*": "recorded"}, loose=True)
+    fork.carried_on(timeout=20)
+    return fork
 
 
 def test_both_are_called_by_their_first_words_in_lists_and_in_the_comparison(forked: Forked) -> None:

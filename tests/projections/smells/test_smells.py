@@ -78,6 +78,20 @@ def test_turns_that_repeat_each_other_smell(story: Story, texts: tuple[str, ...]
     assert codes(polite_loop, seen(story, *turns(*texts))) == (["polite_loop"] if smells else [])
 
 
+@pytest.mark.clause("SMELL-1", "ERASE-1")
+def test_what_was_erased_neither_repeats_nor_changes_anything(story: Story) -> None:
+    gone = seen(story, *turns(*[facts.ERASED] * 5))
+    between = seen(Story(), *turns("Thank you!", "Thank you!", facts.ERASED, "Thank you!", "Thank you!"))
+    retried = seen(
+        Story(),
+        facts.RunFailed(run_id="r", attempt=1, code="backend", error="cut off", partial=facts.ERASED),
+        facts.RunCompleted(run_id="r", attempt=2, reply="Only up to 2.8 tonnes."),
+    )
+
+    assert codes(polite_loop, gone) == codes(polite_loop, between) == []
+    assert codes(retry_changed, retried) == []
+
+
 @pytest.mark.clause("SMELL-1")
 def test_a_late_reply_smells(story: Story) -> None:
     late = facts.LateReplyDropped(run_id="r", attempt=1, reply="too late")

@@ -7,11 +7,11 @@ import msgspec
 
 from intersession.gateway.admission import Credential, Hold, all_scopes, needed_scope
 from intersession.gateway.door import Door
-from intersession.gateway.http.event_stream import event_stream
-from intersession.web import Question, told_live
+from intersession.gateway.http.event_stream import Reaches, event_stream
+from intersession.web import ForksBeside, Question, told_erased, told_live
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import IntersessionError
-from intersession_events.facts import AccessRecorded
+from intersession_events.facts import AccessRecorded, Erased
 from intersession_events.log import Recorded
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -77,7 +77,9 @@ class DoorAccess:
         self._check_reads()
         head = self._door.system.log.head()
         at = head if after is None else min(after, head)
-        return event_stream(self._door, self._credential, self._hold, at, _last_of)
+        # Forks hold whole sessions: they are the operator's to know of.
+        beside = ForksBeside(self._door.system.log).news if self._credential.caller.is_operator else None
+        return event_stream(self._door, self._credential, self._hold, at, _told, beside=beside)
 
     def _check_reads(self) -> None:
         if "operator.read" not in all_scopes(self._credential.scopes):
@@ -88,11 +90,19 @@ class DoorAccess:
         return self._door.questions.take(self._credential.caller.name)
 
 
-def _last_of(page: Iterable[Recorded], credential: Credential) -> Iterator[bytes]:
+def _told(page: Iterable[Recorded], credential: Credential, reaches: Reaches) -> Iterator[bytes]:
+    """Yield how far a page goes, and before it whether words were erased in what is seen."""
     del credential
-    positions = [one.position for one in page if not isinstance(one.event, AccessRecorded)]
-    if positions:
-        yield told_live(positions[-1])
+    erased = at = 0
+    for one in page:
+        if isinstance(one.event, Erased) and reaches(one.event.stream):
+            erased = at = one.position
+        elif reaches(one.stream) and not isinstance(one.event, AccessRecorded):
+            at = one.position
+    if erased:
+        yield told_erased(erased)
+    if at:
+        yield told_live(at)
 
 
 def token_in(body: bytes) -> bytes:

@@ -6,12 +6,14 @@ Read from the log at the reader's own pace: a slow reader holds nothing but its 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 import msgspec
 
 from intersession.gateway.admission import Credential, Hold
 from intersession.gateway.door import Door
+from intersession.web import server_stops
 from intersession_events.errors import LogError
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
@@ -21,18 +23,29 @@ PAGE: Final = 200
 _SESSION: Final = session_stream("")
 
 
+Reaches = Callable[[str], bool]
+"""Whether somebody may see what happens in a session's stream."""
+
+Shown = Callable[[Iterable[Recorded], Credential, Reaches], Iterable[bytes]]
+"""Has of a page what a credential may see, as it is sent."""
+
+
 async def event_stream(
     door: Door,
     credential: Credential,
     hold: Hold,
     after: int,
-    shown: Callable[[Iterable[Recorded], Credential], Iterable[bytes]],
+    shown: Shown,
+    *,
+    beside: Callable[[], bytes | None] | None = None,
 ) -> AsyncIterator[bytes]:
     """Yield what is committed behind a position, then what comes, as `shown` has what this credential may see of it.
 
-    It ends when the gateway stops, the credential is revoked, or the hold has to give way to others; whoever listened goes on
-    behind the last position. Who was sent nothing for `keep_alive_s` is told that the stream is still here, however much
-    comes that is not for them: else that silence would tell them that others are at work.
+    `beside` is asked from time to time, in a thread, whether there is news of what lies beside the log.
+
+    It ends when the gateway, its system or the server stops, the credential is revoked, or the hold has to give way to others;
+    whoever listened goes on behind the last position. Who was sent nothing for `keep_alive_s` is told that the stream is still
+    here, however much comes that is not for them: else that silence would tell them that others are at work.
     """
     wake, ending = asyncio.Event(), asyncio.Event()
     now = asyncio.get_running_loop().time
@@ -41,24 +54,38 @@ async def event_stream(
         ending.set()
         wake.set()
 
+    def is_over() -> bool:
+        stops = door.draining or ending.is_set() or door.system.service.world.stopping or server_stops()
+        return stops or not door.credentials.count(credential)
+
+    async def told() -> Iterable[bytes]:
+        nonlocal after
+        page: list[Recorded] = []
+        if wake.is_set():
+            wake.clear()
+            page, after = await asyncio.to_thread(_next_page, door, after)
+            if page:
+                wake.set()  # there may be more
+        news = None if beside is None else await asyncio.to_thread(beside)
+        seen = shown(page, credential, lambda stream: _is_for(door, credential, stream))
+        return chain(seen, () if news is None else (news,))
+
     hold.give_way = give_way
     stop = door.hub.listen(lambda _events: wake.set())
     try:
         yield b"retry: 1000\n\n"
         silent_until = now() + door.limits.keep_alive_s
-        while not (door.draining or ending.is_set()) and door.credentials.count(credential):
-            wake.clear()
-            page, after = await asyncio.to_thread(_next_page, door, after)
-            for sent in shown((one for one in page if _is_for(door, credential, one)), credential):
+        wake.set()
+        while not is_over():
+            for sent in await told():
                 yield sent
                 silent_until = now() + door.limits.keep_alive_s
                 if ending.is_set():
                     return
                 await asyncio.sleep(0)  # so that it is noticed when the reader has gone
-            if not page and not ending.is_set():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout_at(silent_until):
-                        await wake.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(min(silent_until, now() + door.limits.check_s)):
+                    await wake.wait()
             if now() >= silent_until:
                 yield b": still here\n\n"
                 silent_until = now() + door.limits.keep_alive_s
@@ -82,19 +109,21 @@ def _next_page(door: Door, after: int) -> tuple[list[Recorded], int]:
     return page, after
 
 
-def _is_for(door: Door, credential: Credential, recorded: Recorded) -> bool:
-    """Whether somebody may see an event: the operator every one, others those of the sessions they may act as."""
+def _is_for(door: Door, credential: Credential, stream: str) -> bool:
+    """Whether somebody may see the events of a stream: the operator every one, others those of the sessions they may act as."""
     caller = credential.caller
     if caller.is_operator:
         return True
-    if not recorded.stream.startswith(_SESSION):
+    if not stream.startswith(_SESSION):
         return False
-    return caller.reaches(door.system.service.reader.parse(recorded.stream.removeprefix(_SESSION)))
+    return caller.reaches(door.system.service.reader.parse(stream.removeprefix(_SESSION)))
 
 
-def shown(page: Iterable[Recorded], credential: Credential) -> Iterator[bytes]:
+def shown(page: Iterable[Recorded], credential: Credential, reaches: Reaches) -> Iterator[bytes]:
     """Yield events as they are sent; tracebacks are the operator's."""
-    return (_sent(recorded, whole=credential.caller.is_operator) for recorded in page)
+    return (
+        _sent(recorded, whole=credential.caller.is_operator) for recorded in page if reaches(recorded.stream)
+    )
 
 
 def _sent(recorded: Recorded, *, whole: bool) -> bytes:

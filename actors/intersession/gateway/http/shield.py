@@ -31,7 +31,18 @@ from intersession.gateway.door import STOPPING, TOO_MUCH, Door
 from intersession.gateway.http.debugging import DoorAccess, token_in
 from intersession.gateway.http.page import HEADERS, page, wants_page
 from intersession.gateway.http.websocket import Scope, WebSocketShell
-from intersession.web import ACCESS, API, HEADER, LOGIN, LOGOUT, cookie_in, cookie_of, file_at, is_static
+from intersession.web import (
+    ACCESS,
+    API,
+    HEADER,
+    LOGIN,
+    LOGOUT,
+    cookie_in,
+    cookie_of,
+    ended_well,
+    file_at,
+    is_static,
+)
 from intersession_events.plain_json import JsonMapping
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
@@ -140,7 +151,7 @@ class Shield:
         if refusal is not None:
             await _answer(send, self._in_its_form(scope, headers, refusal))
             return
-        await self._application(scope)(scope, receive, _guarded(send))
+        await ended_well(self._application(scope), scope, receive, _guarded(send))
 
     def _of_browser(self, scope: Scope, headers: Headers) -> Answer | None:
         """Return what a browser gets without a token: the debugger's page and its files, which show nothing by themselves."""

@@ -1,19 +1,21 @@
 """Questions about forks: which forks this log has and how they ended; anything at all of one of them; and both compared."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
 
+from intersession.web.happened import forks_state
 from intersession.web.questions.of_runs import title_of
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, Name, PlaceText, invalid
 from intersession_actors.service import Reader
 from intersession_events.errors import LogError
-from intersession_events.facts import ready
+from intersession_events.facts import ForkedFrom, ready
 from intersession_events.forks import forks_beside, forks_called
+from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
 from intersession_projections.forks import ForkTold, fork_told
@@ -31,7 +33,9 @@ class Forks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def forks(view: View, given: Forks) -> JsonObject:
-    """Return the forks that lie beside the log, the newest first: `{forks, from}`; `from` is set where this log is a fork itself.
+    """Return the forks that lie beside the log, the newest first: `{forks, from, state}`; `from` is set where this log is a fork itself.
+
+    `state` stands for all of them: the live stream says when it is another one.
 
     Raises:
         ToolRefused: who asks sees a part of the log only (`forbidden`), or there is no such run (`invalid_request`).
@@ -39,6 +43,7 @@ def forks(view: View, given: Forks) -> JsonObject:
     if not view.is_operator:
         raise ToolRefused("forbidden", _OPERATORS)
     wanted = None if given.run is None else flow_id(view.flow(given.run))
+    state = forks_state(view.log)  # before they are read: what changes meanwhile is asked for again
     found: list[JsonObject] = []
     for file in forks_beside(view.log.place) if view.log.place != MEMORY else ():
         try:
@@ -55,6 +60,7 @@ def forks(view: View, given: Forks) -> JsonObject:
         "from": None
         if here is None
         else {"logId": here.log_id, "position": here.position, "flow": here.flow},
+        "state": state,
     }
 
 
@@ -127,7 +133,8 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def compare(view: View, given: Compare) -> JsonObject:
     """Return what differs between two runs, or between a run and its fork; of a fork also where it was `cut`, and its `edits`.
 
-    `titles` are the first words of both.
+    `cuts` are all that lie between the two, in the order of the log, each with its `side`: a fork of a fork has one for each
+    fork on the way. `titles` are the first words of both.
 
     Raises:
         ToolRefused: a run, a place or the fork is none.
@@ -138,4 +145,17 @@ def compare(view: View, given: Compare) -> JsonObject:
         cut = None if born is None else {"position": born.position, "edits": msgspec.to_builtins(born.edits)}
         sides = (("a", view, found["a"]), ("b", inside, found["b"]))
         titles = {side: title_of(of, of.flow(one["run"])) for side, of, one in sides}
-        return {**found, "cut": cut, "titles": titles}
+        cuts = [*_cuts("a", view.log, inside.log), *_cuts("b", inside.log, view.log)]
+        cuts.sort(key=lambda one: one["position"])
+        return {**found, "cut": cut, "cuts": cuts, "titles": titles}
+
+
+def _cuts(side: str, of: Log, other: Log) -> Iterator[JsonObject]:
+    """Yield where forks were cut on the way to a log, from where it parts from another one."""
+    if of.forked is None:
+        return
+    forks = [one.event for one in of.stream("log") if isinstance(one.event, ForkedFrom)]
+    made = [*(fork.log_id for fork in forks[1:]), of.log_id]
+    for fork, log_id in zip(forks, made, strict=True):
+        if log_id not in other.log_ids:
+            yield {"side": side, "position": fork.position, "edits": msgspec.to_builtins(fork.edits)}

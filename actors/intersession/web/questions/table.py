@@ -178,7 +178,10 @@ async def reveal(data: JSONBody[Reveal], request: Request[object, object, State]
     operation_id="debugLive",
     summary="Positions as they come",
     media_type=EVENT_STREAM,
-    responses=streamed("id is a position, data says of which stream and kind its event is."),
+    responses=streamed(
+        "`head`: the log has come to the position that is its id. `erased`: words were erased, drop what is shown. "
+        "`forks`: those beside the log are other ones; for the operator alone."
+    ),
     raises=[],
 )
 async def live(
@@ -186,7 +189,7 @@ async def live(
     last_event_id: LastEventId = None,
     after: After = None,
 ) -> Response[object] | Stream:
-    """Say of each event that comes that it is there."""
+    """Say how far the log has come, that words were erased, and that the forks beside it are other ones."""
     access: Access = request.scope["state"][ACCESS]
     if (unknown := with_unknown(request, ("after",))) is not None:
         return unknown

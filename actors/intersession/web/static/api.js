@@ -6,6 +6,11 @@ export const BASE = HERE.pathname;
 export const out = signal(false); // nobody is in: show the door
 export const coming = signal(null); // how far a log is that is imported just now
 export const live = signal({ state: 'waiting', head: 0, since: 0 });
+export const forked = signal(''); // what stands for the forks beside the log: another text, once they are other ones
+export const erased = signal(0); // how often words were erased since the page began: what is shown is drawn anew
+
+// What says that there is more to be read: how far the log is, and inside a fork also what stands for the forks.
+export const moved = () => (inside.fork ? `${live.value.head} ${forked.value}` : String(live.value.head));
 
 export class Refused extends Error {
   constructor(status, code, message) {
@@ -38,7 +43,7 @@ async function reached(url, given) {
 
 // A page asks at once what it shows, beside what `about` says of the log; it is handed out once that is known, since
 // colours and rights are drawn from it.
-let known;
+export let known;
 const whenKnown = new Promise(done => {
   known = done;
 });
@@ -78,11 +83,14 @@ async function asked(name, url, stop) {
     try {
       const said = await read(answer);
       if (coming.peek()) coming.value = null;
-      if (name === 'about') known();
-      else await whenKnown;
+      if (name !== 'about') await whenKnown;
       return said;
     } catch (error) {
-      if (error.code !== 'importing') throw error;
+      if (error.code !== 'importing') {
+        // What is said of a refusal depends on who looks.
+        if (name !== 'about') await whenKnown;
+        throw error;
+      }
       coming.value = error;
     }
     await wait(LOOK_MS);
@@ -143,9 +151,34 @@ async function followAgain(after) {
   if (source === mine && !out.peek()) follow(after);
 }
 
+// A browser has few connections for one server, and a stream takes one: a tab that nobody sees gives its own back, or
+// with some tabs open no other one could be read. Once it is seen again, it goes on where it was.
 let source = null;
-export function follow(after) {
+let behind = null;
+function rest() {
   source?.close();
+  source = null;
+}
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) rest();
+  else if (behind !== null && !source && !out.peek()) follow(live.peek().head || behind);
+});
+
+// Whoever shows words that are erased drops all that they have: the address says what to show, and it is asked anew.
+// A tab that nobody sees is told by one that somebody does.
+const tabs = new BroadcastChannel(`intersession ${BASE}`);
+let lastErased = 0;
+function erasedAt(position) {
+  if (position <= lastErased) return;
+  lastErased = position;
+  erased.value += 1;
+}
+tabs.onmessage = ({ data }) => erasedAt(data.position);
+
+export function follow(after) {
+  rest();
+  behind = after;
+  if (document.hidden) return;
   source = new EventSource(new URL(`api/live?after=${after}`, HERE));
   source.onopen = () => {
     live.value = { ...live.peek(), state: 'live' };
@@ -158,6 +191,20 @@ export function follow(after) {
     };
     if (source.readyState === EventSource.CLOSED) followAgain(live.peek().head || after);
   };
+  source.addEventListener('erased', event => {
+    const { position } = JSON.parse(event.data);
+    erasedAt(position);
+    tabs.postMessage({ position });
+  });
+  let begun = false;
+  source.addEventListener('forks', event => {
+    const said = JSON.parse(event.data);
+    // What was erased in a fork while nobody listened, nobody tells: one that has changed meanwhile is drawn anew.
+    const missed = !begun && forked.peek() && forked.peek() !== said.state;
+    begun = true;
+    forked.value = said.state;
+    if (inside.fork && (missed || said.erased.some(fork => fork.startsWith(inside.fork)))) erased.value += 1;
+  });
   source.addEventListener('head', event => {
     live.value = { state: 'live', head: Number(event.lastEventId), since: 0 };
   });

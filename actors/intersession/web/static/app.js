@@ -1,7 +1,7 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
-import { html, render, seen, signal, view } from './lib.js';
-import { BASE, coming, inside, live, login, out } from './api.js';
-import { about, begin, go, href, link, problem, route } from './state.js';
+import { effect, html, render, seen, signal, view } from './lib.js';
+import { BASE, coming, erased, inside, live, login, out } from './api.js';
+import { about, begin, go, href, link, problem, route, unproven } from './state.js';
 import { Deliveries } from './deliveries.js';
 import { Diff } from './diff.js';
 import { Door, Opening } from './door.js';
@@ -14,7 +14,7 @@ import { Search } from './search.js';
 import { Session } from './session.js';
 import { Sessions } from './sessions.js';
 import { Integrity, Settings } from './whole.js';
-import { Told, Window, open } from './window.js';
+import { Told, Window, open, say } from './window.js';
 import { capital } from './words.js';
 
 const PAGES = {
@@ -87,7 +87,7 @@ const App = view(() => {
             `
           : null}
         ${Page
-          ? html`<${Page} key=${`${page}/${id}/${inside.fork}`} id=${id} />`
+          ? html`<${Page} key=${`${page}/${id}/${inside.fork}/${erased.value}`} id=${id} />`
           : html`
               <div class="empty">
                 <h1>There is no page ${page}</h1>
@@ -124,6 +124,15 @@ async function start() {
 
 addEventListener('popstate', () => {
   open.value = null;
+});
+// What a window has begun with may be words that are erased.
+effect(() => {
+  if (!erased.value) return;
+  open.value = null;
+  unproven();
+  say('Words were erased from the log: this page was read anew');
+  const main = document.getElementById('main');
+  if (main?.contains(document.activeElement)) queueMicrotask(() => main.focus());
 });
 
 // A link of the head is looked up anew when the address changes: only an absolute one stays true.

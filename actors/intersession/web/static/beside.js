@@ -62,7 +62,7 @@ export async function bothOf(found, other) {
 
 export const Beside = view(({ found, other, pick }, self) => {
   const state = self.once(() => {
-    const made = { box: createRef(), wide: signal(0), both: signal(null), error: signal(null), key: '' };
+    const made = { box: createRef(), wide: signal(0), both: signal(null), error: signal(null), found: null };
     made.side = signal('b');
     made.measure = () => {
       const now = made.box.current?.clientWidth;
@@ -72,11 +72,11 @@ export const Beside = view(({ found, other, pick }, self) => {
     self.onEnd(() => removeEventListener('resize', made.measure));
     return made;
   });
-  const key = `${found.a.run}@${found.a.place.position}/${other}/${found.b.run}@${found.b.place.position}`;
-  if (state.key !== key) {
-    state.key = key;
+  if (state.found !== found) {
+    state.found = found;
     bothOf(found, other).then(
       both => {
+        if (state.found !== found) return;
         state.both.value = both;
         state.error.value = null;
       },
@@ -94,7 +94,6 @@ export const Beside = view(({ found, other, pick }, self) => {
   const sides = one ? [one] : ['a', 'b'];
   const wide = state.wide.value || LEAST;
   const middle = one ? wide - 24 : wide / 2;
-  const born = found.cut?.position;
   const shape = (side, from) => {
     const first = one ? 24 : from + (side === a ? 62 : 40);
     const last = one ? middle - 40 : from + middle - (side === a ? 40 : 62);
@@ -106,10 +105,15 @@ export const Beside = view(({ found, other, pick }, self) => {
     return [x, ...share.map(one => (x += ((last - first) * one) / all))].slice(0, side.run.lanes.length);
   };
   const xs = { a: shape(a, 0), b: shape(b, one ? 0 : middle) };
-  const cutAt =
-    born === undefined
-      ? -1
-      : pairs.findIndex(pair => (pair.a?.position ?? 0) > born || (pair.b?.position ?? 0) > born);
+  // Up to the first cut both have the same positions; behind it each has its own.
+  const cuts = found.cuts
+    .map((one, number) => ({
+      ...one,
+      at: pairs.findIndex(pair => ['a', 'b'].some(side => (!number || side === one.side) && pair[side]?.position > one.position)),
+      again: found.cuts.slice(0, number).some(other => other.side === one.side),
+    }))
+    .filter(one => one.at >= 0);
+  const cutAt = cuts[0]?.at ?? -1;
   // Both rows of a pair are so much higher, where the words of either need two lines.
   const roomIn = (side, row) => {
     const [from, to] = [xs[side][row.source], xs[side][row.target]];
@@ -120,7 +124,11 @@ export const Beside = view(({ found, other, pick }, self) => {
   const mores = pairs.map(pair => (isLong('a', pair.a) || isLong('b', pair.b) ? LINE : 0));
   let y = HEAD;
   const tops = pairs.map((pair, number) => {
-    if (number === cutAt) y += 32;
+    for (const one of cuts)
+      if (one.at === number) {
+        one.y = y;
+        y += 32;
+      }
     const top = y;
     y += (pair.a ?? pair.b).row === 'gap' ? GAP : ROW + mores[number];
     return top;
@@ -175,7 +183,7 @@ export const Beside = view(({ found, other, pick }, self) => {
         <title id="bs-title">A and B side by side</title>
         <desc id="bs-desc">The table below has the same, part by part.</desc>
         ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
-        ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${tops[cutAt] - 28} />` : null}
+        ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${cuts[0].y} />` : null}
         ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
         ${pairs.map(
           (pair, number) => html`
@@ -225,20 +233,20 @@ export const Beside = view(({ found, other, pick }, self) => {
             </g>
           `,
         )}
-        ${cutAt >= 0
-          ? html`
-              <g>
-                <rect class="placebg" x="0" y=${tops[cutAt] - 28} width=${wide} height="24" />
-                <rect class="placeband" x="0" y=${tops[cutAt] - 28} width=${wide} height="2" />
-                <text class="placetx" x="12" y=${tops[cutAt] - 11}>B was cut after #${born}</text>
-                ${one
-                  ? null
-                  : html`
-                      <text class="placetx r" x=${wide - 12} y=${tops[cutAt] - 11}>above: the same in both</text>
-                    `}
-              </g>
-            `
-          : null}
+        ${cuts.map(
+          (made, number) => html`
+            <g>
+              <rect class="placebg" x="0" y=${made.y + 4} width=${wide} height="24" />
+              <rect class="placeband" x="0" y=${made.y + 4} width=${wide} height="2" />
+              <text class="placetx" x="12" y=${made.y + 21}>
+                ${made.side.toUpperCase()} was cut ${made.again ? 'again ' : ''}after #${made.position}
+              </text>
+              ${one || number
+                ? null
+                : html`<text class="placetx r" x=${wide - 12} y=${made.y + 21}>above: the same in both</text>`}
+            </g>
+          `,
+        )}
       </svg>
     </div>
   `;

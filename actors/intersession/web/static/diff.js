@@ -1,6 +1,6 @@
 // Two runs, a run and its fork, or two places of one: what came of both, one diagram, and part by part what differs.
 import { effect, html, seen, signal, view } from './lib.js';
-import { ask } from './api.js';
+import { ask, forked } from './api.js';
 import { AgainButton } from './again.js';
 import { Beside } from './beside.js';
 import { Failed, Loading, Who, laneOf } from './parts.js';
@@ -40,6 +40,15 @@ const edited = cut =>
     .map(edit => editName({ ...edit, value: edit.value?.replace(/[.]$/, '') }))
     .join('; ');
 const withEdits = cut => (edited(cut) ? `, with ${edited(cut)}` : '');
+// Where the forks were cut on the way from the one to the other.
+const CALLED = ['a fork', 'a fork of a fork'];
+function cutsOf(found, side) {
+  const cuts = found.cuts.filter(cut => cut.side === side);
+  if (!cuts.length) return '';
+  const called = CALLED[cuts.length - 1] ?? `a fork, ${cuts.length} forks on`;
+  const each = cuts.map(cut => `cut after #${cut.position}${withEdits(cut)}`);
+  return ` ${side.toUpperCase()} is ${called}, ${each.join('; then ')}.`;
+}
 
 // Both are called by their first words; a fork, or another place of the same run, by what it is.
 const MOST_OF_A_TITLE = 60;
@@ -65,7 +74,7 @@ export const Diff = view((_, self) => {
         const a = query.get('a');
         const b = query.get('b');
         const other = query.get('other') ?? '';
-        const key = `${a}|${b}|${other}`;
+        const key = `${a}|${b}|${other}|${other ? forked.value : ''}`;
         if (!a || !b) {
           made.found.value = null;
           return;
@@ -137,9 +146,7 @@ export const Diff = view((_, self) => {
                         found.firstDivergence.kind
                       ][1]}. ${capital(found.firstDivergence.place.text)}.
                     `}
-                ${found.cut
-                  ? ` B is a fork, cut after #${found.cut.position}${withEdits(found.cut)}.`
-                  : ''}
+                ${cutsOf(found, 'a')}${cutsOf(found, 'b')}
               </p>
             `
           : null}

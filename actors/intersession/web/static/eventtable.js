@@ -1,6 +1,7 @@
 // The table of a run, which is the diagram's equal: every event, a window of them around the place.
 import { html, signal, view } from './lib.js';
 import { Listed } from './listed.js';
+import { Brief } from './parts.js';
 import { clock, ofKind, short, utc } from './words.js';
 
 const COLUMNS = [
@@ -55,7 +56,7 @@ const Row = ({ number, step, index, place }) => {
       <td class="mono muted" title=${utc(step.timeMs)}>${clock(step.timeMs)}</td>
       <td class=${look}>${ofKind(step.kind)}${step.turn ? ` ${step.turn}` : ''}</td>
       <td>${step.who ? short(step.who) : ''}${step.to ? ` → ${short(step.to)}` : ''}</td>
-      <td class=${`all ${look}`} title=${step.text}>${step.text}</td>
+      <td class=${`all ${look}`} title=${step.text}><${Brief} text=${step.text} /></td>
     </tr>
   `;
 };

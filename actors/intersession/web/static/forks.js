@@ -1,7 +1,7 @@
 // The forks of a log as a tree: where each was cut, what is otherwise in it, how it came out;
 // each can be opened, compared, deleted.
 import { effect, html, signal, view } from './lib.js';
-import { ask, tell } from './api.js';
+import { ask, forked, tell } from './api.js';
 import { about, href, link, queried, route, setQuery } from './state.js';
 import { can } from './deeds.js';
 import { Listed } from './listed.js';
@@ -56,9 +56,14 @@ export const Forks = view((_, self) => {
           made.error.value = error;
         },
       );
+    let known = null;
     self.onEnd(
       effect(() => {
-        made.load(route.value.query.get('run'));
+        const run = route.value.query.get('run');
+        const isListed = made.found.peek()?.state === forked.value || !forked.value;
+        if (run === known?.run && isListed) return;
+        known = { run };
+        made.load(run);
       }),
     );
     return made;

@@ -4,7 +4,7 @@ import { ask } from './api.js';
 import { Filters, Only, Text, given } from './filters.js';
 import { Body, Listed, Title } from './listed.js';
 import { paged } from './paging.js';
-import { Failed, Moment } from './parts.js';
+import { Brief, Failed, Moment } from './parts.js';
 import { Raw } from './raw.js';
 import { queried, setQuery } from './state.js';
 import { ofKind, short } from './words.js';
@@ -104,7 +104,7 @@ const Row = ({ row, sel, pick }) => {
       <td class="mono"><${Moment} ms=${row.timeMs} /></td>
       <td>${ofKind(row.kind)}</td>
       <td class="mono muted" title=${row.stream}>${streamName(row.stream)}</td>
-      <td class="all" title=${row.text}>${between(row)}${row.text ?? ''}</td>
+      <td class="all" title=${row.text}>${between(row)}<${Brief} text=${row.text} /></td>
     </tr>
   `;
 };

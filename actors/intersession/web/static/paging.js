@@ -1,6 +1,6 @@
 // A list that is read page by page, newest first, and the keys that go through it.
 import { batch, effect, html, signal, view } from './lib.js';
-import { ask, live } from './api.js';
+import { ask, moved } from './api.js';
 import { go, route, scrolling } from './state.js';
 import { isForPage } from './window.js';
 
@@ -104,13 +104,12 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
     }),
   );
   if (fresh) {
-    let head = live.peek().head;
+    let last = null;
     self.onEnd(
       effect(() => {
-        const now = live.value.head;
-        if (now === head) return;
-        head = now;
-        later();
+        const now = moved();
+        if (last !== null && now !== last) later();
+        last = now;
       }),
     );
     self.onEnd(() => clearTimeout(timer));

@@ -145,6 +145,9 @@ export const Seg = ({ label, value, options, onChange }) => html`
     )}
   </span>
 `;
+// The words of an event in a list. What a tool was given, and what it gave, is data, and looks like it.
+const DATA = /^[\w.-]*\(?[{[]["{[\]}]/;
+export const Brief = ({ text = '' }) => (DATA.test(text) ? html`<span class="mono data">${text}</span>` : text);
 // Words in which what stands between two grave accents is code.
 export const Said = ({ text }) =>
   String(text)

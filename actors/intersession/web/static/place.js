@@ -1,6 +1,6 @@
 // Where one stands in a run, and how one moves: by event, by turn, by cause, to a place, to a breakpoint. No drawing.
 import { batch, computed, effect, signal } from './lib.js';
-import { ask, inside, live } from './api.js';
+import { ask, inside, moved } from './api.js';
 import { here, queried, route, setQuery } from './state.js';
 import { name } from './words.js';
 
@@ -41,13 +41,15 @@ export class Place {
         if (this.run.value) this.say(this.position.value);
       }),
     );
-    let head = live.peek().head;
+    let last = null;
     let timer = 0;
     self.onEnd(
       effect(() => {
-        const now = live.value.head;
-        if (now === head) return;
-        head = now;
+        const now = moved();
+        const first = last === null;
+        if (now === last) return;
+        last = now;
+        if (first) return;
         clearTimeout(timer);
         timer = setTimeout(() => this.refresh(), 300);
       }),

@@ -1,6 +1,6 @@
 // One session: its transcript, as it stood at a place, and the runs that it took part in.
 import { batch, effect, html, signal, view } from './lib.js';
-import { ask, live } from './api.js';
+import { ask, moved } from './api.js';
 import { Text } from './filters.js';
 import { Message } from './message.js';
 import { More, paged } from './paging.js';
@@ -48,7 +48,7 @@ export const Session = view(({ id }, self) => {
     let timer = 0;
     self.onEnd(
       effect(() => {
-        const now = live.value.head;
+        const now = moved();
         const { page, query } = route.value;
         const place = query.get('at');
         if (page !== 'session') return;

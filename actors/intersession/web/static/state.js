@@ -1,6 +1,6 @@
 // Where the page is, in its address, and what is known of the log: pages read these signals, and change them by `go`.
 import { batch, computed, signal } from './lib.js';
-import { BASE, ask, follow, inside, whenIdle } from './api.js';
+import { BASE, ask, follow, inside, known, whenIdle } from './api.js';
 
 export const about = signal(null);
 export const problem = signal(null);
@@ -68,12 +68,18 @@ export async function begin() {
     about.value = found;
     problem.value = null;
   });
+  known();
   follow(found.head ?? 0);
   prove();
 }
 // What a log's verification said, for the log itself ('') and each fork that is looked at.
 export const proofs = signal({});
 const asking = new Set();
+export function unproven() {
+  asking.clear();
+  proofs.value = {};
+  prove();
+}
 export async function prove(now = false, fork = inside.fork) {
   if (!about.peek()?.isOperator || (asking.has(fork) && !now)) return;
   asking.add(fork);

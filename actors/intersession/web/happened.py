@@ -1,0 +1,103 @@
+"""What live pages are told of besides positions: that words were erased, and that the forks beside the log are other ones now."""
+
+from collections.abc import Collection, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from intersession_events.errors import LogError
+from intersession_events.forks import forks_beside
+from intersession_events.log import Log
+from intersession_events.plain_json import JsonObject
+from intersession_events.stores import MEMORY, open_log
+
+Stamp = tuple[tuple[int, int], ...]
+"""Sizes and times of the files of a fork: while these are the same, so is the fork."""
+
+_BESIDE: Final = ("", "-wal")
+_ERASED: Final = "SELECT 1 FROM stored_events WHERE originator_id>=? AND originator_id<? AND rowid>? LIMIT 1"
+
+
+def told_live(position: int, **more: str) -> bytes:
+    """Return the server-sent event that says of a position that it is there."""
+    return b"id: %d\nevent: head\ndata: %s\n\n" % (
+        position,
+        msgspec.json.encode({"position": position, **more}),
+    )
+
+
+def told_erased(position: int) -> bytes:
+    """Return the server-sent event that says that words were erased: whoever shows any drops what they have, and asks again.
+
+    It has no id: who is cut off before the position behind it came is told anew.
+    """
+    return b"event: erased\ndata: %s\n\n" % msgspec.json.encode({"position": position})
+
+
+def erased_behind(log: Log, position: int) -> bool:
+    """Whether words were erased (ERASE-1) behind a position."""
+    return bool(log.query(_ERASED, ("erased:", "erased;", position)))
+
+
+def forks_state(log: Log) -> str:
+    """Return what stands for the forks beside a log as they are now: another text, once one is made, goes on or is deleted.
+
+    None of them is opened: it is asked again and again, for nobody tells us of a fork that is made elsewhere.
+    """
+    return _digest(_stamps(log))
+
+
+class ForksBeside:
+    """The forks beside a log, for one who is told whenever they are other ones."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._known: Mapping[str, Stamp] | None = None
+
+    def news(self) -> bytes | None:
+        """Return the server-sent event that says what stands for them now; None while they are as they were at the last call.
+
+        `erased` are those that have changed since, and have had words erased in them: whoever shows one of these asks again.
+        """
+        now, known = _stamps(self._log), self._known
+        if now == known:
+            return None
+        self._known = now
+        changed = (
+            [] if known is None else [fork for fork, stamp in now.items() if known.get(fork, stamp) != stamp]
+        )
+        said: JsonObject = {"state": _digest(now), "erased": list(self._with_erasures(changed))}
+        return b"event: forks\ndata: %s\n\n" % msgspec.json.encode(said)
+
+    def _with_erasures(self, forks: Collection[str]) -> Iterator[str]:
+        for file in forks_beside(self._log.place):
+            if file.stem in forks:
+                try:
+                    with open_log(str(file), read_only=True) as fork:
+                        if erased_behind(fork, 0):
+                            yield file.stem
+                except LogError:
+                    yield file.stem  # nobody knows
+
+
+def _stamps(log: Log) -> Mapping[str, Stamp]:
+    if log.place == MEMORY:
+        return {}
+    return {
+        file.stem: tuple(_stamp(Path(f"{file}{beside}")) for beside in _BESIDE)
+        for file in forks_beside(log.place)
+    }
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size) if found.st_size else (0, 0)
+
+
+def _digest(stamps: Mapping[str, Stamp]) -> str:
+    return sha256(msgspec.json.encode(sorted(stamps.items()))).hexdigest()[:16]
