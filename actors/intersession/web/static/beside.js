@@ -106,13 +106,15 @@ export const Beside = view(({ found, other, pick }, self) => {
   };
   const xs = { a: shape(a, 0), b: shape(b, one ? 0 : middle) };
   // Up to the first cut both have the same positions; behind it each has its own.
+  const isBehind = (pair, made, first) =>
+    ['a', 'b'].some(side => (first || side === made.side) && pair[side]?.position > made.position);
   const cuts = found.cuts
-    .map((one, number) => ({
-      ...one,
-      at: pairs.findIndex(pair => ['a', 'b'].some(side => (!number || side === one.side) && pair[side]?.position > one.position)),
-      again: found.cuts.slice(0, number).some(other => other.side === one.side),
+    .map((made, number) => ({
+      ...made,
+      at: pairs.findIndex(pair => isBehind(pair, made, number === 0)),
+      again: found.cuts.slice(0, number).some(other => other.side === made.side),
     }))
-    .filter(one => one.at >= 0);
+    .filter(made => made.at >= 0);
   const cutAt = cuts[0]?.at ?? -1;
   // Both rows of a pair are so much higher, where the words of either need two lines.
   const roomIn = (side, row) => {
