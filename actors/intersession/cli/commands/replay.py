@@ -236,7 +236,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 def _names(reader: Reader, beats: Iterable[Beat], steps: Iterable[Step]) -> Names:
     keys = {name for beat in beats for name in (beat.who, beat.to)}
     keys |= {name for step in steps for name in (step.who, step.to, step.stream.removeprefix("session:"))}
-    return names_of(reader.log, keys)
+    return names_of(reader.log, [*keys])
 
 
 def _took_ms(reader: Reader, flow: Flow) -> int | None:

@@ -27,7 +27,7 @@ def events(
     with reader_of(reading) as reader:
         wanted = chosen(reader, kind, stream, session)
         listing = page.of(wanted.newest(reader.log, page.span(reader)), lambda recorded: recorded.position)
-        names = names_of(reader.log, [_keys(recorded) for recorded in listing.rows])
+        names = names_of(reader.log, [key for recorded in listing.rows for key in _keys(recorded)])
         unknown = [] if listing.rows else unknown_stream(reader, wanted.beginning)
     return listing.answer(
         "events", event_value, lambda screen, rows: _show(screen, rows, names), what="event", unknown=unknown

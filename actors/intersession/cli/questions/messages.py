@@ -75,7 +75,7 @@ def messages(
             said.cursor,
             as_lines=said.as_lines,
         )
-        names = names_of(reader.log, [_keys(row.said) for row in listing.rows])
+        names = names_of(reader.log, [key for row in listing.rows for key in _keys(row.said)])
         unknown = [] if listing.rows else unknown_names(reader, {"--person": person})
     return listing.answer(
         "messages",

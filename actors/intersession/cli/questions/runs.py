@@ -94,7 +94,7 @@ def runs(
         listing: Listing[Standing] = Listing(rows, flows.cursor, as_lines=flows.as_lines)
         if smell:
             listing = replace(listing, rows=[standing.with_smells(reader, at) for standing in listing.rows])
-        names = names_of(reader.log, [flow_sessions(flow) for flow in flows.rows])
+        names = names_of(reader.log, [key for flow in flows.rows for key in flow_sessions(flow)])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
         unknown = [] if listing.rows else unknown_names(reader, named)
     everything = wanted == WorkWanted() and at is None

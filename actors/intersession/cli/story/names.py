@@ -6,7 +6,7 @@ from typing import Final
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import is_list, is_object
 from intersession_projections.sessions import SessionNames
 from intersession_projections.wording import Naming, short_name
 
@@ -59,7 +59,7 @@ def live_names(log: Log) -> Names:
 
 
 def names_of(log: Log, told: object, other: Log | None = None) -> Names:
-    """Return the names of the sessions whose keys stand in what is told: in an answer as JSON has it, or in a list.
+    """Return the names of the sessions whose keys stand in what is told: in an answer as JSON has it, or in a list of keys.
 
     They are read together, and known when the log is closed. `other` is a log that tells, too.
     """
@@ -76,8 +76,8 @@ def _keys_in(told: object) -> set[str]:
         match left.pop():
             case str(text):
                 found.update(part for part in text.split("/") if part.startswith("agent:") and _is_key(part))
-            case list(values) | tuple(values) | set(values):
-                left.extend(values)
+            case value if is_list(value):
+                left.extend(value)
             case value if is_object(value):
                 left.extend(value.values())
             case _:
