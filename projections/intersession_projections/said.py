@@ -11,7 +11,7 @@ from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sieve import Holding, chain_of, sieved
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import as_read, called
+from intersession_projections.wording import as_read, called, is_openclaws
 
 _STREAM: Final = "session:"
 _AT_ONCE: Final = 32
@@ -244,7 +244,7 @@ def _may_be(message: Message, wanted: SaidWanted) -> bool:
     """Whether a message can be one that is wanted, as far as it says itself."""
     if message.role != "user":
         return False
-    provenance = message.provenance
+    provenance = None if is_openclaws(message) else message.provenance
     kind = None if provenance is None else provenance.kind
     source = None if provenance is None else provenance.source_session_key
     if (wanted.inter_session or wanted.sender is not None) and kind != "inter_session":

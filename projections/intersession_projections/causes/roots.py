@@ -5,7 +5,7 @@ from typing import Literal
 
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_projections.wording import asker_of, writer_of
+from intersession_projections.wording import asker_of, is_openclaws, writer_of
 
 RootKind = Literal["person", "operator", "timer", "start", "import", "system"]
 """What it began with: a person's words, a call by a door (of the operator, or of code of the host's), time that came, a
@@ -101,7 +101,9 @@ def _kind_of_message(recorded: Recorded) -> RootKind | None:
     if provenance is not None and provenance.kind == "external_user":
         return "timer" if _is_of_a_timer(recorded.stream) else "person"
     if provenance is None and _is_imported(recorded):
-        return "timer" if _is_of_a_timer(recorded.stream) else "person"
+        if _is_of_a_timer(recorded.stream):
+            return "timer"
+        return "import" if is_openclaws(event.message) else "person"
     return None
 
 

@@ -9,7 +9,14 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
-from intersession_projections.wording import BY_METHOD, is_by_method, route_text, words_of, words_of_message
+from intersession_projections.wording import (
+    BY_METHOD,
+    is_by_method,
+    is_openclaws,
+    route_text,
+    words_of,
+    words_of_message,
+)
 
 FOLDED_MS: Final = 2_000
 """From so many milliseconds on, a stretch in which nothing happens is folded and its length written."""
@@ -19,9 +26,6 @@ _FRAMED: Final = re.compile(
     re.DOTALL,
 )
 """What OpenClaw writes before the words of a message: when it came, and to a sub-agent what it is."""
-
-_OF_THE_SYSTEM: Final = ("OpenClaw runtime context (internal)", "Agent-to-agent announce step.")
-"""So begins what OpenClaw itself tells an agent; its transcripts say of it only that somebody did."""
 
 
 def read(
@@ -182,14 +186,14 @@ class _Reading:
 
     def _asker(self, message: facts.Message, key: str) -> int | None:
         """Return the lane of whoever asks an agent; None where the system does."""
-        if _unframed(facts.text_of(message)).startswith(_OF_THE_SYSTEM):
-            return None
         origin = message.provenance
+        if message.role == "system" and origin is None:
+            return None
+        if origin is None and key in self._spawners:
+            return self._session(self._spawners[key])
+        if is_openclaws(message):
+            return None
         if origin is None:
-            if message.role == "system":
-                return None
-            if key in self._spawners:
-                return self._session(self._spawners[key])
             return self._lane("?", "not recorded", "person")
         match origin.kind:
             case "internal_system":

@@ -10,7 +10,7 @@ from intersession_events import facts
 from intersession_events.errors import LogError
 from intersession_events.log import Recorded, Row, payload_in
 from intersession_events.plain_json import JsonValue, is_list, is_object
-from intersession_projections.wording import as_read, route_text, speaker, writer_of
+from intersession_projections.wording import as_read, is_openclaws, route_text, speaker, writer_of
 
 Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
@@ -23,7 +23,7 @@ Reads = Callable[[str], str]
 """How a text is read by who asks: as it is, or without its secrets. One may be a secret by the name that it stands under, so
 the source of JSON is read before what is in it."""
 
-_SESSION: Final = "session:"
+SESSION: Final = "session:"
 _LIST: Final = "sessions_list"
 """Each row of its answer names its session as `key`, all else that names one as `sessionKey`."""
 
@@ -71,7 +71,7 @@ def said_in(row: Row) -> str:
 
 def key_of(recorded: Recorded) -> str:
     """Return the key of the session whose stream an event is in."""
-    return recorded.stream.removeprefix(_SESSION)
+    return recorded.stream.removeprefix(SESSION)
 
 
 def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
@@ -151,6 +151,8 @@ def _text_of(message: facts.Message, reads: Reads) -> str:
 
 def _via(message: facts.Message) -> Via:
     origin = message.provenance
+    if is_openclaws(message):
+        return "system"
     if origin is None:
         return "person" if message.role == "user" else "system"
     match origin.kind:

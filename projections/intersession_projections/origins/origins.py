@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from intersession_events import facts
 from intersession_events.log import Log, Recorded, Row
 from intersession_projections.origins.hops import (
+    SESSION,
     Hop,
     Reads,
     Says,
@@ -25,6 +26,7 @@ from intersession_projections.origins.hops import (
 )
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
 from intersession_projections.spans import Span
+from intersession_projections.wording import is_openclaws
 
 MOST_ROWS: Final = 500_000
 """How many rows are looked through: a hundred thousand take a good third of a second."""
@@ -201,10 +203,18 @@ class Origins:
                 continue
             if hop.via == "tool" and hop.source is not None:
                 hop = replace(hop, source=self._named(hop.source, hop.session_key))
+            if isinstance(recorded.event, facts.MessageRecorded) and is_openclaws(recorded.event.message):
+                hop = replace(hop, source=self._led_by(recorded))
             if isinstance(recorded.event, facts.DeliveryDecided):
                 child = self._child_of(recorded.event)
                 hop = replace(hop, edited_by=self._editor_of(recorded.event), source=child or hop.source)
             yield hop
+
+    def _led_by(self, recorded: Recorded) -> str | None:
+        """Return the session in which stands what led to a message: whose task it hands over, or whose result."""
+        cause = recorded.causation
+        found = self._log.with_id(cause, limit=1) if cause is not None else ()
+        return next((key_of(led) for led in found if led.stream.startswith(SESSION)), None)
 
     def _reads(self, recorded: Recorded) -> Reads | None:
         event = recorded.event

@@ -8,6 +8,7 @@ from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.smells.likeness import count_of, likeness, words_in
 from intersession_projections.smells.smell import Seen, Smell
+from intersession_projections.wording import is_openclaws
 
 ALIKE: Final = 0.8
 """From this on two turns say the same."""
@@ -108,7 +109,8 @@ def _asks(recorded: Recorded) -> facts.Message | None:
     if not isinstance(event, facts.MessageRecorded) or event.message.role != "user":
         return None
     origin = event.message.provenance
-    return event.message if origin is None or origin.kind != "internal_system" else None
+    is_systems = is_openclaws(event.message) or (origin is not None and origin.kind == "internal_system")
+    return None if is_systems else event.message
 
 
 def _sender(message: facts.Message) -> tuple[str | None, ...]:

@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.transcripts.openclaw import strip_stamp
+from intersession_projections.wording.openclaw import OPENCLAW, is_openclaws
 from intersession_projections.wording.reasons import ARCHIVALS, FAILURES, OPENINGS
 from intersession_projections.wording.words import NO_TEXT, Naming, Words, route_text
 
@@ -221,7 +222,12 @@ def is_by_method(origin: facts.Provenance) -> bool:
 
 
 def speaker(message: facts.Message) -> str:
-    """Return who asks an agent with a message: a session's key, or words for a person or the system."""
+    """Return who asks an agent with a message: a session's key, or words for a person, the system, or OpenClaw in an import."""
+    return OPENCLAW if is_openclaws(message) else recorded_speaker(message)
+
+
+def recorded_speaker(message: facts.Message) -> str:
+    """Return the same, as far as the message's own provenance says."""
     origin = message.provenance
     if origin is None:
         return _THE_SYSTEM if message.role == "system" else _A_PERSON

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -348,7 +349,10 @@ def test_an_imported_exchange_says_which_turn_each_message_is_and_leaves_out_wha
     story.put("exchange:e", TurnReplied(turn=1, speaker=MAIN, run_id="t", status="ok", text="good"), time=3)
     recorded_in(story, OPS, asked(MAIN, f"{STAMP}good"), time=3)
     story.put("exchange:e", TurnReplied(turn=2, speaker=OPS, run_id="u", status="ok", text="bye"), time=4)
-    recorded_in(story, OPS, asked(MAIN, f"{STAMP}Agent-to-agent announce step."), time=5)
+    # As OpenClaw writes it: of the session that had asked, and of no exchange.
+    origin = Provenance(kind="inter_session", source_session_key=MAIN, source_tool="sessions_send")
+    step = asked(MAIN, f"{STAMP}Agent-to-agent announce step.")
+    recorded_in(story, OPS, msgspec.structs.replace(step, provenance=origin), time=5)
     story.put("exchange:e", AnnounceDecided(run_id="a", text="it is ready"), time=6)
 
     drawn = diagram_of(story.log.all(), title="", names=names)

@@ -14,6 +14,7 @@ from intersession_events.facts import Provenance, text_of
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.said import Messages, Said, SaidWanted
+from intersession_projections.wording import OPENCLAW, is_openclaws
 
 _INDENT: Final = 4
 
@@ -93,7 +94,7 @@ def _run(run: RunOutcome) -> str:
 
 def _keys(said: Said) -> tuple[str, ...]:
     began = () if said.began is None else (said.began[1],)
-    return (speaker(said.message.provenance), said.target, *began)
+    return (speaker(said.message), said.target, *began)
 
 
 def _show(
@@ -121,7 +122,7 @@ def _show(
 
 def _told(said: Said, names: Names) -> tuple[str, str]:
     """Return who spoke, and on whose behalf where that is somebody else, in words."""
-    spoke = speaker(said.message.provenance)
+    spoke = OPENCLAW if is_openclaws(said.message) else speaker(said.message)
     if spoke == "person" and said.person is not None:
         return _called(said.person), ""
     behalf = "" if said.person is None else f" for {_called(said.person)}"

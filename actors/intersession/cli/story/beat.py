@@ -2,12 +2,16 @@
 
 import msgspec
 
+from intersession_events.facts import MessageRecorded
 from intersession_events.log import Recorded
-from intersession_projections.wording import Kind, Words
+from intersession_projections.wording import OPENCLAW, Kind, Words, is_openclaws
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is told, and where it stands in the log. `cause` is the position of the beat that led to it, if one did."""
+    """What is told, and where it stands in the log. `cause` is the position of the beat that led to it, if one did.
+
+    `writer` is whose words they are where `who`, as an imported transcript has it, did not say them.
+    """
 
     position: int
     time: int
@@ -17,10 +21,13 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     to: str | None = None
     text: str | None = None
     cause: int | None = None
+    writer: str | None = None
 
 
 def beat_of(words: Words, recorded: Recorded, cause: int | None) -> Beat:
     """Return what is told of an event in its place."""
+    event = recorded.event
+    is_its_own = isinstance(event, MessageRecorded) and is_openclaws(event.message)
     return Beat(
         position=recorded.position,
         time=recorded.time,
@@ -30,4 +37,5 @@ def beat_of(words: Words, recorded: Recorded, cause: int | None) -> Beat:
         to=words.to,
         text=words.text,
         cause=cause,
+        writer=OPENCLAW if is_its_own else None,
     )

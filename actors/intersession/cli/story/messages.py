@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from intersession_events.facts import LateReplyDropped, Message, RunAborted, RunFailed, RunInterrupted
-from intersession_projections.wording import Words, speaker, words_of, words_of_message
+from intersession_projections.wording import Words, recorded_speaker, words_of, words_of_message
 
 
 def message_words(message: Message, key: str) -> Iterator[Words]:
@@ -15,7 +15,7 @@ def message_words(message: Message, key: str) -> Iterator[Words]:
             case "toolResult":
                 yield words._replace(who=key, to=None)
             case "user" | "system":
-                yield words._replace(who=speaker(message))
+                yield words._replace(who=recorded_speaker(message))
 
 
 def attempt_words(event: RunInterrupted | RunFailed | RunAborted | LateReplyDropped, key: str) -> Words:

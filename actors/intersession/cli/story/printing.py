@@ -52,8 +52,9 @@ class BeatPrinter:
     def _head(self, beat: Beat, tail: str = "") -> None:
         styled = self._screen.styled
         parts = [styled(f"#{beat.position:<{_INDENT - 2}} ", "dim")]
-        if beat.who is not None:
-            parts.append(self._name(beat.who))
+        who = beat.writer or beat.who
+        if who is not None:
+            parts.append(self._name(who))
             if beat.to is not None:
                 parts += [" → ", self._name(beat.to)]
             parts.append(" " if beat.to is None else " · ")

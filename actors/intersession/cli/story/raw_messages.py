@@ -4,7 +4,7 @@ import json
 
 from intersession.cli.shell import Screen, moment, one_line, safe
 from intersession_events.plain_json import JsonMapping, is_object
-from intersession_projections.wording import BY_METHOD, counted, person
+from intersession_projections.wording import BY_METHOD, OPENCLAW, begins_as_openclaws, counted, person
 
 _INTERNAL = "the system"
 _LINES = 5
@@ -38,6 +38,8 @@ def speaker(message: JsonMapping) -> str:
         return f"agent, in the words of {_writer(origin)}" if is_injected and is_object(origin) else "agent"
     if role == "toolResult":
         return f"tool {message.get('toolName') or ''}".rstrip()
+    if role == "user" and _is_openclaws(message, origin):
+        return OPENCLAW
     if not is_object(origin):
         return str(role)
     match origin.get("kind"):
@@ -52,6 +54,13 @@ def speaker(message: JsonMapping) -> str:
             return f"session {origin.get('sourceSessionKey') or '?'}"
         case _:
             return _INTERNAL
+
+
+def _is_openclaws(message: JsonMapping, origin: object) -> bool:
+    """Whether it is of an import, where only its beginning tells that OpenClaw itself said it."""
+    as_sent = is_object(origin) and origin.get("sourceTool") == "sessions_send" and "exchangeId" not in origin
+    (text, _), *_ = parts(message)
+    return (origin is None or as_sent) and begins_as_openclaws(text)
 
 
 def _writer(origin: JsonMapping) -> str:

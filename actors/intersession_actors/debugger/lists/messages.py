@@ -9,10 +9,11 @@ from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, Name
-from intersession_events.facts import Provenance, ready, text_of
+from intersession_events.facts import Message, Provenance, ready, text_of
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.said import Messages, Said, SaidWanted
+from intersession_projections.wording import is_openclaws
 
 Texts = tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
 
@@ -88,7 +89,7 @@ def said_value(
     value: JsonObject = {
         "position": said.position,
         "time": said.time_ms,
-        "from": speaker(provenance),
+        "from": speaker(said.message),
         "to": said.target,
         "runId": None if said.run is None else said.run.run_id,
         "retryOf": None if said.run is None else said.run.retry_of,
@@ -112,9 +113,11 @@ def said_value(
     return present(value)
 
 
-def speaker(provenance: Provenance | None) -> str:
-    """Return who spoke: a session by its key, else `person`, `operator`, `system`, or `unknown` (an import)."""
-    match provenance:
+def speaker(message: Message) -> str:
+    """Return who spoke: a session by its key, else `person`, `operator`, `system` (of an import OpenClaw), or `unknown` (an import)."""
+    if is_openclaws(message):
+        return "system"
+    match message.provenance:
         case Provenance(kind="inter_session", source_session_key=str() as key):
             return key
         case Provenance(kind="external_user", source_channel="operator"):
