@@ -3,10 +3,9 @@
 from intersession import SessionSystem, Turn, Reply
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from intersession_events.faces import on_demand
 
-if TYPE_CHECKING:
+with on_demand(globals()):
     from intersession_actors.agents import Reply, Turn, echo, openai_agent, scripted
     from intersession_actors.answers import (
         AcceptedAnswer,
@@ -221,60 +220,3 @@ __all__ = [
     "replay_file",
     "scripted",
 ]
-
-_HOMES: Final = {
-    name: home
-    for home, names in {
-        "intersession_actors.agents": "Reply Turn echo openai_agent scripted",
-        "intersession_actors.answers": """
-            AcceptedAnswer AgentsAnswer ChatHistoryAnswer HistoryAnswer HoldAnswer InboundAnswer ListAnswer
-            ReleaseAnswer RunAnswer SearchedAnswer SendAnswer SessionAnswer SpawnAnswer
-        """,
-        "intersession_actors.channels": """
-            Channel DeliveryInDoubt DeliveryRefused MemoryChannel Outbound console_channel
-        """,
-        "intersession_actors.config": "Config load_config",
-        "intersession_actors.debugger": """
-            Change ChangesAnswer Debugger DeliveriesAnswer DiffAnswer EffectsAnswer EventsAnswer LensAnswer
-            MessagesAnswer OpenLog OriginAnswer PlaceAnswer RunsAnswer SearchAnswer ShowAnswer SmellingAnswer SmellsAnswer StateAnswer WhyAnswer open_log
-        """,
-        "intersession_actors.errors": "CalledOnLoop ConfigError ToolRefused UnknownAgent",
-        "intersession_actors.failures": "Failure",
-        "intersession_actors.forking": "Carried",
-        "intersession_actors.holding": "GoingOn HoldRule",
-        "intersession_actors.methods": "ReleaseFields",
-        "intersession_actors.replaying": "Difference Replayed replay_file",
-        "intersession_actors.runtime": "HandlerFailed InboxFull RuntimeStopped WaitedInHandler",
-        "intersession_actors.service": "InboundFields",
-        "intersession_actors.simulation": "SimulatedRuntime Stuck",
-        "intersession_actors.system": "As Inbound SessionSystem",
-        "intersession_actors.tools": """
-            AgentsList SessionsHistory SessionsList SessionsSearch SessionsSend SessionsSpawn
-        """,
-        "intersession_events.errors": """
-            AlteredLog AppendConflict BackupFailed BadCheckpoint BadKey CorruptEvent ExportFailed ForgedTopic
-            ForkFailed ForkedStoreError ImportFailed IntersessionError InvalidKey LogError LogTooNew
-            MigrationFailed MissingExtra NoSuchStore NotALog NotStorable Sealed StoreBusy StoreFull StoreLocked StoreUnavailable
-            UnknownTopic UnknownWord WriterSuperseded
-        """,
-        "intersession_events.facts": "ForkEdit Message Usage",
-        "intersession_events.keys": "SessionKey",
-        "intersession_projections.places": "UnknownPlace",
-        "intersession_projections.sessions": "UnknownMessage",
-        "intersession_projections.smells": "Seen Smell SmellRule",
-    }.items()
-    for name in names.split()
-}
-"""Where each name lives. It is loaded when it is first asked for: a command that shows its help needs no actors and no store."""
-
-
-def __getattr__(name: str) -> Any:  # whatever the name stands for
-    """Load a public name."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

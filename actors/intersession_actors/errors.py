@@ -10,7 +10,6 @@
 Errors of one part only live beside it, below the same base.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -171,6 +170,8 @@ def not_on_a_loop(call: str, instead: str) -> None:
     Raises:
         CalledOnLoop: it is.
     """
+    import asyncio  # noqa: PLC0415 - what reads a log asks for no loop
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

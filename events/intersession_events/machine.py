@@ -11,7 +11,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -101,4 +100,6 @@ def sync(path: Path) -> None:
 @cache
 def installed_version() -> str:
     """Return the version of this package as it was installed. It is looked up in a file, once."""
+    from importlib.metadata import version  # noqa: PLC0415 - few ask, and it brings the parts of e-mail with it
+
     return version("intersession")

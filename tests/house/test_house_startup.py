@@ -27,6 +27,43 @@ WHEN_USED = {
 }
 """What takes seconds and tens of megabytes together. A gateway that nobody has asked for it has none of it."""
 
+LISTS = ["audit", "events", "history", "messages", "replay", "runs", "sessions", "tail", "usage"]
+"""Commands that list and tell what a log has. They take no longer to start than to answer."""
+WRITING = {
+    "agents",
+    "attachments",
+    "channels",
+    "delivery",
+    "exchange",
+    "forking",
+    "host",
+    "methods",
+    "replaying",
+    "session",
+    "spawn",
+    "streams",
+}
+"""The rooms of whoever writes a log: commands that read it need none of them."""
+
+ROOMS = """
+import json, os, sys
+from intersession.cli.app import app
+
+found = {}
+for name in json.loads(sys.argv[1]):
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        app[name]  # that loads its module
+        with open(theirs, "w", encoding="utf-8") as told:
+            json.dump(sorted(sys.modules), told)
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, encoding="utf-8") as told:
+        found[name] = json.load(told)
+    os.wait()
+print(json.dumps(found))
+"""
+
 SCRIPT = """
 import json, os, signal, sys, tempfile
 from importlib import import_module
@@ -114,3 +151,18 @@ def test_the_command_line_adds_its_shell_alone_whichever_command_it_is(loaded: d
 def test_a_gateway_that_serves_has_not_loaded_what_nobody_has_asked_for(loaded: dict[str, set[str]]) -> None:
     assert {"litestar", "uvicorn"} <= loaded["serving"]
     assert loaded["serving"] & WHEN_USED == set()
+
+
+def test_a_command_that_lists_loads_nothing_of_what_writes() -> None:
+    """A face that loads its names on demand keeps it so: one import of what writes brings half a system with it."""
+    asked = subprocess.run(
+        [sys.executable, "-c", ROOMS, json.dumps(LISTS)], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    modules: dict[str, list[str]] = json.loads(asked.stdout)
+
+    assert list(modules) == LISTS
+    for command, names in modules.items():
+        assert "intersession_actors.service.reader" in names, command
+        rooms = {name.split(".")[1] for name in names if name.startswith("intersession_actors.")}
+        assert rooms & WRITING == set(), command
+        assert {"asyncio", "pykka", "email", "ssl"} & {*names} == set(), command

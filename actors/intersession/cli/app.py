@@ -1,13 +1,13 @@
 """The table of commands that `intersession` reads: name, what it is for, and the module that is loaded when it is called."""
 
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cyclopts import App, Parameter
-from cyclopts.help import DefaultFormatter, InlineText
-from rich.console import Console, ConsoleOptions
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from cyclopts.help import DefaultFormatter, HelpPanel
+    from rich.console import Console, ConsoleOptions
 
 _ROOM: Final = "intersession.cli"
 
@@ -85,11 +85,30 @@ _MEANT: Final = {
 """What people type who mean a command: it is suggested to them."""
 
 
-class _Paragraphs(DefaultFormatter):
-    """Prints what a command does in paragraphs as wide as the terminal; a docstring has its lines broken elsewhere."""
+class _Help:
+    """Prints help, by what is loaded once somebody asks for it.
 
-    def render_description(self, console: Console, options: ConsoleOptions, description: object) -> None:
-        """Print the description of a command."""
+    What a command does is printed in paragraphs as wide as the terminal; a docstring has its lines broken elsewhere.
+    """
+
+    def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+        """Print parameters, or commands."""
+        self._usual()(console, options, panel)
+
+    def render_usage(self, console: "Console", options: "ConsoleOptions", usage: object) -> None:
+        """Print how a command is written."""
+        self._usual().render_usage(console, options, usage)
+
+    def _usual(self) -> "DefaultFormatter":
+        from cyclopts.help import DefaultFormatter  # noqa: PLC0415
+
+        return DefaultFormatter()
+
+    def render_description(self, console: "Console", options: "ConsoleOptions", description: object) -> None:
+        """Print what a command does."""
+        from cyclopts.help import InlineText  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
         del options
         said = description.primary_renderable if isinstance(description, InlineText) else None
         if isinstance(said, Text):
@@ -99,6 +118,8 @@ class _Paragraphs(DefaultFormatter):
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - commands need none of it
+
     try:
         return f"intersession {version('intersession')}"
     except PackageNotFoundError:
@@ -113,7 +134,7 @@ def _table(*, brief: bool) -> App:
             "`intersession COMMAND --help` describes a command."
         ),
         help_format="plaintext",
-        help_formatter=_Paragraphs(),
+        help_formatter=_Help(),
         help_epilogue=(
             "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 store locked or not available, 4 not verified, 130 interrupted."
         ),

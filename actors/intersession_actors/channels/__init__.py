@@ -1,21 +1,24 @@
 """Channels, which show texts to people outside: the ones that come with us, and the caller that the outbox uses."""
 
-from intersession_actors.channels.attempts import Asked, Attempts
-from intersession_actors.channels.caller import ChannelCaller
-from intersession_actors.channels.channels import (
-    AnyChannel,
-    Channel,
-    DeliveryInDoubt,
-    DeliveryRefused,
-    MemoryChannel,
-    Outbound,
-    ThreadWanted,
-    console_channel,
-)
-from intersession_actors.channels.configured import configured_channels, host_problems
-from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered, ThreadOpened
-from intersession_actors.channels.url import BadChannelUrl
-from intersession_actors.channels.webhook import Post, posting
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.channels.attempts import Asked, Attempts
+    from intersession_actors.channels.caller import ChannelCaller
+    from intersession_actors.channels.channels import (
+        AnyChannel,
+        Channel,
+        DeliveryInDoubt,
+        DeliveryRefused,
+        MemoryChannel,
+        Outbound,
+        ThreadWanted,
+        console_channel,
+    )
+    from intersession_actors.channels.configured import configured_channels, host_problems
+    from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered, ThreadOpened
+    from intersession_actors.channels.url import BadChannelUrl
+    from intersession_actors.channels.webhook import Post, posting
 
 __all__ = [
     "AnyChannel",

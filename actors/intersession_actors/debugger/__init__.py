@@ -1,45 +1,54 @@
 """The debugger: reads a log at any place, and says why it is as it is. Its verbs are the same at every door (PLACE, WHY)."""
 
-from intersession_actors.debugger.answers import PlaceAnswer
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
-from intersession_actors.debugger.forks import ForkViews
-from intersession_actors.debugger.lens import LensAnswer, LensDialect
-from intersession_actors.debugger.lists import (
-    LOST,
-    STREAMS,
-    DeliveriesAnswer,
-    EventsAnswer,
-    EventsWanted,
-    MessagesAnswer,
-    RunsAnswer,
-    Stands,
-    deliveries_at,
-    delivery_value,
-    event_brief,
-    event_value,
-    said_value,
-    speaker,
-    text_value,
-)
-from intersession_actors.debugger.named import (
-    as_key,
-    delivery_named,
-    near_sessions,
-    run_meant,
-    run_named,
-    session_named,
-)
-from intersession_actors.debugger.opened import OpenLog, open_log
-from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
-from intersession_actors.debugger.search import InSpan, SearchAnswer, check_kinds, span_of
-from intersession_actors.debugger.show import ShowAnswer
-from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of
-from intersession_actors.debugger.standing import StateAnswer
-from intersession_actors.debugger.state import Change, ChangesAnswer, status_at
-from intersession_actors.debugger.verbs import VERBS
-from intersession_actors.debugger.view import At, View
-from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.debugger.answers import PlaceAnswer
+    from intersession_actors.debugger.debugger import Debugger
+    from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
+    from intersession_actors.debugger.forks import ForkViews
+    from intersession_actors.debugger.lens import LensAnswer, LensDialect
+    from intersession_actors.debugger.lists import (
+        LOST,
+        STREAMS,
+        DeliveriesAnswer,
+        EventsAnswer,
+        EventsWanted,
+        MessagesAnswer,
+        RunsAnswer,
+        Stands,
+        deliveries_at,
+        delivery_value,
+        event_brief,
+        event_value,
+        said_value,
+        speaker,
+        text_value,
+    )
+    from intersession_actors.debugger.named import (
+        as_key,
+        delivery_named,
+        near_sessions,
+        run_meant,
+        run_named,
+        session_named,
+    )
+    from intersession_actors.debugger.opened import OpenLog, open_log
+    from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
+    from intersession_actors.debugger.search import InSpan, SearchAnswer, check_kinds, span_of
+    from intersession_actors.debugger.show import ShowAnswer
+    from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of
+    from intersession_actors.debugger.standing import StateAnswer
+    from intersession_actors.debugger.state import Change, ChangesAnswer, status_at
+    from intersession_actors.debugger.verbs import VERBS
+    from intersession_actors.debugger.view import At, View
+    from intersession_actors.debugger.why import (
+        EffectAnswer,
+        EffectsAnswer,
+        RootAnswer,
+        ToldAnswer,
+        WhyAnswer,
+    )
 
 __all__ = [
     "LOST",

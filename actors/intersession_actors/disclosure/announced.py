@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from intersession_actors.disclosure.secret_names import is_secret_name
 from intersession_actors.disclosure.structures import is_code, is_reference
+from intersession_events.patterns import later
 
 Span = tuple[int, int]
 
@@ -31,7 +32,7 @@ class _Form(NamedTuple):
 def _form(*signs: str, pattern: str, likely: bool = False) -> _Form:
     return _Form(
         tuple(tuple(sign.split("|")) for sign in signs),
-        re.compile(pattern, re.IGNORECASE | re.MULTILINE),
+        later(pattern, re.IGNORECASE | re.MULTILINE),
         likely,
     )
 
@@ -208,7 +209,7 @@ _FORMS: Final = (
 )
 
 _OF_A_SECRET: Final = 8
-_ALGORITHM: Final = re.compile(
+_ALGORITHM: Final = later(
     r"(?:sha|md|base|utf|bcrypt|argon|pbkdf|oauth|aes|rsa|ed|hs|rs|es|scrypt|fido|webauthn|tls|ssl|iso|rfc|v)[-_]?[0-9]{1,5}+.{0,16}+",
     re.IGNORECASE,
 )

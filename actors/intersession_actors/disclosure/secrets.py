@@ -12,10 +12,11 @@ from intersession_actors.disclosure.announced import announced
 from intersession_actors.disclosure.secret_names import is_secret_name, listed
 from intersession_actors.disclosure.structures import BARE, VALUES, is_code, is_reference, structured
 from intersession_actors.disclosure.token_rules import tokens_in
+from intersession_events.patterns import later
 
 Span = tuple[int, int]
 
-_TOKENS: Final = re.compile(
+_TOKENS: Final = later(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:sk|pplx|xai|glpat|rk|pk)-[A-Za-z0-9_-]{8,}+"
     r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{8,}+"
@@ -36,15 +37,13 @@ _BEGINNINGS: Final = (
     "xox", "xapp-", "gsk_", "npm_", "hf_", "r8_", "whsec_", "shpat_", "dop_v1_", "AIza", "AKIA", "ASIA", "ya29.", "SG.",
     "AGE-SECRET-KEY-",
 )  # fmt: skip
-_TELEGRAM: Final = re.compile(r"(?<![0-9])[0-9]{6,16}+:[A-Za-z0-9_-]{20,}+")
-_JWT: Final = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+")
-_BEARER: Final = re.compile(r"(?<![A-Za-z0-9])[Bb](?:earer|EARER)[ \t]{1,8}+([A-Za-z0-9._~+/=-]{8,}+)")
+_TELEGRAM: Final = later(r"(?<![0-9])[0-9]{6,16}+:[A-Za-z0-9_-]{20,}+")
+_JWT: Final = later(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+")
+_BEARER: Final = later(r"(?<![A-Za-z0-9])[Bb](?:earer|EARER)[ \t]{1,8}+([A-Za-z0-9._~+/=-]{8,}+)")
 # The last @ before the path ends the password, which may have others.
-_URL: Final = re.compile(
-    r"://[^\s/:@]{0,128}+:([^\s/\"'`<>]{1,256}?)@(?=[^\s/@\"'`<>]{0,256}+(?:[\s/\"'`<>]|$))"
-)
+_URL: Final = later(r"://[^\s/:@]{0,128}+:([^\s/\"'`<>]{1,256}?)@(?=[^\s/@\"'`<>]{0,256}+(?:[\s/\"'`<>]|$))")
 # A flag and a blank, or a name, what may close its quotes and a sign; then a scheme and what opens the value's quotes.
-_ASSIGNED: Final = re.compile(
+_ASSIGNED: Final = later(
     r"(?<![A-Za-z0-9_.-])(?:"
     r"(?P<flag>--?[A-Za-z][A-Za-z0-9_.-]*+)[ \t]{1,16}+(?!-)"
     r"|(?P<name>[A-Za-z0-9_.-]++)\\{0,8}+[\"'`]?[ \t]{0,16}+(?:=>|:=|[:=](?!=))\s{0,16}+"
@@ -65,7 +64,7 @@ _SAID: Final = listed(
 )
 """Kinds of secrets and what is said of one. They count where nothing but a colon or a blank stands before them."""
 
-_PEM_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,32}?PRIVATE KEY[A-Z ]{0,16}+-----")
+_PEM_BEGIN: Final = later(r"-----BEGIN [A-Z0-9 ]{0,32}?PRIVATE KEY[A-Z ]{0,16}+-----")
 _PEM_END: Final = "-----END "
 _SURELY_RANDOM: Final = 18
 _PART: Final = 8
@@ -73,7 +72,7 @@ _LONG_PART: Final = 20
 _LONGEST_NAME: Final = 64
 _COUNTED: Final = 4
 """A number of so many digits is how many there are, as in "pass: 34"."""
-_MAY_NAME: Final = re.compile(r"[-=:]")
+_MAY_NAME: Final = later(r"[-=:]")
 
 
 def secret_spans(text: str) -> list[Span]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from intersession_actors.disclosure.secret_names import is_secret_name
+from intersession_events.patterns import later
 from intersession_events.plain_json import JsonList, JsonMapping
 
 Span = tuple[int, int]
@@ -17,52 +18,52 @@ _Q: Final = r"\\{0,8}+[\"'`]"
 """A quote, perhaps escaped."""
 
 VALUES: Final = {
-    '"': re.compile(r'(?:[^"\\\n]|\\[^\n])++'),
-    "'": re.compile(r"(?:[^'\\\n]|\\[^\n])++"),
-    "`": re.compile(r"[^`\n]++"),
-    "\\": re.compile(r"[^\"'\\\n]++"),
+    '"': later(r'(?:[^"\\\n]|\\[^\n])++'),
+    "'": later(r"(?:[^'\\\n]|\\[^\n])++"),
+    "`": later(r"[^`\n]++"),
+    "\\": later(r"[^\"'\\\n]++"),
 }
 """What a value is, by what opens it."""
 
-BARE: Final = re.compile(r"[^\s\"'`\\&]++")
+BARE: Final = later(r"[^\s\"'`\\&]++")
 _SCHEME: Final = r"(?:(?i:bearer|basic|digest|token|bot)[ \t]{1,8}+)?"
-_REFERENCE: Final = re.compile(
+_REFERENCE: Final = later(
     r"\$[A-Z_][A-Z0-9_]{0,128}+|\$\{[A-Za-z_][^}]{0,128}+\}|\$\{\{.{0,128}+|\{\{.{0,128}+|%[A-Za-z_]{1,64}+%|%[sdvr]|\$\(.{0,128}+"
     r"|<[A-Za-z][A-Za-z0-9 _.-]{0,64}+>|\*{3,64}+|[xX]{4,64}+|\.{3}|…"
 )
-_CODE: Final = re.compile(
+_CODE: Final = later(
     r"(?:await|new|yield|async)|(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta\.env|secrets|vars|env|self|settings|config|args)[.(\[].{0,256}+"
     r"|[a-z_]{1,64}+(?:\.[a-z_]{1,64}+){0,8}+[\[(].{0,256}+"
 )
-_NAMED: Final = re.compile(
+_NAMED: Final = later(
     rf"(?<![A-Za-z0-9_])(?:name|key|header|variable)(?:{_Q})?[ \t]{{0,16}}+[:=][ \t]{{0,16}}+(?:{_Q})?"
     rf"(?P<name>[A-Za-z0-9_.-]{{1,128}}+)(?:{_Q})?[ \t]{{0,16}}+,?\s{{0,64}}+(?:{_Q})?value(?:{_Q})?"
     rf"[ \t]{{0,16}}+[:=][ \t]{{0,16}}+(?P<quote>\\{{0,8}}+[\"'`]?){_SCHEME}",
     re.IGNORECASE,
 )
-_PAIR: Final = re.compile(
+_PAIR: Final = later(
     rf"{_Q}(?P<name>--?[A-Za-z][A-Za-z0-9_.-]{{0,127}}+|[A-Za-z][A-Za-z0-9-]{{0,127}}+){_Q}\s{{0,16}}+[,:]?\s{{0,16}}+"
     rf"(?P<quote>{_Q}){_SCHEME}"
 )
 # `setenv("TOKEN", "…")`, `os.environ["TOKEN"] = "…"`: what is set is no list of names.
-_SET: Final = re.compile(
+_SET: Final = later(
     rf"(?:(?<![A-Za-z0-9])(?:set|setx|hset|setenv|putenv|put|set_?default|set_?item|set_?secret|put_?secret|set_?property"
     rf"|set_?value|define)\(\s{{0,8}}+{_Q}(?P<name>[A-Za-z][A-Za-z0-9_.-]{{0,127}}+){_Q}\s{{0,8}}+,"
     rf"|\[\s{{0,8}}+{_Q}(?P<key>[A-Za-z][A-Za-z0-9_.-]{{0,127}}+){_Q}\s{{0,8}}+\]\s{{0,8}}+=(?!=))\s{{0,8}}+"
     rf"[bBuUrR]{{0,2}}+(?P<quote>{_Q})",
     re.IGNORECASE,
 )
-_SET_BY_COMMAND: Final = re.compile(
+_SET_BY_COMMAND: Final = later(
     r"(?<![A-Za-z0-9_-])(?:configure|config|secrets?|env|variable|parameter)[ \t:]{1,4}+set[ \t]{1,8}+"
     rf"(?P<name>[A-Za-z0-9_.:/-]{{1,128}}+)[ \t]{{1,8}}+(?P<quote>{_Q}|)(?!-)",
     re.IGNORECASE,
 )
-_USER_AND: Final = re.compile(
+_USER_AND: Final = later(
     rf"(?<![A-Za-z0-9@])(?:(?:http_?)?basic_?auth|http(?:digest|proxy)auth|auth|credentials)\s{{0,4}}+[=:]?\s{{0,4}}+[(\[]\s{{0,8}}+"
     rf"{_Q}[^\s\"'`,]{{1,128}}+{_Q}\s{{0,8}}+,\s{{0,8}}+(?P<quote>{_Q})",
     re.IGNORECASE,
 )
-_IN_OTHER_LANGUAGES: Final = re.compile(
+_IN_OTHER_LANGUAGES: Final = later(
     r"(?<!\w)(?:passwort|kennwort|contraseña|mot de passe|senha|wachtwoord|hasło|heslo|lösenord|пароль|密码|密碼|口令|パスワード|비밀번호)"
     r"[ \t]{0,8}+[:=\uff1a][ \t]{0,8}+(?P<value>[^\s\"'`]{4,256}+)",
     re.IGNORECASE,
@@ -70,34 +71,34 @@ _IN_OTHER_LANGUAGES: Final = re.compile(
 _OTHER_WORDS: Final = ("passwort", "kennwort", "mot de passe", "senha", "wachtwoord", "heslo")
 """Those of them that have no letters beyond ASCII."""
 
-_HEADER_NAME: Final = re.compile(r"[A-Z][a-z]{1,32}+(?:-[A-Z][a-z]{1,32}+){0,6}+")
+_HEADER_NAME: Final = later(r"[A-Z][a-z]{1,32}+(?:-[A-Z][a-z]{1,32}+){0,6}+")
 # What is followed by a colon is a name itself: `{"name": "Authorization", "value": …}`.
-_IS_NAME: Final = re.compile(rf"{_Q}\s{{0,8}}+:")
-_COOKIES: Final = re.compile(
+_IS_NAME: Final = later(rf"{_Q}\s{{0,8}}+:")
+_COOKIES: Final = later(
     rf"(?<![A-Za-z0-9_-])(?:set-)?cookie(?:{_Q})?[ \t]{{0,8}}+[:=,][ \t]{{0,8}}+(?:{_Q})?(?P<all>[^\r\n\"'`\\]{{3,4096}}+)",
     re.IGNORECASE,
 )
-_COOKIE: Final = re.compile(r"(?P<name>[^=;\s]{1,128}+)=(?P<value>[^;\s]++)")
+_COOKIE: Final = later(r"(?P<name>[^=;\s]{1,128}+)=(?P<value>[^;\s]++)")
 COOKIE_HEADERS: Final = frozenset({"cookie", "set-cookie"})
 _ATTRIBUTES: Final = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority"})
-_BLOCK: Final = re.compile(
+_BLOCK: Final = later(
     r"^(?P<indent>[ \t]{0,64}+)(?:- )?[\"']?(?P<name>[A-Za-z0-9_.-]{1,128}+)[\"']?:[ \t]{1,16}+[|>][+0-9-]{0,3}+[ \t]{0,16}+\n",
     re.MULTILINE,
 )
-_LINE: Final = re.compile(r"(?P<indent>[ \t]*+)(?P<text>[^\n]*+)\n?")
-_XML: Final = re.compile(
+_LINE: Final = later(r"(?P<indent>[ \t]*+)(?P<text>[^\n]*+)\n?")
+_XML: Final = later(
     r"<(?P<name>[A-Za-z][A-Za-z0-9_.:-]{0,127}+)(?:[ \t][^<>\n]{0,256}+)?>(?P<value>[^<>\n]{1,1024}+)</"
 )
-_NETRC: Final = re.compile(
+_NETRC: Final = later(
     r"\b(?:machine\s{1,8}+\S{1,256}+|default)\s{1,8}+login\s{1,8}+\S{1,128}+\s{1,8}+password\s{1,8}+(?P<value>[^\s\"'`]{1,256}+)"
 )
-_DSN: Final = re.compile(
+_DSN: Final = later(
     r"(?<![^\s\"'`=])[A-Za-z0-9_.-]{1,64}+:(?P<value>[^\s:@/\"'`]{1,256}+)@(?:tcp|unix|udp)\("
 )
-_SIGNED: Final = re.compile(
+_SIGNED: Final = later(
     r"(?<![A-Za-z0-9_-])(?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token)=(?P<value>[A-Za-z0-9%+/=._-]{12,2048}+)"
 )
-_COMMAND: Final = re.compile(
+_COMMAND: Final = later(
     r"(?<![A-Za-z0-9_.-])(?P<name>curl|wget|https?|xh|sshpass|redis-cli|mysql(?:dump|admin|import)?|mariadb(?:-dump)?"
     r"|(?:docker|podman|helm registry|az|oc)[\s\"',]{1,6}+login|mongo(?:sh|dump|restore|export|import)?|twine"
     r"|ldap(?:search|add|modify|delete|passwd|whoami)|sqlcmd|bcp|unzip|zip|smbclient|openssl|vault[\s\"',]{1,6}+login)(?=[\s\"',])"
@@ -105,14 +106,14 @@ _COMMAND: Final = re.compile(
 _COMMAND_LENGTH: Final = 2_000
 _GAP: Final = r"[\s\"'`,=\\]{0,8}+"
 _HTTP: Final = ("curl", "wget", "http", "https", "xh")
-_USER: Final = re.compile(
+_USER: Final = later(
     rf"(?<![A-Za-z0-9_-])(?:-[a-zA-Z]{{0,6}}?[uUa]|--user|--proxy-user|--auth){_GAP}[^\s\"'`:,]{{0,128}}+:(?!//)(?P<value>[^\s\"'`,]{{1,256}}+)"
 )
-_ATTACHED: Final = re.compile(r"(?<![A-Za-z0-9_-])-p[\"']?(?P<value>[^\s\"'`,]{1,256}+)")
+_ATTACHED: Final = later(r"(?<![A-Za-z0-9_-])-p[\"']?(?P<value>[^\s\"'`,]{1,256}+)")
 
 
 def _after(flag: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![A-Za-z0-9_-]){flag}{_GAP}(?P<value>[^\s\"'`,-][^\s\"'`,]{{0,256}}+)")
+    return later(rf"(?<![A-Za-z0-9_-]){flag}{_GAP}(?P<value>[^\s\"'`,-][^\s\"'`,]{{0,256}}+)")
 
 
 _AFTER_P: Final = _after("-p")
@@ -122,10 +123,10 @@ _TAKES: Final = (
     (("sqlcmd", "bcp", "unzip", "zip"), _after("-P")),
     (
         ("smbclient",),
-        re.compile(r"(?<![A-Za-z0-9_-])-U[ \t\"',]{0,4}+[^\s%\"',]{1,64}+%(?P<value>[^\s\"',]{1,256}+)"),
+        later(r"(?<![A-Za-z0-9_-])-U[ \t\"',]{0,4}+[^\s%\"',]{1,64}+%(?P<value>[^\s\"',]{1,256}+)"),
     ),
-    (("openssl",), re.compile(r"(?:-k[ \t\"',]{1,4}+|\bpass:)(?P<value>[^\s\"',-][^\s\"',]{0,256}+)")),
-    (("vault",), re.compile(r"\A[\s\"',]{1,6}+(?P<value>[^\s\"'`,=-][^\s\"'`,=]{7,256}+)(?=[\s\"',]|\Z)")),
+    (("openssl",), later(r"(?:-k[ \t\"',]{1,4}+|\bpass:)(?P<value>[^\s\"',-][^\s\"',]{0,256}+)")),
+    (("vault",), later(r"\A[\s\"',]{1,6}+(?P<value>[^\s\"'`,=-][^\s\"'`,=]{7,256}+)(?=[\s\"',]|\Z)")),
 )
 """The password of some commands, by what they begin with."""
 

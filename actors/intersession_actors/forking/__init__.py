@@ -1,12 +1,15 @@
 """Forks that run on: where a log is cut, which edits follow the cut, and which agents answer there (FORK)."""
 
-from intersession_actors.forking.carrying import Carried, Stopping, carry_on, stopping_of
-from intersession_actors.forking.door import ForkDoor
-from intersession_actors.forking.listing import Listed, forks_of
-from intersession_actors.forking.making import MadeFork, Wanted, make_fork
-from intersession_actors.forking.overlay import overlaid, set_in
-from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
-from intersession_actors.forking.told import Came, came_told, outcomes_told
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.forking.carrying import Carried, Stopping, carry_on, stopping_of
+    from intersession_actors.forking.door import ForkDoor
+    from intersession_actors.forking.listing import Listed, forks_of
+    from intersession_actors.forking.making import MadeFork, Wanted, make_fork
+    from intersession_actors.forking.overlay import overlaid, set_in
+    from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
+    from intersession_actors.forking.told import Came, came_told, outcomes_told
 
 __all__ = [
     "Came",

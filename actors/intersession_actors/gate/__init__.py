@@ -1,50 +1,67 @@
 """The one gate for texts and numbers from outside: what is taken, how much of it, and what becomes of the rest."""
 
-from intersession_actors.gate.answers import fit_block, fit_message, fit_usage, fit_word, flaw_of_message
-from intersession_actors.gate.limits import (
-    CHOICES,
-    CREDENTIAL,
-    DENIED,
-    EDITS,
-    ERROR,
-    FILE_NAME,
-    FILTERS,
-    IDENTITY,
-    LISTED,
-    MESSAGE,
-    MOUNT,
-    PARALLEL,
-    PATH,
-    PLACE,
-    PREVIEWS,
-    RECEIPT,
-    REPLY,
-    REPLY_MESSAGES,
-    RUN,
-    RUN_TIME,
-    SCRIPT,
-    SETTING,
-    THREAD,
-    TIMES,
-    WAIT,
-    AgentId,
-    CursorText,
-    GatewayLabel,
-    IdempotencyKey,
-    Identity,
-    KeyText,
-    Label,
-    MessageId,
-    MessageText,
-    Name,
-    PlaceText,
-    RunText,
-    SearchText,
-)
-from intersession_actors.gate.numbers import invalid, position_of, seconds_of
-from intersession_actors.gate.shapes import callable_of, callables_of, mapping_of, path_of, text_of, texts_of
-from intersession_actors.gate.texts import checked, id_of, shown_name, spelled_out, word_of
-from intersession_actors.gate.values import flaw_of, is_storable, json_or_text, plain, plain_text, storable
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.gate.answers import fit_block, fit_message, fit_usage, fit_word, flaw_of_message
+    from intersession_actors.gate.limits import (
+        CHOICES,
+        CREDENTIAL,
+        DENIED,
+        EDITS,
+        ERROR,
+        FILE_NAME,
+        FILTERS,
+        IDENTITY,
+        LISTED,
+        MESSAGE,
+        MOUNT,
+        PARALLEL,
+        PATH,
+        PLACE,
+        PREVIEWS,
+        RECEIPT,
+        REPLY,
+        REPLY_MESSAGES,
+        RUN,
+        RUN_TIME,
+        SCRIPT,
+        SETTING,
+        THREAD,
+        TIMES,
+        WAIT,
+        AgentId,
+        CursorText,
+        GatewayLabel,
+        IdempotencyKey,
+        Identity,
+        KeyText,
+        Label,
+        MessageId,
+        MessageText,
+        Name,
+        PlaceText,
+        RunText,
+        SearchText,
+    )
+    from intersession_actors.gate.numbers import invalid, position_of, seconds_of
+    from intersession_actors.gate.shapes import (
+        callable_of,
+        callables_of,
+        mapping_of,
+        path_of,
+        text_of,
+        texts_of,
+    )
+    from intersession_actors.gate.texts import checked, id_of, shown_name, spelled_out, word_of
+    from intersession_actors.gate.values import (
+        flaw_of,
+        is_storable,
+        json_or_text,
+        plain,
+        plain_text,
+        storable,
+    )
 
 __all__ = [
     "CHOICES",

@@ -1,32 +1,40 @@
 """What an agent is given of its session: the transcript, fenced and in its model's format, and the instructions."""
 
-from intersession_actors.prompt.fencing import fence, fence_id
-from intersession_actors.prompt.formats import anthropic_messages, openai_messages
-from intersession_actors.prompt.instructions import (
-    ANNOUNCE_PROMPT,
-    SPAWN_ANNOUNCE_PROMPT,
-    FilesTold,
-    Parties,
-    announce_context,
-    child_context,
-    primary_context,
-    result_context,
-    spawn_announce_context,
-    turn_context,
-    worded_today,
-)
-from intersession_actors.prompt.rendering import render, senders_shown
-from intersession_actors.prompt.silence import (
-    ANNOUNCE_SKIP,
-    NO_REPLY,
-    REPLY_SKIP,
-    is_announce_skip,
-    is_reply_skip,
-    spoken,
-    visible_text,
-)
-from intersession_actors.prompt.transcript import RunContext, TranscriptFold, TranscriptState, context_hash
-from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.prompt.fencing import fence, fence_id
+    from intersession_actors.prompt.formats import anthropic_messages, openai_messages
+    from intersession_actors.prompt.instructions import (
+        ANNOUNCE_PROMPT,
+        SPAWN_ANNOUNCE_PROMPT,
+        FilesTold,
+        Parties,
+        announce_context,
+        child_context,
+        primary_context,
+        result_context,
+        spawn_announce_context,
+        turn_context,
+        worded_today,
+    )
+    from intersession_actors.prompt.rendering import render, senders_shown
+    from intersession_actors.prompt.silence import (
+        ANNOUNCE_SKIP,
+        NO_REPLY,
+        REPLY_SKIP,
+        is_announce_skip,
+        is_reply_skip,
+        spoken,
+        visible_text,
+    )
+    from intersession_actors.prompt.transcript import (
+        RunContext,
+        TranscriptFold,
+        TranscriptState,
+        context_hash,
+    )
+    from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
 
 __all__ = [
     "ANNOUNCE_PROMPT",

@@ -1,29 +1,32 @@
 """The session actor: the one writer of a session's stream, which queues messages and runs the agent on them."""
 
-from intersession_actors.session.actor import SessionActor
-from intersession_actors.session.answers import decide_returned, ended_again
-from intersession_actors.session.commands import (
-    Abort,
-    AddMessage,
-    Archive,
-    CheckSend,
-    ContextDue,
-    DeadlinePassed,
-    Enqueue,
-    Patch,
-    ReadAgain,
-    RecordMessages,
-    Reset,
-    RunReturned,
-    Unbind,
-    Wake,
-    message_for,
-)
-from intersession_actors.session.context_cache import ContextCache
-from intersession_actors.session.folding import SHAPE, session_in
-from intersession_actors.session.past_contexts import past_context
-from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
-from intersession_actors.session.state import Running, Session, evolve
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.session.actor import SessionActor
+    from intersession_actors.session.answers import decide_returned, ended_again
+    from intersession_actors.session.commands import (
+        Abort,
+        AddMessage,
+        Archive,
+        CheckSend,
+        ContextDue,
+        DeadlinePassed,
+        Enqueue,
+        Patch,
+        ReadAgain,
+        RecordMessages,
+        Reset,
+        RunReturned,
+        Unbind,
+        Wake,
+        message_for,
+    )
+    from intersession_actors.session.context_cache import ContextCache
+    from intersession_actors.session.folding import SHAPE, session_in
+    from intersession_actors.session.past_contexts import past_context
+    from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
+    from intersession_actors.session.state import Running, Session, evolve
 
 __all__ = [
     "SHAPE",

@@ -1,35 +1,38 @@
 """What every owner of a stream shares: commands and their outcomes, what is handed of the world, and the owner itself."""
 
-from intersession_actors.streams.commands import (
-    Appended,
-    Ask,
-    Asked,
-    AskedOfFlow,
-    BeginsFlow,
-    ChildGone,
-    Command,
-    DeliveryEnded,
-    FlowCommand,
-    OfOneLife,
-    OfStream,
-    Resume,
-    RunEnded,
-    SessionReadBack,
-    Step,
-    StepRefused,
-    StepTaken,
-    StoreDue,
-)
-from intersession_actors.streams.drafting import append_of, into_outbox
-from intersession_actors.streams.failures import Failures
-from intersession_actors.streams.outcomes import Accepted, Answer, Refused
-from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
-from intersession_actors.streams.plan import Plan
-from intersession_actors.streams.process_manager import Flow, ProcessManager, foreign
-from intersession_actors.streams.rules_in_force import RulesInForce
-from intersession_actors.streams.slow import handle_timed
-from intersession_actors.streams.work import Commit, Told
-from intersession_actors.streams.world import World
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.streams.commands import (
+        Appended,
+        Ask,
+        Asked,
+        AskedOfFlow,
+        BeginsFlow,
+        ChildGone,
+        Command,
+        DeliveryEnded,
+        FlowCommand,
+        OfOneLife,
+        OfStream,
+        Resume,
+        RunEnded,
+        SessionReadBack,
+        Step,
+        StepRefused,
+        StepTaken,
+        StoreDue,
+    )
+    from intersession_actors.streams.drafting import append_of, into_outbox
+    from intersession_actors.streams.failures import Failures
+    from intersession_actors.streams.outcomes import Accepted, Answer, Refused
+    from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
+    from intersession_actors.streams.plan import Plan
+    from intersession_actors.streams.process_manager import Flow, ProcessManager, foreign
+    from intersession_actors.streams.rules_in_force import RulesInForce
+    from intersession_actors.streams.slow import handle_timed
+    from intersession_actors.streams.work import Commit, Told
+    from intersession_actors.streams.world import World
 
 __all__ = [
     "STORE_RETRY_MS",

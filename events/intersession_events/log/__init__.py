@@ -1,92 +1,95 @@
 """The log as its users see it: what is appended and read, the envelope of a stored event, and the proof that nothing was changed."""
 
-from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, damaged, seal, unseal
-from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
-from intersession_events.log.held_checkpoints import checkpoints_of
-from intersession_events.log.lineage import FORKED, Lineage, lineage_of
-from intersession_events.log.log import InFlight, Log, Moment, OnCommitted, OnLoaded
-from intersession_events.log.recorded import (
-    ANY_VERSION,
-    Committed,
-    Conflict,
-    Draft,
-    OnOutcome,
-    Outcome,
-    Recorded,
-    SetAside,
-    StreamAppend,
-    StreamPart,
-    Unavailable,
-)
-from intersession_events.log.row_state import (
-    hash_in,
-    is_short,
-    links_in,
-    name_of,
-    named_in,
-    of_id,
-    opened,
-    packed_names_in,
-    payload_in,
-)
-from intersession_events.log.sql import (
-    ID_TEXT,
-    IdText,
-    Question,
-    Row,
-    Sql,
-    SqlValue,
-    Together,
-    among,
-    asked,
-    filled,
-    marks,
-)
-from intersession_events.log.states import (
-    EVERY,
-    LARGEST_STATE,
-    Folded,
-    Folding,
-    Snapshot,
-    read_snapshot,
-    stored_snapshot,
-)
-from intersession_events.log.storable import payload_of
-from intersession_events.log.tables import (
-    APPLICATION_ID,
-    FORMAT,
-    FORMATS,
-    SHORT_FROM,
-    TOUCHED,
-    damage,
-    marks_of,
-    place_problems,
-    schema_problems,
-    view_marked_by,
-)
-from intersession_events.log.verifying import (
-    Finding,
-    LogHead,
-    PrefixSeen,
-    VerifyReport,
-    head,
-    prefix_compared,
-    verify_log,
-)
-from intersession_events.log.views import (
-    AddingView,
-    AskingView,
-    CarriedView,
-    Coming,
-    InlineView,
-    Known,
-    Memory,
-    PackingView,
-    PickingView,
-    PlainView,
-    View,
-    take_in,
-)
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, damaged, seal, unseal
+    from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
+    from intersession_events.log.held_checkpoints import checkpoints_of
+    from intersession_events.log.lineage import FORKED, Lineage, lineage_of
+    from intersession_events.log.log import InFlight, Log, Moment, OnCommitted, OnLoaded
+    from intersession_events.log.recorded import (
+        ANY_VERSION,
+        Committed,
+        Conflict,
+        Draft,
+        OnOutcome,
+        Outcome,
+        Recorded,
+        SetAside,
+        StreamAppend,
+        StreamPart,
+        Unavailable,
+    )
+    from intersession_events.log.row_state import (
+        hash_in,
+        is_short,
+        links_in,
+        name_of,
+        named_in,
+        of_id,
+        opened,
+        packed_names_in,
+        payload_in,
+    )
+    from intersession_events.log.sql import (
+        ID_TEXT,
+        IdText,
+        Question,
+        Row,
+        Sql,
+        SqlValue,
+        Together,
+        among,
+        asked,
+        filled,
+        marks,
+    )
+    from intersession_events.log.states import (
+        EVERY,
+        LARGEST_STATE,
+        Folded,
+        Folding,
+        Snapshot,
+        read_snapshot,
+        stored_snapshot,
+    )
+    from intersession_events.log.storable import payload_of
+    from intersession_events.log.tables import (
+        APPLICATION_ID,
+        FORMAT,
+        FORMATS,
+        SHORT_FROM,
+        TOUCHED,
+        damage,
+        marks_of,
+        place_problems,
+        schema_problems,
+        view_marked_by,
+    )
+    from intersession_events.log.verifying import (
+        Finding,
+        LogHead,
+        PrefixSeen,
+        VerifyReport,
+        head,
+        prefix_compared,
+        verify_log,
+    )
+    from intersession_events.log.views import (
+        AddingView,
+        AskingView,
+        CarriedView,
+        Coming,
+        InlineView,
+        Known,
+        Memory,
+        PackingView,
+        PickingView,
+        PlainView,
+        View,
+        take_in,
+    )
 
 __all__ = [
     "ANY_VERSION",

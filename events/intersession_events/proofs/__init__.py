@@ -1,36 +1,46 @@
 """Proofs: Merkle trees, checkpoints as they are hashed, signed and published, and the walk that compares them with a log."""
 
-from intersession_events.proofs.hashed import Hashed
-from intersession_events.proofs.merkle import (
-    GrowingTree,
-    RangeRoots,
-    consistency_ranges,
-    inclusion_ranges,
-    leaf_hash,
-    node_hash,
-    root_by_path,
-)
-from intersession_events.proofs.proof import (
-    GrowthProof,
-    Proof,
-    ProvenEvent,
-    StreamProof,
-    check_proof,
-    read_proof,
-)
-from intersession_events.proofs.published import published_in
-from intersession_events.proofs.signatures import (
-    PrivateKey,
-    PublicKey,
-    Trusted,
-    new_private,
-    public_keys,
-    read_private,
-    write_private,
-)
-from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of, line_of
-from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
-from intersession_events.proofs.walk import CheckpointsSeen, CheckpointWalk, Taken
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_events.proofs.hashed import Hashed
+    from intersession_events.proofs.merkle import (
+        GrowingTree,
+        RangeRoots,
+        consistency_ranges,
+        inclusion_ranges,
+        leaf_hash,
+        node_hash,
+        root_by_path,
+    )
+    from intersession_events.proofs.proof import (
+        GrowthProof,
+        Proof,
+        ProvenEvent,
+        StreamProof,
+        check_proof,
+        read_proof,
+    )
+    from intersession_events.proofs.published import published_in
+    from intersession_events.proofs.signatures import (
+        PrivateKey,
+        PublicKey,
+        Trusted,
+        new_private,
+        public_keys,
+        read_private,
+        write_private,
+    )
+    from intersession_events.proofs.statement import (
+        PUBLISHED,
+        STREAM,
+        TAKEN,
+        Checkpoint,
+        checkpoint_of,
+        line_of,
+    )
+    from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
+    from intersession_events.proofs.walk import CheckpointsSeen, CheckpointWalk, Taken
 
 __all__ = [
     "PUBLISHED",

@@ -1,13 +1,14 @@
 """Cuts texts into the words that they are found by, in one way for what was said and for what is asked. Pure."""
 
-import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-_WORD: Final = re.compile(r"[^\W_]+")
-_ASKED: Final = re.compile(r"([^\W_]+)(\*?)")
-_UNSPACED: Final = re.compile(
+from intersession_events.patterns import later
+
+_WORD: Final = later(r"[^\W_]+")
+_ASKED: Final = later(r"([^\W_]+)(\*?)")
+_UNSPACED: Final = later(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+)"
 )
 """Scripts that put no space between words: two characters in a row count as one."""

@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.commands.sealed import replay_sealed
 from intersession.cli.host import has_writer, in_fork, reader_of
 from intersession.cli.shell import (
     READING,
@@ -92,6 +91,8 @@ def replay(
             raise UsageError("--sealed: name a run (see `intersession runs`), or give --all")
         if steps or tools or as_of is not None:
             raise UsageError("--sealed goes with no option of the story")
+        from intersession.cli.commands.sealed import replay_sealed  # noqa: PLC0415 - a story needs no actors
+
         return replay_sealed(reading, what)
     if what is None:
         raise UsageError("name a run or a session (see `intersession runs`)")

@@ -1,23 +1,32 @@
 """Tells flows and sessions as conversations, for `replay`, `runs` and `demo`."""
 
-from intersession.cli.story.beat import Beat
-from intersession.cli.story.differing import change_in_words, difference_lines
-from intersession.cli.story.flow import FlowStory
-from intersession.cli.story.names import Names, live_names, names_of
-from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
-from intersession.cli.story.raw_messages import parts, show_message, speaker
-from intersession.cli.story.reasons import show_effects, show_why
-from intersession.cli.story.session import SessionStory
-from intersession.cli.story.standing import Standing, delivery_in_words
-from intersession.cli.story.subject import (
-    FlowSubject,
-    SessionSubject,
-    Subject,
-    events_of_session,
-    find_subject,
-)
-from intersession.cli.story.unknown import Unknown, agent_named, tell_unknown, unknown_names, unknown_stream
-from intersession_projections.flow_summary import began_ms, flow_value, in_words, kind_of
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession.cli.story.beat import Beat
+    from intersession.cli.story.differing import change_in_words, difference_lines
+    from intersession.cli.story.flow import FlowStory
+    from intersession.cli.story.names import Names, live_names, names_of
+    from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
+    from intersession.cli.story.raw_messages import parts, show_message, speaker
+    from intersession.cli.story.reasons import show_effects, show_why
+    from intersession.cli.story.session import SessionStory
+    from intersession.cli.story.standing import Standing, delivery_in_words
+    from intersession.cli.story.subject import (
+        FlowSubject,
+        SessionSubject,
+        Subject,
+        events_of_session,
+        find_subject,
+    )
+    from intersession.cli.story.unknown import (
+        Unknown,
+        agent_named,
+        tell_unknown,
+        unknown_names,
+        unknown_stream,
+    )
+    from intersession_projections.flow_summary import began_ms, flow_value, in_words, kind_of
 
 __all__ = [
     "Beat",

@@ -6,9 +6,7 @@ from typing import Final, NamedTuple
 from intersession.cli.shell import Screen, safe
 from intersession_actors.debugger import near_sessions
 from intersession_actors.errors import ToolRefused
-from intersession_actors.methods import METHODS
 from intersession_actors.service import Reader
-from intersession_actors.tools import TOOLS
 from intersession_events.errors import InvalidKey
 from intersession_events.ids import access_stream, session_stream
 from intersession_events.keys import parse_agent_id
@@ -101,6 +99,10 @@ def _askers(reader: Reader) -> set[str]:
 
 
 def _tools(_reader: Reader) -> set[str]:
+    # They are all that writes as well, which nothing else here needs.
+    from intersession_actors.methods import METHODS  # noqa: PLC0415
+    from intersession_actors.tools import TOOLS  # noqa: PLC0415
+
     return {*TOOLS, *METHODS}
 
 

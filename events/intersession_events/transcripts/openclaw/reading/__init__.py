@@ -1,34 +1,37 @@
 """Reads an OpenClaw state directory: its files, their lines, messages, keys and stamps."""
 
-from intersession_events.transcripts.openclaw.reading.files import agent_id_of, read_state
-from intersession_events.transcripts.openclaw.reading.foreign_json import (
-    Unreadable,
-    a_count,
-    a_list,
-    a_text,
-    at,
-    read_object,
-)
-from intersession_events.transcripts.openclaw.reading.keys import (
-    canonical,
-    is_run_alias,
-    kept_aside,
-    mentioned,
-)
-from intersession_events.transcripts.openclaw.reading.lines import (
-    Line,
-    Transcript,
-    evidence_of,
-    read_transcript,
-)
-from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
-from intersession_events.transcripts.openclaw.reading.state import (
-    Closing,
-    Entry,
-    Exported,
-    OpenClawState,
-    RunRecord,
-)
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_events.transcripts.openclaw.reading.files import agent_id_of, read_state
+    from intersession_events.transcripts.openclaw.reading.foreign_json import (
+        Unreadable,
+        a_count,
+        a_list,
+        a_text,
+        at,
+        read_object,
+    )
+    from intersession_events.transcripts.openclaw.reading.keys import (
+        canonical,
+        is_run_alias,
+        kept_aside,
+        mentioned,
+    )
+    from intersession_events.transcripts.openclaw.reading.lines import (
+        Line,
+        Transcript,
+        evidence_of,
+        read_transcript,
+    )
+    from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
+    from intersession_events.transcripts.openclaw.reading.state import (
+        Closing,
+        Entry,
+        Exported,
+        OpenClawState,
+        RunRecord,
+    )
 
 __all__ = [
     "Closing",
