@@ -23,7 +23,7 @@ class on_demand:  # noqa: N801 - it is used as a statement
         ImportError: the block has another statement than `from MODULE import NAME`.
     """
 
-    def __init__(self, face: dict[str, Any]) -> None:
+    def __init__(self, face: dict[str, object]) -> None:
         self._face: Final = face
         self._open = False
         self._before = builtins.__import__
@@ -49,13 +49,13 @@ class on_demand:  # noqa: N801 - it is used as a statement
     def _noted(
         self,
         name: str,
-        importer: Mapping[str, Any] | None = None,
-        local: Mapping[str, Any] | None = None,
+        importer: Mapping[str, object] | None = None,
+        local: Mapping[str, object] | None = None,
         names: Sequence[str] | None = (),
         level: int = 0,
-    ) -> Any:  # a module, or what stands for it
+    ) -> object:
         if importer is not self._face or not self._open:
-            return self._before(name, importer, local, names, level)
+            return self._before(name, importer, local, names or (), level)
         if not names or level:
             raise ImportError(f"{self._face['__name__']} may only have `from MODULE import NAME` there")
         return _Module(name)
@@ -78,8 +78,8 @@ class _Module:
         return _Noted(self._name, name)
 
 
-def _loading(face: dict[str, Any], homes: Mapping[str, _Noted]) -> Callable[[str], Any]:
-    def load(name: str) -> Any:
+def _loading(face: dict[str, object], homes: Mapping[str, _Noted]) -> Callable[[str], object]:
+    def load(name: str) -> object:
         noted = homes.get(name)
         if noted is None:
             raise AttributeError(f"module {face['__name__']!r} has no attribute {name!r}")
