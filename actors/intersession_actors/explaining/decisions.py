@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from intersession_actors import exchange
 from intersession_actors.delivery import ended_in
 from intersession_actors.errors import RefusalCode
-from intersession_actors.policy import HoldOrder, Spent, time_of_chain
+from intersession_actors.policy import HoldOrder, Spent, spent_when_decided, time_of_chain
 from intersession_actors.session import ended_again
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import facts, ids
@@ -148,7 +148,7 @@ def _circumstances(
         requester_has_agent=loop is None or loop.reason != "no_agent",
         has_route=_has_route(state, announced),
         refused=_refused(log.log_id, state, outcome, events),
-        spent=spent_at(log, state.budget.root, came),
+        spent=spent_at(log, state.budget, came),
         orders=() if held is None else (_order(held),),
         wall_ms=0 if held is None else held.since_ms,
         held_ms=released.held_ms if released is not None else 0,
@@ -215,15 +215,15 @@ def _code_of(reason: facts.LoopEnd) -> RefusalCode:
             return "not_visible"
 
 
-def spent_at(log: Log, root: str, came: Sequence[Recorded]) -> Spent:
-    """Return what a causal chain had used before a decision, as far as the log knows: runs that were reserved are not in it.
+def spent_at(log: Log, budget: facts.Budget, came: Sequence[Recorded]) -> Spent:
+    """Return what a causal chain had used before a decision: what the decision says of it, else what the log has.
 
     The run that the decision asked for may stand before it in the same append, and is none of these.
     """
     runs, position = Runs(log), came[0].position
     asked = {recorded.event.run_id for recorded in came if isinstance(recorded.event, facts.RunAsked)}
     number, tokens, cost = 0, 0, 0
-    chain = runs.of_chain(root)
+    chain = runs.of_chain(budget.root)
     outcomes = runs.many_without_words(known.run_id for known in chain)
     for known in chain:
         outcome = outcomes.get(known.run_id)
@@ -232,4 +232,5 @@ def spent_at(log: Log, root: str, came: Sequence[Recorded]) -> Spent:
         number += 1
         if known.ended and outcome.position < position:
             tokens, cost = tokens + known.tokens, cost + known.cost_micros
-    return Spent(runs=number, tokens=tokens, cost_micros=cost)
+    spent = Spent(runs=number, tokens=tokens, cost_micros=cost)
+    return spent_when_decided(spent, budget.limits, [recorded.event for recorded in came])

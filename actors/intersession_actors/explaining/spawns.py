@@ -154,7 +154,7 @@ def _circumstances(log: Log, state: spawn.Spawn, came: list[Recorded]) -> spawn.
         now_ms=time_of_chain(budget, events, first.time),
         has_route=_has_route(accepted, events),
         budget=budget,
-        spent=spent_at(log, budget.root, came),
+        spent=spent_at(log, budget, came),
         refused=refused,
     )
 

@@ -35,7 +35,15 @@ with on_demand(globals()):
     from intersession_actors.policy.holding import HoldOrder
     from intersession_actors.policy.looping import why_no_loop
     from intersession_actors.policy.models import find_model, model_names
-    from intersession_actors.policy.recorded_use import WALL, time_of_chain, used_when_stopped
+    from intersession_actors.policy.recorded_use import (
+        MONEY,
+        RUNS,
+        TOKENS,
+        WALL,
+        spent_when_decided,
+        time_of_chain,
+        used_when_stopped,
+    )
     from intersession_actors.policy.sending import Speaker, Verdict, judge_send, parse_send_command
     from intersession_actors.policy.spawning import (
         THINKING_LEVELS,
@@ -48,7 +56,10 @@ with on_demand(globals()):
     from intersession_actors.policy.tools import tools_for
 
 __all__ = [
+    "MONEY",
+    "RUNS",
     "THINKING_LEVELS",
+    "TOKENS",
     "WALL",
     "AccessSettings",
     "Allowed",
@@ -87,6 +98,7 @@ __all__ = [
     "one_hop_on",
     "parse_send_command",
     "reach_of",
+    "spent_when_decided",
     "time_of_chain",
     "tools_for",
     "used_when_stopped",

@@ -4,10 +4,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from intersession_events import facts
-from intersession_events.facts import Budget
+import msgspec
 
+from intersession_actors.policy.chain import Spent
+from intersession_events import facts
+from intersession_events.facts import Budget, Limits
+
+RUNS: Final = "session.agentToAgent.limits.runs"
+TOKENS: Final = "session.agentToAgent.limits.tokens"
+MONEY: Final = "session.agentToAgent.limits.costMicros"
 WALL: Final = "session.agentToAgent.limits.wallSeconds"
+_COUNTED: Final = ((RUNS, "runs"), (TOKENS, "tokens"), (MONEY, "cost_micros"))
+"""The guards over what a chain has used, in the order in which they are looked at."""
 
 
 def used_when_stopped(events: Iterable[facts.Event], setting: str) -> int | None:
@@ -35,6 +43,26 @@ def used_when_stopped(events: Iterable[facts.Event], setting: str) -> int | None
         if numbers:
             return int(numbers[0])
     return 0 if tripped else None
+
+
+def spent_when_decided(known: Spent, limits: Limits, events: Sequence[facts.Event]) -> Spent:
+    """Return what a chain had used when something was decided, as the events show that it led to (LOOP-5).
+
+    `known` is what the log has. Runs of other branches may have ended in between, and ones that were only reserved are not
+    in it: so what was decided says more, a guard that tripped by its number, and a run that was asked for by there being one.
+    """
+    used = {setting: used_when_stopped(events, setting) for setting in (RUNS, TOKENS, MONEY, WALL)}
+    asked = any(
+        isinstance(event, facts.RunAsked) and getattr(event, "limit", None) is None for event in events
+    )
+    were_looked_at = asked or any(number is not None for number in used.values())
+    for setting, name in _COUNTED:
+        counted, allowed, number = getattr(known, name), getattr(limits, name), used[setting]
+        if number is not None:
+            return msgspec.structs.replace(known, **{name: number or max(counted, allowed)})
+        if allowed and were_looked_at:  # and this one had not tripped
+            known = msgspec.structs.replace(known, **{name: min(counted, allowed - 1)})
+    return known
 
 
 def time_of_chain(budget: Budget, events: Sequence[facts.Event], recorded_ms: int) -> int:

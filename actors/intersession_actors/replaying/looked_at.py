@@ -14,7 +14,17 @@ import msgspec
 from intersession_actors.chains import ChainLedger, RunsOf, RunUse
 from intersession_actors.exchange import stops
 from intersession_actors.holding import HeldSessions, order_in
-from intersession_actors.policy import WALL, HoldOrder, Spent, Tripped, check_run, used_when_stopped
+from intersession_actors.policy import (
+    MONEY,
+    RUNS,
+    TOKENS,
+    WALL,
+    HoldOrder,
+    Spent,
+    Tripped,
+    check_run,
+    used_when_stopped,
+)
 from intersession_actors.replaying.outside import RecordedClock, stream_at_hand
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.replaying.refusals import REFUSED, Refusals
@@ -26,9 +36,6 @@ from intersession_events.log import Log, Recorded
 
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
 """How the error of a delivery ends that was given up because of its age."""
-_RUNS: Final = "session.agentToAgent.limits.runs"
-_TOKENS: Final = "session.agentToAgent.limits.tokens"
-_MONEY: Final = "session.agentToAgent.limits.costMicros"
 
 
 class RecordedStopwatch(Stopwatch):
@@ -121,7 +128,7 @@ class RecordedLedger(ChainLedger):
             return known
         late, open_ = self._recording.queued_in(root, since=since)
         accepted = ahead[0].event
-        used = accepted.chain_runs if isinstance(accepted, facts.ExchangeAccepted) else _used(ahead, _RUNS)
+        used = accepted.chain_runs if isinstance(accepted, facts.ExchangeAccepted) else _used(ahead, RUNS)
         if used is None and _says_nothing(ahead[-1].event):
             return msgspec.structs.replace(known, runs=known.runs + open_)
         if used is None or self._refusals.comes(stream, ahead):
@@ -140,8 +147,8 @@ class RecordedLedger(ChainLedger):
             tokens, money = accepted.chain_tokens, accepted.chain_cost_micros
         else:
             tokens, money = (
-                _used_or_all(ahead, _TOKENS, known.tokens),
-                _used_or_all(ahead, _MONEY, known.cost_micros),
+                _used_or_all(ahead, TOKENS, known.tokens),
+                _used_or_all(ahead, MONEY, known.cost_micros),
             )
         return msgspec.structs.replace(
             known,
@@ -155,7 +162,7 @@ class RecordedLedger(ChainLedger):
         accepted = past[0].event if past else None
         if not isinstance(accepted, facts.ExchangeAccepted | facts.SpawnAccepted) or accepted.budget is None:
             return 0
-        return accepted.budget.limits.runs if _used(ahead, _RUNS) is not None else 0
+        return accepted.budget.limits.runs if _used(ahead, RUNS) is not None else 0
 
     def restart(self) -> None:
         """Forget what was only reserved, as the end of a process does."""
