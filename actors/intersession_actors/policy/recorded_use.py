@@ -53,7 +53,9 @@ def spent_when_decided(known: Spent, limits: Limits, events: Sequence[facts.Even
     """
     used = {setting: used_when_stopped(events, setting) for setting in (RUNS, TOKENS, MONEY, WALL)}
     asked = any(
-        isinstance(event, facts.RunAsked) and getattr(event, "limit", None) is None for event in events
+        isinstance(event, facts.RunAsked)
+        and not (isinstance(event, facts.ResultHanded) and event.limit is not None)
+        for event in events
     )
     were_looked_at = asked or any(number is not None for number in used.values())
     for setting, name in _COUNTED:
