@@ -85,37 +85,40 @@ def flow_value(flow: Flow, *, at_work: bool | None = True) -> JsonObject:
     return present(value)
 
 
-def in_words(flow: Flow, *, at_work: bool = True) -> str:
+def in_words(flow: Flow, *, at_work: bool = True, waits: str | None = None) -> str:
     """Return where it stands and why it ended, in a few words.
 
-    `at_work` is whether a process writes the log: without one nobody works on what is not over.
+    `at_work` is whether a process writes the log: without one nobody works on what is not over. `waits` says what that waits for,
+    where somebody has looked.
     """
     match flow:
         case ExchangeSummary():
-            return _exchange_in_words(flow, at_work=at_work)
+            return _exchange_in_words(flow, at_work=at_work, waits=waits)
         case SpawnSummary():
-            return _spawn_in_words(flow, at_work=at_work)
+            return _spawn_in_words(flow, at_work=at_work, waits=waits)
         case RunOutcome():
-            return _run_in_words(flow, at_work=at_work)
+            return waits if waits is not None and at_work else _run_in_words(flow, at_work=at_work)
 
 
-def _exchange_in_words(flow: ExchangeSummary, *, at_work: bool) -> str:
+def _exchange_in_words(flow: ExchangeSummary, *, at_work: bool, waits: str | None) -> str:
     parts = [] if flow.turns == 0 else [counted(flow.turns, "turn")]
     if flow.end_reason is not None and (flow.turns or flow.end_reason not in {"no_requester", "one_way"}):
         parts.append(LOOP_ENDS[flow.end_reason])
     if flow.held is not None:
-        parts.append(f"HELD before {HELD_TEXTS[flow.held]} goes on, as {flow.held_by} wants")
+        parts.append(waits or f"HELD before {HELD_TEXTS[flow.held]} goes on, as {flow.held_by} wants")
     elif flow.close_reason is None:
         hold = "" if flow.hold is None else f", to be held before {HELD_BEFORE[flow.hold]}"
-        parts.append(f"not over yet{hold}" if at_work else f"not over, {_NOBODY}{hold}")
+        parts.append(
+            f"{waits or 'not over yet'}{hold}" if at_work else f"{waits or 'not over'}, {_NOBODY}{hold}"
+        )
     else:
         parts.append(CLOSES[flow.close_reason])
     return "; ".join(dict.fromkeys(parts))  # a session that is gone ends both
 
 
-def _spawn_in_words(flow: SpawnSummary, *, at_work: bool) -> str:
+def _spawn_in_words(flow: SpawnSummary, *, at_work: bool, waits: str | None) -> str:
     task = {
-        None: "at work" if at_work else f"task not done, {_NOBODY}",
+        None: waits or "at work" if at_work else f"{waits or 'task not done'}, {_NOBODY}",
         "ok": "task done",
         "error": "task failed",
         "timeout": "task took too long",
@@ -124,7 +127,7 @@ def _spawn_in_words(flow: SpawnSummary, *, at_work: bool) -> str:
     if flow.close_reason is not None:
         parts.append(CLOSES[flow.close_reason])
     elif flow.status is not None:
-        parts.append("to be announced" if at_work else f"to be announced, {_NOBODY}")
+        parts.append(waits or "to be announced" if at_work else f"{waits or 'to be announced'}, {_NOBODY}")
     return "; ".join(parts)
 
 

@@ -118,6 +118,7 @@ def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_
 
 ASKED: Mapping[str, Callable[[Debugger, int], Any]] = {
     "runs": lambda debug, limit: debug.runs(limit=limit),
+    "runs that are open": lambda debug, limit: debug.runs(open_=True, limit=limit),
     "runs that failed": lambda debug, limit: debug.runs(failed=True, limit=limit),
     "runs of a channel": lambda debug, limit: debug.runs(channel="t", limit=limit),
     "runs that ended so": lambda debug, limit: debug.runs(end=("ok",), limit=limit),
@@ -141,6 +142,8 @@ def test_a_list_takes_as_few_ways_for_many_rows_as_for_few(
             system.inbound(channel="t", chat_id="ada", sender="ada", text=f"hello {number}", wait=20)
             asked = {"sessionKey": "agent:research:main", "message": f"{number}?", "timeoutSeconds": 20}
             assert system.tools("agent:main:main").call("sessions_send", asked)["status"] == "ok"
+            waiting = {"agentId": "late", "message": f"{number}?", "timeoutSeconds": 0}
+            assert system.tools("agent:main:main").call("sessions_send", waiting)["status"] == "accepted"
     migrate(str(source), postgres_url)
     schema = postgres_url.partition("schema=")[2].partition("&")[0]
     with (
@@ -163,6 +166,7 @@ def test_a_list_takes_as_few_ways_for_many_rows_as_for_few(
 
 
 _OPEN: Final = {
+    "agents": {"list": [{"id": "main"}, {"id": "research"}, {"id": "late"}]},
     "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
     "session": {"agentToAgent": {"limits": {"runs": 0}}},
 }

@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.debugger.named import delivery_named
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.explaining import Awaited, Explaining, Explanation, awaited
+from intersession_actors.explaining import Explaining, Explanation, awaited
 from intersession_actors.gate import PlaceText
 from intersession_events.facts import ready
 from intersession_events.log import Recorded
@@ -168,7 +168,7 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
             answer["begun"] = seeing.root(begun)
     waits = None if asked.flow is None else awaited(view.reader, asked.flow)
     if waits is not None:
-        answer["waits"] = seeing.waits(waits)
+        answer["waits"] = waits.value(whole=view.is_operator)
     return answer
 
 
@@ -236,11 +236,6 @@ class _Seeing:
         if not answer["how"] and answer["way"] != "said" and (step := self.view.step_at(told.position)):
             answer["how"] = f"Here {step}."
         return answer
-
-    def waits(self, waits: Awaited) -> JsonObject:
-        """Return what is waited for. Who wants a hold, and at which run a session is, is the operator's to see."""
-        answer: JsonObject = msgspec.to_builtins(waits)
-        return answer if self.view.is_operator else {"code": waits.code}
 
     def effects(self, effects: Iterable[Effect]) -> Iterator[EffectAnswer]:
         for effect in effects:

@@ -1,12 +1,17 @@
 """Says what an exchange, a spawn or a run that is not over waits for: for whom, since when, until when (WHY-2)."""
 
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
 import msgspec
 
 from intersession_actors.explaining.rules import Waiting
 from intersession_actors.service import Reader
+from intersession_events.ids import delivery_stream
+from intersession_events.plain_json import JsonObject
 from intersession_projections.flow_summary import kind_of
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
-from intersession_projections.frozen import frozen_in
+from intersession_projections.frozen import Frozen, frozen_in
 from intersession_projections.places import Flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionNames
@@ -26,73 +31,136 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     who: str | None = None
     run_id: str | None = None
 
+    def value(self, *, whole: bool) -> JsonObject:
+        """Return it as JSON; not `whole` of it: who wants a hold, and at which run a session is, is the operator's to see."""
+        answer: JsonObject = msgspec.to_builtins(self)
+        return answer if whole else {"code": self.code}
+
+
+class NotOver(NamedTuple):
+    """What something waits for, and the same in a few words, for a list: `brief`, and `cut_off` where nobody is at work any more."""
+
+    awaited: Awaited
+    brief: str
+    cut_off: str | None = None
+
 
 def awaited(reader: Reader, flow: Flow) -> Awaited | None:
     """Return what something waits for; None for what is over."""
-    if flow.ended if isinstance(flow, RunOutcome) else not flow.is_open:
-        return None
-    whole = f"The {kind_of(flow)}"
-    if frozen_in(reader.log).holds(flow):
-        text = f"{whole} is frozen: in a fork only the run goes on that was forked"
-        return Awaited(code="frozen", text=text)
-    if isinstance(flow, RunOutcome):
-        return _of_run(reader, whole, flow, None)
-    if isinstance(flow, ExchangeSummary) and flow.held is not None:
-        text = f"{whole} waits for a release: {HELD_TEXTS[flow.held]} is held, as {flow.held_by} wants"
-        return Awaited(code="waits_for_release", text=text, since_ms=flow.held_since_ms)
-    sent = None if flow.delivery_id is None else reader.flows.delivery(flow.delivery_id)
-    if sent is not None:
-        return _of_delivery(whole, sent)
-    run = None if flow.awaits is None else reader.runs.get(flow.awaits)
-    if run is None:
-        return Awaited(code="under_way", text=f"{whole} is not over: its next step is not recorded yet")
-    child = flow.child if isinstance(flow, SpawnSummary) else None
-    return _of_run(reader, whole, run, child)
+    found = not_over(reader, [flow], frozen_in(reader.log))
+    return found[0].awaited if found else None
 
 
-def _of_run(reader: Reader, whole: str, run: RunOutcome, child: str | None) -> Awaited:
-    key, row = run.session_key, reader.sessions.get(run.session_key)
-    who = SessionNames(reader.log).one(key)
-    what = _task_of(run, is_child=key == child)
-    limit = run.timeout_ms or None
-    if run.ended:
-        text = f"{whole} is not over: {who} is done with {what}, and its next step is not recorded yet"
-        return Awaited(code="under_way", text=text, since_ms=run.ended_ms, who=key, run_id=run.run_id)
-    if run.status == "running":
-        until = None if run.started_ms is None or limit is None else run.started_ms + limit
-        return Awaited(
-            code="under_way",
-            text=f"{whole} waits for {what}: {who} has begun it, and has not answered yet",
-            since_ms=run.started_ms,
-            until_ms=until,
+def not_over(reader: Reader, flows: Iterable[Flow], frozen: Frozen) -> list[NotOver]:
+    """Return what each of some exchanges, spawns and runs waits for that are not over, in their order, in a few questions.
+
+    `frozen` is what does not go on.
+    """
+    opened = [flow for flow in flows if is_open(flow)]
+    if not opened:
+        return []
+    return list(map(_Looking(reader, opened, frozen).at, opened))
+
+
+def is_open(flow: Flow) -> bool:
+    """Whether an exchange, a spawn or a run is not over."""
+    return not flow.ended if isinstance(flow, RunOutcome) else flow.is_open
+
+
+class _Looking:
+    """Looks at what is open: the runs and texts that are waited for, whose sessions they are, and what those are called."""
+
+    def __init__(self, reader: Reader, opened: Sequence[Flow], frozen: Frozen) -> None:
+        self._frozen = frozen
+        own = [flow for flow in opened if isinstance(flow, RunOutcome)]
+        flows = [flow for flow in opened if not isinstance(flow, RunOutcome)]
+        awaits = [flow.awaits for flow in flows if flow.awaits is not None]
+        self._runs = {run.run_id: run for run in own} | reader.runs.many_without_words(awaits)
+        texts = [flow.delivery_id for flow in flows if flow.delivery_id is not None]
+        self._sent = reader.flows.many({"delivery": texts}) if texts else {}
+        keys = {run.session_key for run in self._runs.values()}
+        self._rows = {row.key: row for row in reader.sessions.many(keys)} if keys else {}
+        self._called = SessionNames(reader.log).of(keys) if keys else {}
+
+    def at(self, flow: Flow) -> NotOver:
+        whole = f"The {kind_of(flow)}"
+        if self._frozen.holds(flow):
+            text = f"{whole} is frozen: in a fork only the run goes on that was forked"
+            return NotOver(Awaited(code="frozen", text=text), "not over yet")
+        if isinstance(flow, RunOutcome):
+            return _of_its_own(self._of_run(whole, flow, None), flow.status)
+        if isinstance(flow, ExchangeSummary) and flow.held is not None:
+            what = HELD_TEXTS[flow.held]
+            text = f"{whole} waits for a release: {what} is held, as {flow.held_by} wants"
+            held = Awaited(code="waits_for_release", text=text, since_ms=flow.held_since_ms)
+            return NotOver(held, f"HELD before {what} goes on, as {flow.held_by} wants")
+        sent = None if flow.delivery_id is None else self._sent.get(delivery_stream(flow.delivery_id))
+        if isinstance(sent, DeliverySummary):
+            return _of_delivery(whole, sent)
+        run = None if flow.awaits is None else self._runs.get(flow.awaits)
+        if run is None:
+            text = f"{whole} is not over: its next step is not recorded yet"
+            return NotOver(Awaited(code="under_way", text=text), "its next step is not recorded yet")
+        return self._of_run(whole, run, flow.child if isinstance(flow, SpawnSummary) else None)
+
+    def _of_run(self, whole: str, run: RunOutcome, child: str | None) -> NotOver:
+        key, row = run.session_key, self._rows.get(run.session_key)
+        who, what = self._called[key], _task_of(run, is_child=key == child)
+        task = "its task" if what == _RESULT else what
+        limit = run.timeout_ms or None
+        if run.ended:
+            text = f"{whole} is not over: {who} is done with {what}, and its next step is not recorded yet"
+            done = Awaited(code="under_way", text=text, since_ms=run.ended_ms, who=key, run_id=run.run_id)
+            return NotOver(done, f"{who} is done with {what}, the next step is not recorded yet")
+        if run.status == "running":
+            until = None if run.started_ms is None or limit is None else run.started_ms + limit
+            begun = Awaited(
+                code="under_way",
+                text=f"{whole} waits for {what}: {who} has begun it, and has not answered yet",
+                since_ms=run.started_ms,
+                until_ms=until,
+                who=key,
+                run_id=run.run_id,
+            )
+            return NotOver(begun, f"{who} is at {task}", f"{who} was cut off at {task}")
+        before = None if row is None or row.running == run.run_id else row.running
+        first = "its agent has not begun" if before is None else f"is at another run first ({before})"
+        asked = Awaited(
+            code="waits_for_agent" if before is None else "waits_in_queue",
+            text=f"{whole} waits for {what}: {who} has been asked for it, and {first}",
+            since_ms=run.queued_ms,
             who=key,
             run_id=run.run_id,
         )
-    before = None if row is None or row.running == run.run_id else row.running
-    first = "its agent has not begun" if before is None else f"is at another run first ({before})"
-    return Awaited(
-        code="waits_for_agent" if before is None else "waits_in_queue",
-        text=f"{whole} waits for {what}: {who} has been asked for it, and {first}",
-        since_ms=run.queued_ms,
-        who=key,
-        run_id=run.run_id,
-    )
+        brief = "has not begun it" if before is None else "is at another run first"
+        return NotOver(asked, f"{who} is asked for {task}, and {brief}")
 
 
-def _of_delivery(whole: str, sent: DeliverySummary) -> Awaited:
+def _of_its_own(found: NotOver, status: str) -> NotOver:
+    """Return the same of a run that belongs to nothing: whose it is stands beside it."""
+    if status == "running":
+        return found._replace(brief="at work")
+    queue = found.awaited.code == "waits_in_queue"
+    return found._replace(brief="waits for another run of its session" if queue else "waits for its agent")
+
+
+def _of_delivery(whole: str, sent: DeliverySummary) -> NotOver:
+    code: Waiting = "under_way"
+    until = None
     match sent.state:
         case "retrying":
+            brief, until = f"{sent.channel} has not taken the announce and is asked again", sent.retry_at_ms
             text = f"{whole} waits for {sent.channel}, which has not taken the announce and is asked again"
-            return Awaited(code="under_way", text=text, until_ms=sent.retry_at_ms, who=sent.session_key)
         case "decided":
+            code, brief = "waits_for_channel", f"the announce is to go to {sent.channel}"
             text = f"{whole} waits for {sent.channel}: the announce is to go there"
-            return Awaited(code="waits_for_channel", text=text, who=sent.session_key)
         case "started":
+            brief = f"{sent.channel} is being given the announce"
             text = f"{whole} waits for {sent.channel}, which is being given the announce"
-            return Awaited(code="under_way", text=text, who=sent.session_key)
         case _:
-            text = f"{whole} is not over: {sent.channel} is done with the announce, and that is not recorded here yet"
-            return Awaited(code="under_way", text=text, who=sent.session_key)
+            brief = f"{sent.channel} is done with the announce, and that is not recorded here yet"
+            text = f"{whole} is not over: {brief}"
+    return NotOver(Awaited(code=code, text=text, until_ms=until, who=sent.session_key), brief)
 
 
 def _task_of(run: RunOutcome, *, is_child: bool) -> str:
@@ -107,4 +175,7 @@ def _task_of(run: RunOutcome, *, is_child: bool) -> str:
         case "message" if run.exchange_id is not None:
             return "the primary reply"
         case "message":
-            return "the result of the task" if is_child else "an answer to the result"
+            return _RESULT if is_child else "an answer to the result"
+
+
+_RESULT: Final = "the result of the task"

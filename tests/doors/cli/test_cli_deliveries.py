@@ -1,11 +1,12 @@
 """`runs` and `replay` show what became of each text that went outside, and whether anybody works on what is open."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown, RunQueued
+from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown, RunQueued, SpawnClosed
 from support.doors.command_line import shown
 from support.hosts_code import doubts, fails, parrot, refuses
 from support.running import WAIT, Booth, Gate, wait_for
@@ -16,6 +17,9 @@ MAIN = "agent:main:main"
 def speak(system: SessionSystem, **given: Any) -> str:
     message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "text": "hi", "wait": WAIT, **given}
     return str(system.inbound(**message)["runId"])
+
+
+_TIME: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
 
 def opened(booth: Booth) -> tuple[dict[str, Any], dict[str, str]]:
@@ -150,8 +154,8 @@ def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
     (second,) = set(after) - {first}
     codes = ("status", "attempt", "atWork")
     assert [during[first].get(code) for code in codes] == ["running", 1, True]
-    assert told_then[first].endswith("  at work")
-    assert told_then[second].endswith("waits for its turn, or for its agent")
+    assert re.search(rf"  at work since {_TIME}$", told_then[first])
+    assert re.search(rf"  waits for another run of its session since {_TIME}$", told_then[second])
     nobody = "and nobody is at work on it: the next start goes on"
     assert [after[first].get(code) for code in codes] == ["running", 1, False]
     assert [after[second].get(code) for code in codes] == ["queued", None, False]
@@ -174,5 +178,45 @@ def test_after_a_stop_nobody_is_at_work_on_an_exchange_or_a_spawn(booth: Booth) 
     gate.open()
 
     words = {row["kind"]: told[name] for name, row in after.items() if row["atWork"] is False}
-    assert words["exchange"].endswith("not over, and nobody is at work on it: the next start goes on")
-    assert words["spawn"].endswith("task not done, and nobody is at work on it: the next start goes on")
+    nobody = "and nobody is at work on it: the next start goes on"
+    assert re.search(
+        rf"  ops was cut off at the primary reply, begun at {_TIME}, {nobody}$", words["exchange"]
+    )
+    assert re.search(
+        rf"  main/subagent:\w+ was cut off at its task, begun at {_TIME}, {nobody}$", words["spawn"]
+    )
+
+
+@pytest.mark.clause("FIND-2", "WHY-2")
+def test_the_list_says_what_an_open_exchange_waits_for_as_why_does(booth: Booth) -> None:
+    """It said `not over yet`: whose turn it was stood in `why` alone."""
+    gate = Gate()
+    system = booth.start({"main": parrot, "ops": gate.saying("late")})
+    asked = system.tools(MAIN).call("sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": 0})
+    gate.reached()
+    rows, told = opened(booth)
+    (exchange,) = (row for row in rows.values() if row["kind"] == "exchange")
+    why = shown(booth, "why", exchange["id"], "--json").json["waits"]
+    gate.open()
+
+    assert exchange["waits"] == why
+    assert (why["code"], why["who"], why["runId"]) == ("under_way", "agent:ops:main", asked["runId"])
+    assert re.search(rf"  ops is at the primary reply since {_TIME}$", told[exchange["id"]])
+
+
+@pytest.mark.clause("FIND-2", "WHY-2")
+def test_the_list_says_that_an_exchange_waits_for_an_agent_that_is_not_there(booth: Booth) -> None:
+    system = booth.start({"main": parrot})
+    system.tools(MAIN).call("sessions_spawn", {"task": "count", "label": "kid"})
+    wait_for(system, SpawnClosed)
+    asked = {"label": "kid", "message": "again", "timeoutSeconds": 0}
+    system.close()
+    system = booth.start({"ops": parrot})
+    system.tools(MAIN).call("sessions_send", asked)
+    rows, told = opened(booth)
+
+    (row,) = rows.values()
+    assert row["waits"]["code"] == "waits_for_agent"
+    assert re.search(
+        rf"  main/kid is asked for the primary reply, and has not begun it since {_TIME}$", told[row["id"]]
+    )

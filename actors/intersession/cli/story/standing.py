@@ -1,6 +1,6 @@
 """How a flow stands with its deliveries, and whether anybody works on it: what `runs` and `replay` say of it."""
 
-from intersession.cli.shell import clock
+from intersession.cli.shell import clock, moment
 from intersession_actors.debugger import Stands, View, smells_of
 from intersession_actors.service import Reader
 from intersession_projections.flow_summary import in_words
@@ -35,11 +35,22 @@ class Standing(Stands):
             told.append(f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=at_work)}")
         if self.smells:
             told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in self.smells))}")
-        how = in_words(self.flow, at_work=at_work or self.frozen)
+        going = at_work or self.frozen
+        how = in_words(self.flow, at_work=going, waits=self._waits(going=going))
         meant = [(row, note) for row, note in self.deliveries if row.state == of_close]
         if meant:  # how it was closed stands last
             how = f"{how} to {' and '.join(_announced(row, note) for row, note in meant)}"
         return "; ".join([how, *(["FROZEN in this fork"] if self.frozen else []), *told])
+
+    def _waits(self, *, going: bool) -> str | None:
+        """Return what it waits for, and since when; None for what is over or frozen."""
+        if self.not_over is None or self.frozen:
+            return None
+        waits, brief, cut_off = self.not_over
+        at = "" if waits.since_ms is None else moment(waits.since_ms)
+        if not going and cut_off is not None:
+            return f"{cut_off}, begun at {at}" if at else cut_off
+        return f"{brief} since {at}" if at else brief
 
     def with_smells(self, reader: Reader, at: int | None = None) -> "Standing":
         """Return it with what is seldom meant in it, as it stood at a position."""

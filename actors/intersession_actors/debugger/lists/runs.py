@@ -10,6 +10,7 @@ from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.smells import SmellAnswer, smells_of
 from intersession_actors.debugger.view import View
+from intersession_actors.explaining import NotOver, is_open, not_over
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
 from intersession_actors.service import Reader
 from intersession_events.errors import InvalidKey
@@ -80,7 +81,10 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class RunsAnswer(TypedDict):
-    """Exchanges, spawns and runs, the newest first: `{id, kind, runId, requester, target, state, …}`; `cursor` is for those behind them."""
+    """Exchanges, spawns and runs, the newest first: `{id, kind, runId, requester, target, state, …}`; `cursor` is for those behind them.
+
+    What is not over has `waits`, as `why` has it; not at a place of the past.
+    """
 
     count: int
     runs: list[JsonObject]
@@ -142,6 +146,8 @@ class Stands(NamedTuple):
     smells: tuple[SmellAnswer, ...] | None = None
     held: ExchangeHeld | None = None
     frozen: bool = False
+    not_over: NotOver | None = None
+    """What it waits for; None for what is over, and at a place of the past."""
 
     @classmethod
     def of(
@@ -180,6 +186,7 @@ class Stands(NamedTuple):
             [] if at is not None else [flow for flow in flows if isinstance(flow, RunOutcome) and flow.failed]
         )
         retries = reader.runs.retries_of(run.run_id for run in failed)
+        waiting = iter(not_over(reader, flows, stays) if at is None else ())
         return [
             cls(
                 flow,
@@ -190,6 +197,7 @@ class Stands(NamedTuple):
                 if at is None and isinstance(flow, ExchangeSummary) and flow.held is not None
                 else None,
                 frozen=stays.holds(flow),
+                not_over=next(waiting) if at is None and is_open(flow) else None,
             )
             for flow, rows in zip(flows, texts, strict=True)
         ]
@@ -197,7 +205,7 @@ class Stands(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether it is not over yet."""
-        return not self.flow.ended if isinstance(self.flow, RunOutcome) else self.flow.is_open
+        return is_open(self.flow)
 
     def value(self, view: View | None = None) -> JsonObject:
         """Return it as JSON; what is not known is left out. `view` is who may read it, None the operator."""
@@ -213,6 +221,8 @@ class Stands(NamedTuple):
             value["held"] = _held_value(self.held, view)
         if self.frozen:
             value["frozen"] = True
+        if self.not_over is not None:
+            value["waits"] = self.not_over.awaited.value(whole=view is None or view.is_operator)
         if self.smells is not None:
             value["smells"] = list(self.smells)
         return value
