@@ -5,7 +5,7 @@ from intersession_events.faces import on_demand
 with on_demand(globals()):
     from intersession_actors.explaining.explained import Explaining
     from intersession_actors.explaining.explanation import Explanation
-    from intersession_actors.explaining.not_over import Awaited, NotOver, awaited, is_open, not_over
+    from intersession_actors.explaining.not_over import Awaited, NotOver, awaited, is_open, waits_of
     from intersession_actors.explaining.rules import Waiting
 
 __all__ = [
@@ -16,5 +16,5 @@ __all__ = [
     "Waiting",
     "awaited",
     "is_open",
-    "not_over",
+    "waits_of",
 ]

@@ -47,11 +47,11 @@ class NotOver(NamedTuple):
 
 def awaited(reader: Reader, flow: Flow) -> Awaited | None:
     """Return what something waits for; None for what is over."""
-    found = not_over(reader, [flow], frozen_in(reader.log))
+    found = waits_of(reader, [flow], frozen_in(reader.log))
     return found[0].awaited if found else None
 
 
-def not_over(reader: Reader, flows: Iterable[Flow], frozen: Frozen) -> list[NotOver]:
+def waits_of(reader: Reader, flows: Iterable[Flow], frozen: Frozen) -> list[NotOver]:
     """Return what each of some exchanges, spawns and runs waits for that are not over, in their order, in a few questions.
 
     `frozen` is what does not go on.

@@ -10,7 +10,7 @@ from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.smells import SmellAnswer, smells_of
 from intersession_actors.debugger.view import View
-from intersession_actors.explaining import NotOver, is_open, not_over
+from intersession_actors.explaining import NotOver, is_open, waits_of
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
 from intersession_actors.service import Reader
 from intersession_events.errors import InvalidKey
@@ -186,7 +186,7 @@ class Stands(NamedTuple):
             [] if at is not None else [flow for flow in flows if isinstance(flow, RunOutcome) and flow.failed]
         )
         retries = reader.runs.retries_of(run.run_id for run in failed)
-        waiting = iter(not_over(reader, flows, stays) if at is None else ())
+        waiting = iter(waits_of(reader, flows, stays) if at is None else ())
         return [
             cls(
                 flow,
