@@ -22,7 +22,7 @@ import re
 import struct
 from functools import lru_cache
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -264,24 +264,54 @@ def payload_in(state: bytes) -> bytes | None:
         return None
 
 
-def _of_places(state: bytes, where: str | tuple[str, int]) -> Envelope:
-    if len(state) <= _PLACES.size:
-        raise CorruptEvent(f"{_said(where)}: the state is no envelope: it ends after {len(state)} bytes")
+class Short(NamedTuple):
+    """What the state of a row in the short form says. The digest is made of what it holds."""
+
+    causation: str | None
+    correlation: str | None
+    data: bytes
+    digest: str
+    epoch: int
+    hash: str
+    id: str
+    prev: str
+    salt: bytes
+    time: int
+
+
+def short_in(state: bytes) -> Short | None:
+    """Return what a state in the short form says, with nothing proven; None for another form, or one that is damaged."""
+    if not is_short(state) or len(state) <= _PLACES.size:
+        return None
     _, hashed, prev, salt, own, causation, correlation, epoch, time = _PLACES.unpack_from(state)
     if not time.isdigit():
-        raise CorruptEvent(f"{_said(where)}: the state is no envelope: {time!r} is no time")
+        return None
     data = state[_PLACES.size :]
-    return Envelope(
+    return Short(
         None if causation == _NONE else _uuid(causation),
         None if correlation == _NONE else _uuid(correlation),
-        msgspec.Raw(data),
+        data,
         sha256(salt + data).hexdigest(),
         epoch,
         hashed.hex(),
         _uuid(own),
         prev.hex(),
-        salt.hex(),
+        salt,
         int(time),
+    )
+
+
+def _of_places(state: bytes, where: str | tuple[str, int]) -> Envelope:
+    said = short_in(state)
+    if said is None:
+        if len(state) <= _PLACES.size:
+            raise CorruptEvent(f"{_said(where)}: the state is no envelope: it ends after {len(state)} bytes")
+        raise CorruptEvent(
+            f"{_said(where)}: the state is no envelope: {_PLACES.unpack_from(state)[-1]!r} is no time"
+        )
+    causation, correlation, data, digest, epoch, hashed, own, prev, salt, time = said
+    return Envelope(
+        causation, correlation, msgspec.Raw(data), digest, epoch, hashed, own, prev, salt.hex(), time
     )
 
 

@@ -8,7 +8,7 @@ from intersession_events.log import Recorded
 from intersession_projections.wording import words_in
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event as it is shown: `event` is its stored name without the version.
 
     `who` acts and `to` is acted on: session keys, routes, `operator`; None where the event has none. `words` is raw
@@ -31,22 +31,21 @@ def steps_of(found: Iterable[Recorded]) -> list[Step]:
     """Return events as steps, each once, in log order, with their causes as far as these are among them."""
     events = {recorded.position: recorded for recorded in found}
     positions = {recorded.id: position for position, recorded in events.items()}
-    return [
-        _step(events[position], positions.get(events[position].causation or ""))
-        for position in sorted(events)
-    ]
-
-
-def _step(recorded: Recorded, cause: int | None) -> Step:
-    words = words_in(recorded)
-    return Step(
-        position=recorded.position,
-        time=recorded.time,
-        stream=recorded.stream,
-        event=recorded.kind,
-        id=recorded.id,
-        who=words.who,
-        to=words.to,
-        words=words.brief,
-        cause=cause,
-    )
+    steps: list[Step] = []
+    for position in sorted(events):
+        recorded = events[position]
+        who, to, words, *_ = words_in(recorded)
+        steps.append(
+            Step(
+                position=position,
+                time=recorded.time,
+                stream=recorded.stream,
+                event=recorded.kind,
+                id=recorded.id,
+                who=who,
+                to=to,
+                words=words,
+                cause=positions.get(recorded.causation or ""),
+            )
+        )
+    return steps

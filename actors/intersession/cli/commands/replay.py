@@ -152,7 +152,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                     for row in map(stood.delivery_of, sent)
                     if row is not None and row.is_open
                 ]
-                events = events_of_session(reader, subject, to=stood.position)
+                events = events_of_session(reader, subject, to=stood.position, sent=sent)
                 session = SessionStory(subject.row.key)
                 told = events if with_beats else ()
                 beats = tuple(beat for recorded in told for beat in session.tell(recorded))

@@ -19,8 +19,8 @@ from intersession_projections.transcripts import mirror_directory
 _MANY: Final = 2_000
 """Events that it takes a moment to make views of."""
 
-_OBJECTS: Final = 50_000
-"""So many new objects are there before Python searches for garbage; it would after 700."""
+_OBJECTS: Final = 300_000
+"""So many new objects are there before Python searches for garbage; it would after 700. They are some thirty megabytes."""
 
 _FOR_THIS_COMMAND: Final = (
     "note: this log's views are of another version, changed by somebody else, or missing: they were made anew for this "

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from threading import RLock
 from typing import IO, Final, TextIO
 
@@ -12,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import COLOR_SYSTEMS, Console
 from rich.text import Text
 
+from intersession.cli.shell.breaking import broken
 from intersession.cli.shell.old_encodings import LEGIBLE
 
 _WIDE: Final = 10_000
@@ -153,12 +155,14 @@ class Output:
         # An emoji by what follows it is not as wide as its parts: rich knows where such a line breaks.
         return len(line) <= room and "\ufe0f" not in line and cell_len(line) <= room
 
-    def columns(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-        """Print a table of one line a row, if it has room. Says whether it had."""
-        table = list(zip(head, *rows, strict=True))
-        plain = all(_is_plain("".join(column)) for column in table)
+    def columns(self, head: Sequence[str], table: Sequence[Sequence[str]]) -> bool:
+        """Print a table, given by its columns, of one line a row, if it has room. Says whether it had."""
+        plain = _is_plain("".join(head)) and all(_is_plain("".join(column)) for column in table)
         cells = len if plain else _cells
-        widths = [max(map(cells, column)) for column in table]
+        widths = [
+            max(map(cells, (title, *column)))
+            for title, column in zip(head, table or [()] * len(head), strict=True)
+        ]
         if sum(widths) + _GAP * len(widths) > self.width:
             return False
         gap = " " * _GAP
@@ -167,15 +171,28 @@ class Output:
         end = str if self.is_terminal else str.rstrip
         titles = [self._styled(Text(cell, "bold")) for cell in _padded(head, widths)]
         self.write(f"{end(self._styled(Text(gap, 'bold')).join(titles))}\n")
-        for first in range(0, len(rows), _LINES):
-            some = rows[first : first + _LINES]
-            lines = (
-                [form % tuple(row) for row in some]
-                if plain
-                else [gap.join(_padded(row, widths)) for row in some]
-            )
-            self.write("".join(f"{end(line)}\n" for line in lines))
+        rows = zip(*table, strict=True)
+        while some := list(islice(rows, _LINES)):
+            lines = map(form.__mod__, some) if plain else (gap.join(_padded(row, widths)) for row in some)
+            self.write("\n".join([*map(end, lines), ""]))
         return True
+
+    def paragraphs(self, table: Sequence[Sequence[str]], *, hanging: int) -> None:
+        """Print a table, given by its columns, as a paragraph for each row: its first cell bold, later lines indented."""
+        room, margin = self.width - hanging, "\n" + " " * hanging
+        bold, usual = self._styled(Text("|", "bold")).split("|")
+        plain = all(_is_plain("".join(column)) for column in table)
+        for first, *others in zip(*table, strict=True):
+            line = "  ".join([first, *filter(None, others)])
+            if len(first) <= room and (plain or _is_plain(line)):
+                at = len(first)
+                start, *more = broken(line, room)
+                self.write(f"{bold}{margin.join([f'{start[:at]}{usual}{start[at:]}', *more])}\n")
+                continue
+            indent = Text("")
+            for part in self.folded(Text.assemble((first, "bold"), line[len(first) :]), room):
+                self.laid_out(indent + part)
+                indent = Text(" " * hanging)
 
     def _styled(self, line: Text) -> str:
         """Return a line as the characters that show it, with its styles."""

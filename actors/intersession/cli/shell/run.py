@@ -4,7 +4,8 @@ import gc
 import logging
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from intersession.cli.app import app, overview
@@ -58,11 +59,12 @@ def _run(tokens: list[str], screen: Screen) -> int:
         )
         if not isinstance(answer, Answer):
             return OK  # it was --help or --version, which have printed already
-        if as_json:
-            _print_json(answer.value)
-        else:
-            with screen.together():
-                answer.show(screen)
+        with _unsearched():
+            if as_json:
+                _print_json(answer.value)
+            else:
+                with screen.together():
+                    answer.show(screen)
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, a program that reads JSON must get JSON
@@ -77,6 +79,17 @@ def _run(tokens: list[str], screen: Screen) -> int:
         _tell(failure, screen, as_json=as_json)
         return failure.exit_code
     return answer.exit_code
+
+
+@contextmanager
+def _unsearched() -> Generator[None]:
+    """Have Python not search for garbage: an answer that is shown is made of many objects, and none of them is any."""
+    before = gc.get_threshold()
+    gc.set_threshold(0)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def wants_json(tokens: Sequence[str]) -> bool:

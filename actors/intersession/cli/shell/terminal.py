@@ -148,12 +148,9 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Show a table; on a terminal where it has no room, a paragraph for each row."""
-        lines = list(zip(*map(_one_line_each, zip(*rows, strict=True)), strict=True))
-        if not self._out.columns(columns, lines):
-            for first, *others in lines:
-                self._hanging(
-                    Text.assemble(safe(first, "bold"), safe("  ".join(["", *filter(None, others)])))
-                )
+        cells = [*map(_one_line_each, zip(*rows, strict=True))]
+        if not self._out.columns(columns, cells):
+            self._out.paragraphs(cells, hanging=_HANGING)
 
     def note(self, *parts: str | Text) -> None:
         """Say something beside the result, on standard error."""

@@ -30,10 +30,16 @@ def _day(number: int) -> str:
 
 def clock(time_ms: int) -> str:
     """Return the time of day: `04:05:06.789`."""
-    if not _day(time_ms // _DAY_MS):
-        return f"{time_ms} ms"
-    minutes, ms = divmod(time_ms % _DAY_MS, _MINUTE_MS)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{ms // _SECOND_MS:02d}.{ms % _SECOND_MS:03d}"
+    second = _second(time_ms // _SECOND_MS)
+    return f"{second}.{time_ms % _SECOND_MS:03d}" if second else f"{time_ms} ms"
+
+
+@lru_cache(maxsize=64)
+def _second(number: int) -> str:
+    if not _day(number * _SECOND_MS // _DAY_MS):
+        return ""
+    minutes, second = divmod(number * _SECOND_MS % _DAY_MS // _SECOND_MS, 60)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
 
 
 def duration(milliseconds: int) -> str:

@@ -1,6 +1,6 @@
 """Finds what `replay` is asked to tell: the exchange, the spawn, the run or the session that a text names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionReset
 from intersession_events.keys import IdReference, KeyReference, LookupMiss
 from intersession_events.log import Recorded
-from intersession_projections.flows import Position
+from intersession_projections.flows import DeliverySummary, Position
 from intersession_projections.places import Flow
 from intersession_projections.sessions import SessionRow
 from intersession_projections.timeline import Step, Timeline
@@ -54,8 +54,13 @@ def find_subject(reader: Reader, name: str) -> Subject:
     )
 
 
-def events_of_session(reader: Reader, subject: SessionSubject, *, to: int) -> list[Recorded]:
-    """Return the events that the story of a session is made of, up to a position: its own stream, and the streams of its flows."""
+def events_of_session(
+    reader: Reader, subject: SessionSubject, *, to: int, sent: Sequence[DeliverySummary]
+) -> list[Recorded]:
+    """Return the events that the story of a session is made of, up to a position: its own stream, and the streams of its flows.
+
+    `sent` are all texts that went out in its name.
+    """
     key, stream = subject.row.key, ids.session_stream(subject.row.key)
     if subject.generation is not None:
         span = reader.sessions.span(key, subject.generation)
@@ -66,7 +71,7 @@ def events_of_session(reader: Reader, subject: SessionSubject, *, to: int) -> li
         )
         return [recorded for recorded in events if _of_generation(recorded, subject.generation)]
     found = list(_up_to(reader, stream, to))
-    for of_flow in reader.log.whole(_streams_of_flows(reader, key, to)):
+    for of_flow in reader.log.whole(_streams_of_flows(reader, key, to, sent)):
         found.extend(recorded for recorded in of_flow if recorded.position <= to)
     return sorted(found, key=lambda recorded: recorded.position)
 
@@ -138,7 +143,7 @@ def _of_generation(recorded: Recorded, session_id: str) -> bool:
             return False
 
 
-def _streams_of_flows(reader: Reader, key: str, to: int) -> list[str]:
+def _streams_of_flows(reader: Reader, key: str, to: int, sent: Sequence[DeliverySummary]) -> list[str]:
     """Return the streams of a session's flows (asked for, asked in, spawned by), and of the texts that went out in its name.
 
     Only what had begun at a position.
@@ -148,11 +153,7 @@ def _streams_of_flows(reader: Reader, key: str, to: int) -> list[str]:
         for flow in reader.flows.exchanges_at(Position(0, to, key), _MOST_FLOWS)
         if key in {flow.requester, flow.target}
     )
-    names |= dict.fromkeys(
-        ids.delivery_stream(row.delivery_id)
-        for row in reader.flows.deliveries_of_session(key)
-        if row.accepted <= to
-    )
+    names |= dict.fromkeys(ids.delivery_stream(row.delivery_id) for row in sent if row.accepted <= to)
     names |= dict.fromkeys(flow.stream for flow in reader.flows.spawns_of(key) if flow.accepted <= to)
     own = reader.flows.spawn_of_child(key)
     if own is not None and own.accepted <= to:
