@@ -3,17 +3,17 @@
 from intersession_events.checkpoints import CheckpointTaker, append_of
 from intersession_events.log import Recorded
 from intersession_events.proofs import PrivateKey, new_private
-from intersession_events.stores import SqliteLog
+from support.any_log import AnyLog
 
 
-def checkpoint(log: SqliteLog, key: PrivateKey | None = None, *, heads: bool = True) -> Recorded:
+def checkpoint(log: AnyLog, key: PrivateKey | None = None, *, heads: bool = True) -> Recorded:
     """Take a checkpoint of all that a log has, as a process that just started would; return its event."""
     taker = CheckpointTaker(log)
     return taken_by(taker, log, key, heads=heads)
 
 
 def taken_by(
-    taker: CheckpointTaker, log: SqliteLog, key: PrivateKey | None = None, *, heads: bool = True
+    taker: CheckpointTaker, log: AnyLog, key: PrivateKey | None = None, *, heads: bool = True
 ) -> Recorded:
     """Have a taker that follows a log take one of all that the log has."""
     while taker.fold():

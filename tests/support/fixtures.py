@@ -35,6 +35,12 @@ def log_url(logs: Logs, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def passing_url(logs: Logs, tmp_path: Path) -> str:
+    """The URL of a log that nobody opens again: in memory, if not on a server."""
+    return logs.passing(tmp_path)
+
+
+@pytest.fixture
 def beside_log(log_url: str) -> Path:
     """The folder in which lies what is kept in files beside the log of a test."""
     folder = Path(located(log_url).place).parent

@@ -64,8 +64,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(tmp_path / "log.db")
+def bench(log_url: str) -> Iterator[Bench]:
+    made = Bench(log_url)
     yield made
     made.story.close()
 

@@ -53,9 +53,9 @@ def test_a_limited_credential_sees_its_sessions_alone_and_leaves_a_receipt(tmp_p
 
 
 @pytest.mark.clause("LIST-8", "PLACE-2")
-def test_as_of_of_the_tools_takes_every_place_and_shows_nobody_a_run_of_others(tmp_path: Path) -> None:
+def test_as_of_of_the_tools_takes_every_place_and_shows_nobody_a_run_of_others(log_url: str) -> None:
     closed = {"tools": {"sessions": {"visibility": "self"}}, "runs": {"shutdownGraceSeconds": 0}}
-    with SessionSystem(tmp_path / "log.db", agents={"main": echo(), "ops": echo()}, config=closed) as system:
+    with SessionSystem(log_url, agents={"main": echo(), "ops": echo()}, config=closed) as system:
         run = system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", wait=20)["runId"]
         system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", agent_id="ops", wait=20)
         ended = system.debug.state(run, at=f"{run}@end")["place"]

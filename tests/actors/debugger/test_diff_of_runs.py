@@ -168,7 +168,7 @@ def test_runs_of_two_logs_are_compared_though_no_id_and_no_time_is_the_same(
 
 
 @pytest.mark.clause("DIFF-1", "HIST-4")
-def test_a_stranger_reads_no_secrets_and_finds_no_run_of_others(told: Told, tmp_path: Path) -> None:
+def test_a_stranger_reads_no_secrets_and_finds_no_run_of_others(told: Told, log_url: str) -> None:
     system = told.system
     reader = system.debug.view.reader
     stranger = Debugger(View(reader, reader.requester(DESK)))
@@ -176,7 +176,7 @@ def test_a_stranger_reads_no_secrets_and_finds_no_run_of_others(told: Told, tmp_
     assert SECRET not in str(stranger.diff(told.plain, told.spawned))
 
     closed = merged(CONFIG, {"tools": {"sessions": {"visibility": "self"}}})
-    with SessionSystem(tmp_path / "log.db", agents={"main": main}, config=closed) as hidden:
+    with SessionSystem(log_url, agents={"main": main}, config=closed) as hidden:
         run = hidden.inbound(channel="x", chat_id="1", text="hi", sender="ann", wait=20)["runId"]
         desk = Debugger(View(hidden.debug.view.reader, hidden.debug.view.reader.requester(DESK)))
         said: list[str] = []
@@ -195,8 +195,8 @@ def test_what_is_no_run_and_no_place_of_one_is_refused(told: Told, name: str) ->
 
 
 @pytest.mark.clause("DIFF-2")
-def test_a_run_that_was_cut_off_and_tried_again_means_what_it_came_to(tmp_path: Path) -> None:
-    story = Story(tmp_path / "log.db")
+def test_a_run_that_was_cut_off_and_tried_again_means_what_it_came_to(log_url: str) -> None:
+    story = Story(log_url)
     stream = f"session:{MAIN}"
 
     def call(run: str, number: int) -> MessageRecorded:
@@ -221,7 +221,7 @@ def test_a_run_that_was_cut_off_and_tried_again_means_what_it_came_to(tmp_path: 
         story.put(stream, RunCompleted(run_id=run, attempt=attempts, reply="done"))
     story.close()
 
-    with open_log(tmp_path / "log.db") as opened:
+    with open_log(log_url) as opened:
         assert RunNames(opened.log).run("run-twice", field="run").attempt == 2
         assert opened.debug.diff("run-once", "run-twice")["same"]
         assert not opened.debug.diff("run-once", "run-twice", exact=True)["same"]

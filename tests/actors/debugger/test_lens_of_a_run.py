@@ -10,6 +10,7 @@ import pytest
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn, open_log
 from intersession_actors.debugger import Debugger, View
 from intersession_events.facts import DeliveryDone, RunStarted
+from support.any_log import Logs
 from support.golden_logs import GoldenLog, golden_logs
 from support.running import SEES_ALL, closed_exchange, merged, recorded, wait_for
 
@@ -44,11 +45,11 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, Seen, str]]:
+def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, Seen, str]]:
     seen = Seen()
     path: Path = tmp_path_factory.mktemp("lens")
     agents = {"main": seen, "research": seen, "desk": seen}
-    with SessionSystem(path / "log.db", agents=agents, config=merged(SEES_ALL, LISTED, TWO_TURNS)) as system:
+    with SessionSystem(logs.at(path), agents=agents, config=merged(SEES_ALL, LISTED, TWO_TURNS)) as system:
         for number in range(3):
             system.inbound(channel="x", chat_id="1", text=f"hi {number}", sender="ann", wait=20)
         system.inbound(channel="x", chat_id="2", text="hi", sender="ben", agent_id="desk", wait=20)
@@ -133,10 +134,8 @@ def test_what_there_is_none_of_is_refused(
 
 
 @pytest.mark.clause("LENS-1", "ERASE-1")
-def test_what_was_erased_is_not_as_recorded_and_says_so(tmp_path: Path) -> None:
-    with SessionSystem(
-        tmp_path / "log.db", agents={"main": lambda _: "fine"}, channels={"x": MemoryChannel()}
-    ) as system:
+def test_what_was_erased_is_not_as_recorded_and_says_so(log_url: str) -> None:
+    with SessionSystem(log_url, agents={"main": lambda _: "fine"}, channels={"x": MemoryChannel()}) as system:
         run = system.inbound(channel="x", chat_id="1", text="my number is 7", sender="ann", wait=20)["runId"]
         wait_for(system, DeliveryDone)
         said = system.debug.lens(run)["message"]

@@ -9,6 +9,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_actors.debugger import VERBS, Debugger, View
+from support.any_log import Logs
 from support.running import SEES_ALL, merged
 
 MAIN, DESK = "agent:main:main", "agent:desk:main"
@@ -30,10 +31,10 @@ def logs_in(turn: Turn) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
+def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
     path: Path = tmp_path_factory.mktemp("names")
     with SessionSystem(
-        path / "log.db", agents={"main": logs_in, "desk": logs_in}, config=merged(SEES_ALL, LISTED)
+        logs.at(path), agents={"main": logs_in, "desk": logs_in}, config=merged(SEES_ALL, LISTED)
     ) as system:
         for agent, text in (("main", "log in"), ("desk", "hello"), ("main", "and now?")):
             run = system.inbound(channel="x", chat_id="1", text=text, sender="ann", agent_id=agent, wait=20)[

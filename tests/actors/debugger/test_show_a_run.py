@@ -8,6 +8,7 @@ import pytest
 from intersession import SessionSystem, ToolRefused
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.service import Reader
+from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged
 
 MAIN, RESEARCH, DESK = "agent:main:main", "agent:research:main", "agent:desk:main"
@@ -17,14 +18,14 @@ TWO_TURNS = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
+def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
     path: Path = tmp_path_factory.mktemp("show")
     agents = {
         "main": lambda _: "fine",
         "research": lambda _: f"the token is {SECRET}",
         "desk": lambda _: "hello",
     }
-    with SessionSystem(path / "log.db", agents=agents, config=merged(SEES_ALL, LISTED, TWO_TURNS)) as system:
+    with SessionSystem(logs.at(path), agents=agents, config=merged(SEES_ALL, LISTED, TWO_TURNS)) as system:
         system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", agent_id="desk", wait=20)
         asked = {"agentId": "research", "message": "what is it?", "timeoutSeconds": 20}
         run_id = system.tools(MAIN).call("sessions_send", asked)["runId"]
@@ -75,9 +76,9 @@ def test_a_stranger_to_a_session_reads_no_secrets_of_it(told: tuple[SessionSyste
 
 
 @pytest.mark.clause("SHOW-1", "PLACE-2")
-def test_what_is_no_run_and_what_is_out_of_reach_are_refused_alike(tmp_path: Path) -> None:
+def test_what_is_no_run_and_what_is_out_of_reach_are_refused_alike(log_url: str) -> None:
     closed = merged(LISTED, {"tools": {"sessions": {"visibility": "self"}}})
-    with SessionSystem(tmp_path / "log.db", agents={"desk": lambda _: "hello"}, config=closed) as system:
+    with SessionSystem(log_url, agents={"desk": lambda _: "hello"}, config=closed) as system:
         run = system.inbound(channel="x", chat_id="1", text="hi", sender="ann", agent_id="desk", wait=20)[
             "runId"
         ]

@@ -27,6 +27,7 @@ from intersession_actors.debugger import (
 from intersession_events import ids
 from intersession_events.facts import DeliveryDone, ExchangeClosed, PrimaryEnded, TurnReplied
 from intersession_projections.places import steps_of_flow
+from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged, wait_for
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
@@ -34,11 +35,11 @@ TWO_TURNS = {"session": {"agentToAgent": {"maxPingPongTurns": 2}}}
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
+def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
     """Return a system in which main asked research and two turns followed, and the id of the exchange's first run."""
     path: Path = tmp_path_factory.mktemp("state")
     agents = {"main": lambda turn: f"main to: {turn.message[-20:]}", "research": lambda _: "it is open"}
-    with SessionSystem(path / "log.db", agents=agents, config=merged(SEES_ALL, TWO_TURNS)) as system:
+    with SessionSystem(logs.at(path), agents=agents, config=merged(SEES_ALL, TWO_TURNS)) as system:
         asked = {"agentId": "research", "message": "is it open?", "timeoutSeconds": 20}
         run_id = system.tools(MAIN).call("sessions_send", asked)["runId"]
         closed_exchange(system, run_id)
@@ -88,14 +89,14 @@ def test_what_comes_next_stands_beside_a_place(told: tuple[SessionSystem, str]) 
 
 
 @pytest.mark.clause("PLACE-1", "PLACE-5")
-def test_a_run_by_itself_is_said_in_its_own_words_at_each_of_its_events(tmp_path: Path) -> None:
+def test_a_run_by_itself_is_said_in_its_own_words_at_each_of_its_events(log_url: str) -> None:
     """Places of a run without an exchange were told by the names of their events (issue 10)."""
 
     def looks(turn: Turn) -> str:
         return str(turn.tools.call("sessions_list", {})["count"])
 
     channels = {"telegram": MemoryChannel()}
-    with SessionSystem(tmp_path / "log.db", agents={"main": looks}, channels=channels) as system:
+    with SessionSystem(log_url, agents={"main": looks}, channels=channels) as system:
         asked = system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", wait=20)
         wait_for(system, DeliveryDone)
         run, told = asked["runId"], list[str]()
@@ -177,13 +178,13 @@ def test_two_places_give_what_differs(told: tuple[SessionSystem, str]) -> None:
 
 
 @pytest.mark.clause("PLACE-3")
-def test_as_a_session_only_what_it_could_see_then_is_there(tmp_path: Path) -> None:
+def test_as_a_session_only_what_it_could_see_then_is_there(log_url: str) -> None:
     closed = {"tools": {"sessions": {"visibility": "self"}}, "runs": {"shutdownGraceSeconds": 0}}
     agents = {
         "main": lambda _: "fine",
         "ops": lambda _: "the token is sk-abcdefghijklmnopqrstuvwxyz0123456789",
     }
-    with SessionSystem(tmp_path / "log.db", agents=agents, config=closed) as system:
+    with SessionSystem(log_url, agents=agents, config=closed) as system:
         for agent in ("main", "ops"):
             system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", agent_id=agent, wait=20)
         seen = system.debug.state(as_="ops")
@@ -265,12 +266,10 @@ def text_of(content: Any) -> str:
 
 
 @pytest.mark.clause("PLACE-3", "CFG-4")
-def test_the_configuration_at_a_place_is_the_one_in_force_there_without_secrets(tmp_path: Path) -> None:
+def test_the_configuration_at_a_place_is_the_one_in_force_there_without_secrets(log_url: str) -> None:
     """A reload was not recorded: the log said that the settings of the start were in force for ever."""
     secret = {"gateway": {"auth": {"token": "a-token-that-is-long-enough-1234"}}}
-    with SessionSystem(
-        tmp_path / "log.db", agents={"main": echo()}, config=merged(TWO_TURNS, secret)
-    ) as system:
+    with SessionSystem(log_url, agents={"main": echo()}, config=merged(TWO_TURNS, secret)) as system:
         before = system.log.head()
         system.reload(merged(secret, {"session": {"agentToAgent": {"maxPingPongTurns": 4}}}))
         assert system.log.wait_for(before + 1, timeout=20)

@@ -1,7 +1,6 @@
 """Every deed of the operator or a credential says whose it was: in its event, in `why`, `state`, `origin` and the diagram (WHY-1)."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -30,9 +29,9 @@ def why(system: SessionSystem, position: int) -> WhyAnswer:
 
 
 @pytest.fixture
-def system(tmp_path: Path) -> Iterator[SessionSystem]:
+def system(log_url: str) -> Iterator[SessionSystem]:
     with SessionSystem(
-        tmp_path / "log.db", agents={"main": lambda turn: turn.step}, channels={"t": MemoryChannel()}
+        log_url, agents={"main": lambda turn: turn.step}, channels={"t": MemoryChannel()}
     ) as running:
         yield running
 
@@ -89,9 +88,9 @@ def test_state_and_why_name_who_deleted_a_session(system: SessionSystem) -> None
 
 
 @pytest.mark.clause("WHY-1", "GATE-5")
-def test_a_run_that_was_stopped_by_a_deletion_names_who_deleted(tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_by_a_deletion_names_who_deleted(log_url: str) -> None:
     gate = Gate()
-    with SessionSystem(tmp_path / "log.db", agents={"main": gate.stop}) as system:
+    with SessionSystem(log_url, agents={"main": gate.stop}) as system:
         system.gateway.perform("chat.send", {"sessionKey": SIDE, "message": "go", "idempotencyKey": "1"})
         gate.reached()
         system.gateway.perform("sessions.delete", {"key": SIDE}, caller=DESK)
@@ -194,7 +193,7 @@ def test_a_text_that_was_sent_before_its_sender_was_recorded_is_answered_alike_a
 
 
 @pytest.mark.clause("PLACE-5")
-def test_a_sub_agent_is_called_in_each_place_as_in_the_diagram_and_found_by_that_name(tmp_path: Path) -> None:
+def test_a_sub_agent_is_called_in_each_place_as_in_the_diagram_and_found_by_that_name(log_url: str) -> None:
     """Its lane had its label, and the place beside it the beginning of its id."""
 
     def main(turn: Turn) -> str:
@@ -202,7 +201,7 @@ def test_a_sub_agent_is_called_in_each_place_as_in_the_diagram_and_found_by_that
             turn.tools.call("sessions_spawn", {"task": "count", "label": "kid"})
         return "done"
 
-    with SessionSystem(tmp_path / "log.db", agents={"main": main}) as system:
+    with SessionSystem(log_url, agents={"main": main}) as system:
         system.gateway.perform("chat.send", {"sessionKey": MAIN, "message": "go", "idempotencyKey": "1"})
         wait_for(system, facts.SpawnClosed)
         (spawn,) = system.debug.runs(kind=["spawn"])["runs"]

@@ -9,6 +9,7 @@ import pytest
 from intersession import MemoryChannel, Seen, SessionSystem, Smell, ToolRefused, Turn
 from intersession_actors.debugger import Debugger, View
 from intersession_events.facts import DeliveryDone, ExchangeClosed, LoopEnded, SessionArchived
+from support.any_log import Logs
 from support.running import SEES_ALL, exchange_of, merged, wait_for
 
 MAIN, RESEARCH, OPS = "agent:main:main", "agent:research:main", "agent:ops:main"
@@ -30,7 +31,7 @@ def shouting(seen: Seen) -> Iterator[Smell]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
+def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSystem, str]]:
     """A system in which ada asked main, main asked research, and two turns followed; and the id of the run of research."""
     path: Path = tmp_path_factory.mktemp("why")
     agents = {
@@ -40,7 +41,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SessionSyst
     }
     config = merged(SEES_ALL, TWO_TURNS)
     with SessionSystem(
-        path / "log.db",
+        logs.at(path),
         agents=agents,
         channels={"telegram": MemoryChannel()},
         config=config,
@@ -250,7 +251,7 @@ def test_a_secret_that_is_hidden_can_not_be_found_by_its_words(told: tuple[Sessi
 
 
 @pytest.mark.clause("WHY-1", "SPAWN-11")
-def test_the_archiving_of_a_sub_agent_goes_back_to_who_wanted_its_work(tmp_path: Path) -> None:
+def test_the_archiving_of_a_sub_agent_goes_back_to_who_wanted_its_work(log_url: str) -> None:
     """It ended with itself: nothing that was recorded led to it."""
 
     def main(turn: Turn) -> str:
@@ -259,7 +260,7 @@ def test_the_archiving_of_a_sub_agent_goes_back_to_who_wanted_its_work(tmp_path:
         return "done"
 
     channels = {"t": MemoryChannel()}
-    with SessionSystem(tmp_path / "log.db", agents={"main": main}, channels=channels) as system:
+    with SessionSystem(log_url, agents={"main": main}, channels=channels) as system:
         system.inbound(channel="t", chat_id="1", sender="ada", text="count them", agent_id="main", wait=20)
         wait_for(system, SessionArchived)
         (archived,) = [at.position for at in system.log.all() if isinstance(at.event, SessionArchived)]
@@ -283,7 +284,7 @@ def reads(tool: str, key: str) -> dict[str, object]:
 @pytest.mark.clause("ORIGIN-1", "KEY-2")
 @pytest.mark.parametrize("tool", ["sessions_history", "sessions_search", "sessions_list"])
 @pytest.mark.parametrize("whose", ["main", "research"])
-def test_what_a_tool_read_came_from_the_session_that_it_names(tool: str, whose: str, tmp_path: Path) -> None:
+def test_what_a_tool_read_came_from_the_session_that_it_names(tool: str, whose: str, log_url: str) -> None:
     """Also among many in one answer, and where that shows the session of the same agent as `main`."""
 
     def speak(turn: Turn) -> str:
@@ -295,9 +296,7 @@ def test_what_a_tool_read_came_from_the_session_that_it_names(tool: str, whose: 
     config = merged(SEES_ALL, {"session": {"mainKey": "desk"}})
     reader = "agent:main:telegram:group:7"
     source = f"agent:{whose}:desk"
-    with SessionSystem(
-        tmp_path / "log.db", agents={"main": speak, "research": speak}, config=config
-    ) as system:
+    with SessionSystem(log_url, agents={"main": speak, "research": speak}, config=config) as system:
         system.inbound(channel="telegram", chat_id="ada", sender="ada", text="say", agent_id=whose, wait=20)
         system.inbound(
             channel="telegram",

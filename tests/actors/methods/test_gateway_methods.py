@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ def channel() -> MemoryChannel:
 
 
 @pytest.fixture
-def system(tmp_path: Path, gate: Gate, channel: MemoryChannel) -> Iterator[SessionSystem]:
+def system(log_url: str, gate: Gate, channel: MemoryChannel) -> Iterator[SessionSystem]:
     def agent(turn: Turn) -> str:
         if "stop" in turn.message:
             gate.stop(turn)
@@ -32,7 +31,7 @@ def system(tmp_path: Path, gate: Gate, channel: MemoryChannel) -> Iterator[Sessi
 
     models = {"models": {"providers": {"fake": {"models": [{"id": "one"}, {"id": "two"}]}}}}
     with SessionSystem(
-        tmp_path / "log.db",
+        log_url,
         agents={"main": agent, "ops": echo()},
         channels={"signal": channel},
         config=merged(SEES_ALL, models),

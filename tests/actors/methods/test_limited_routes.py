@@ -1,7 +1,6 @@
 """A credential for some sessions sends to where those sessions are, and nowhere else (C2)."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,9 +23,9 @@ def channel() -> MemoryChannel:
 
 
 @pytest.fixture
-def system(tmp_path: Path, channel: MemoryChannel) -> Iterator[SessionSystem]:
+def system(log_url: str, channel: MemoryChannel) -> Iterator[SessionSystem]:
     with SessionSystem(
-        tmp_path / "log.db",
+        log_url,
         agents={"main": echo(), "ops": echo()},
         channels={"signal": channel, "telegram": channel},
         config=merged(SEES_ALL, {"session": {"dmScope": "per-channel-peer"}}),

@@ -1,7 +1,6 @@
 """Notes beside runs: who may pin one, where it stands, and that it is an event with its author."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -10,6 +9,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller
 from intersession_events.facts import NotePinned, RunQueued, SessionOpened
 from intersession_events.ids import notes_stream
+from support.any_log import written
 from support.running import SEES_ALL, WAIT, closed_exchange
 
 
@@ -61,12 +61,10 @@ def test_a_note_that_is_none_is_refused(system: SessionSystem, given: dict[str, 
 
 @pytest.mark.clause("ERASE-1")
 @pytest.mark.parametrize("messages", [False, True], ids=["the whole session", "one message"])
-def test_notes_beside_the_runs_of_a_session_are_erased_with_its_words(tmp_path: Path, messages: bool) -> None:
+def test_notes_beside_the_runs_of_a_session_are_erased_with_its_words(log_url: str, messages: bool) -> None:
     """A note may repeat what was said: of a run of its own, and of an exchange that it took part in."""
     said = "my card is 4111 1111 1111 1111"
-    with SessionSystem(
-        tmp_path / "log.db", agents={"main": echo(), "ops": echo()}, config=SEES_ALL
-    ) as system:
+    with SessionSystem(log_url, agents={"main": echo(), "ops": echo()}, config=SEES_ALL) as system:
         system.inbound(
             channel="cli", chat_id="me", deliver=False, text=said, sender="me", agent_id="main", wait=WAIT
         )
@@ -87,4 +85,4 @@ def test_notes_beside_the_runs_of_a_session_are_erased_with_its_words(tmp_path: 
 
     assert erased["ok"] is True
     assert [note.text for note in notes] == ["[erased]"] * 2
-    assert said.encode() not in (tmp_path / "log.db").read_bytes()
+    assert said.encode() not in written(log_url)

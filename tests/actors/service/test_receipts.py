@@ -1,7 +1,6 @@
 """Each call leaves one receipt of what was decided (VIS-4)."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -24,14 +23,14 @@ def receipts(system: SessionSystem, who: str) -> list[AccessRecorded]:
 
 
 @pytest.mark.clause("VIS-4")
-def test_spawns_and_agent_lists_leave_receipts_too(tmp_path: Path) -> None:
+def test_spawns_and_agent_lists_leave_receipts_too(log_url: str) -> None:
     agents = {"main": echo(), "ops": echo()}
-    with SessionSystem(f"sqlite:///{tmp_path / 'log.db'}", agents=agents) as system:
+    with SessionSystem(log_url, agents=agents) as system:
         tools = system.tools(MAIN)
         tools.call("agents_list", {})
         spawned = tools.call("sessions_spawn", {"task": "count"})
         refused = tools.call("sessions_spawn", {"task": "count", "agentId": "ops"})
-    with SessionSystem(f"sqlite:///{tmp_path / 'log.db'}") as system:
+    with SessionSystem(log_url) as system:
         receipts = [item.event for item in system.log.stream(f"access:{MAIN}")]
 
     assert spawned["status"] == "accepted"
@@ -47,8 +46,8 @@ def test_spawns_and_agent_lists_leave_receipts_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("VIS-4", "VIS-6")
-def test_what_the_gateways_methods_showed_leaves_receipts_too() -> None:
-    with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
+def test_what_the_gateways_methods_showed_leaves_receipts_too(passing_url: str) -> None:
+    with SessionSystem(passing_url, agents={"main": echo(), "ops": echo()}) as system:
         system.gateway.call("sessions.patch", {"key": "main", "label": "front"})
         system.gateway.call("sessions.patch", {"key": OPS, "label": "back"})
         limited = Caller.by_credential("bot", ("agent:ops:*",))
@@ -76,8 +75,10 @@ def test_what_the_gateways_methods_showed_leaves_receipts_too() -> None:
 
 
 @pytest.mark.clause("VIS-4", "VIS-6")
-async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_waits_for_it() -> None:
-    async with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
+async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_waits_for_it(
+    passing_url: str,
+) -> None:
+    async with SessionSystem(passing_url, agents={"main": echo(), "ops": echo()}) as system:
         run = await system.ainbound(channel="telegram", chat_id="1", sender="ann", text="hi", wait=10)
         limited = Caller.by_credential("bot", ("agent:ops:*",))
         wait = {"runId": run["runId"], "timeoutMs": 0}
@@ -93,8 +94,8 @@ async def test_a_run_beyond_a_credential_is_denied_with_a_receipt_however_one_wa
 
 
 @pytest.mark.clause("VIS-4", "VIS-6")
-def test_a_session_that_is_claimed_beyond_a_credential_leaves_a_receipt() -> None:
-    with SessionSystem(":memory:", agents={"main": echo(), "ops": echo()}) as system:
+def test_a_session_that_is_claimed_beyond_a_credential_leaves_a_receipt(passing_url: str) -> None:
+    with SessionSystem(passing_url, agents={"main": echo(), "ops": echo()}) as system:
         limited = Caller.by_credential("bot", ("agent:ops:*",))
         claims = {"main": "not_visible", "agent:ops:nobody": "not_visible", "agent::": "invalid_key"}
         for claim, code in claims.items():
@@ -116,8 +117,8 @@ def test_a_session_that_is_claimed_beyond_a_credential_leaves_a_receipt() -> Non
 
 
 @pytest.mark.clause("VIS-4")
-def test_calls_of_a_credential_that_acts_as_a_session_name_both() -> None:
-    with SessionSystem(":memory:", agents={"main": echo()}) as system:
+def test_calls_of_a_credential_that_acts_as_a_session_name_both(passing_url: str) -> None:
+    with SessionSystem(passing_url, agents={"main": echo()}) as system:
         system.tools(MAIN, credential="bot").call("sessions_list", {})
         kept = receipts(system, MAIN)
 

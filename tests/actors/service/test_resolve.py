@@ -18,8 +18,8 @@ NAMED = "agent:main:work"
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
-    told = Story()
+def story(passing_url: str) -> Iterator[Story]:
+    told = Story(passing_url)
     told.open(MAIN)
     yield told
     told.close()

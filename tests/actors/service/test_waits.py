@@ -7,19 +7,19 @@ import pytest
 
 from intersession_actors.service.waits import RunWaits
 from intersession_events.facts import RunCompleted
-from intersession_events.stores import SqliteLog
+from support.any_log import AnyLog, log_at
 from support.log_drafts import anywhere, draft
 
 RUN = "run-1"
 
 
 @pytest.fixture
-def log() -> Iterator[SqliteLog]:
-    with SqliteLog(":memory:") as opened:
+def log(passing_url: str) -> Iterator[AnyLog]:
+    with log_at(passing_url) as opened:
         yield opened
 
 
-def end(log: SqliteLog, run_id: str = RUN) -> None:
+def end(log: AnyLog, run_id: str = RUN) -> None:
     log.append_now(
         (anywhere("session:x", draft(RunCompleted(run_id=run_id, attempt=1, reply="yes"), run_id)),)
     )
@@ -31,7 +31,7 @@ def is_done(future: "Future[None]") -> bool:
 
 
 @pytest.mark.clause("SEND-9", "GATE-3")
-def test_a_waiter_that_sees_the_end_itself_may_have_been_told_already(log: SqliteLog) -> None:
+def test_a_waiter_that_sees_the_end_itself_may_have_been_told_already(log: AnyLog) -> None:
     waits = RunWaits(log)
     future = waits.expect(RUN)
     end(log)
@@ -43,7 +43,7 @@ def test_a_waiter_that_sees_the_end_itself_may_have_been_told_already(log: Sqlit
 
 
 @pytest.mark.clause("SEND-9", "GATE-3")
-def test_a_waiter_that_saw_the_end_itself_keeps_nothing_from_the_others(log: SqliteLog) -> None:
+def test_a_waiter_that_saw_the_end_itself_keeps_nothing_from_the_others(log: AnyLog) -> None:
     waits = RunWaits(log)
     first, second = waits.expect(RUN), waits.expect(RUN)
     waits.finish(RUN, first)
@@ -55,7 +55,7 @@ def test_a_waiter_that_saw_the_end_itself_keeps_nothing_from_the_others(log: Sql
 
 
 @pytest.mark.clause("GATE-3")
-def test_who_gave_up_is_not_told(log: SqliteLog) -> None:
+def test_who_gave_up_is_not_told(log: AnyLog) -> None:
     waits = RunWaits(log)
     gone, there = waits.expect(RUN), waits.expect(RUN)
 

@@ -11,6 +11,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import TargetRefused
 from intersession_actors.tools import read_history
 from intersession_events.facts import ImageBlock, SessionArchived, SessionReset, TextBlock, ToolCallBlock
+from support.any_log import Logs
 from support.story import MAIN, PERSON, Story
 
 AGENT = {"tools": {"sessions": {"visibility": "agent"}}}
@@ -22,8 +23,8 @@ SAID = "password=hunter2hunter2hunter2"
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
-    told = Story()
+def story(passing_url: str) -> Iterator[Story]:
+    told = Story(passing_url)
     told.open(MAIN)
     told.open(GROUP)
     yield told
@@ -87,9 +88,9 @@ def test_the_session_key_is_required(story: Story) -> None:
 
 
 @pytest.fixture(scope="module")
-def long_story() -> Iterator[Story]:
+def long_story(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """A session with more messages than are ever answered with; it is only read."""
-    told = Story()
+    told = Story(logs.passing(tmp_path_factory.mktemp("long")))
     told.open(MAIN)
     for _ in range(1005):
         told.say(MAIN, "x")

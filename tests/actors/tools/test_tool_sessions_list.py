@@ -20,8 +20,8 @@ from intersession_events.facts import (
     SessionPatched,
     ThinkingBlock,
 )
-from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.any_log import log_at
 from support.story import MAIN, Story
 
 ALL = {"tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}}}
@@ -33,8 +33,8 @@ OPS = "agent:ops:main"
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
-    told = Story()
+def story(passing_url: str) -> Iterator[Story]:
+    told = Story(passing_url)
     yield told
     told.close()
 
@@ -490,10 +490,10 @@ def test_a_sandboxed_session_sees_its_tree_whatever_the_setting(story: Story) ->
     assert listed(story, GROUP, open_to_all)["count"] == 3
 
 
-def test_a_reader_without_a_writer_lists_too(tmp_path: Path) -> None:
-    told = Story(tmp_path / "log.db")
+def test_a_reader_without_a_writer_lists_too(log_url: str) -> None:
+    told = Story(log_url)
     told.open()
-    log = SqliteLog(tmp_path / "log.db", inline=inline_views(), read_only=True)
+    log = log_at(log_url, inline=inline_views(), read_only=True)
     config = told.reader().config
     reader = Reader(log, config=lambda: config, clock=told.clock)
     assert keys(list_sessions(reader, reader.requester(None), {})[0]) == ["main"]

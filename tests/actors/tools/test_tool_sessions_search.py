@@ -22,8 +22,8 @@ SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
-    told = Story()
+def story(passing_url: str) -> Iterator[Story]:
+    told = Story(passing_url)
     told.open(MAIN)
     told.open(GROUP)
     told.open(OPS)
@@ -119,6 +119,7 @@ SAID = st.lists(
 )
 
 
+@pytest.mark.sqlite("two logs for each example")
 @pytest.mark.clause("FIND-1", "VIS-2", "HIST-5", "X2")
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SAID, st.booleans(), st.integers(1, 3))

@@ -21,6 +21,7 @@ from intersession_events.proofs import (
     read_proof,
 )
 from intersession_events.stores import SqliteLog
+from support.any_log import AnyLog, log_at
 from support.checkpointed import checkpoint, key_of
 from support.log_drafts import anywhere, said
 from support.rows import edited
@@ -28,9 +29,9 @@ from support.rows import edited
 OURS, ANOTHERS = key_of(1), key_of(2)
 
 
-def written(path: Path | str, streams: str = "abcabaacbaa", every: int = 4) -> SqliteLog:
+def written(path: Path | str, streams: str = "abcabaacbaa", every: int = 4) -> AnyLog:
     """A log with a checkpoint behind every so many events, and some events after the last one."""
-    log = SqliteLog(path)
+    log = log_at(path)
     for number, stream in enumerate(streams, 1):
         log.append_now([anywhere(stream, said(str(number)))])
         if number % every == 0:
@@ -44,8 +45,8 @@ def trusting(proof: Proof) -> tuple[bool, str, tuple[str, ...]]:
 
 
 @pytest.mark.clause("CHECK-5")
-def test_a_stream_is_proven_to_be_part_of_a_checkpoint_up_to_its_last_version() -> None:
-    with written(":memory:") as log:
+def test_a_stream_is_proven_to_be_part_of_a_checkpoint_up_to_its_last_version(passing_url: str) -> None:
+    with written(passing_url) as log:
         proof = prove_stream(log, "c")
 
         ok, shows, unproven = trusting(proof)
@@ -55,6 +56,7 @@ def test_a_stream_is_proven_to_be_part_of_a_checkpoint_up_to_its_last_version() 
     assert shows.endswith(f"is part of the log {log.log_id} as of position {proof.checkpoint.position}")
 
 
+@pytest.mark.sqlite("many small logs, or two at once")
 @pytest.mark.clause("CHECK-5")
 @settings(max_examples=15, deadline=None)
 @given(st.text("abcd", min_size=4, max_size=24), st.integers(1, 5))
@@ -104,8 +106,8 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.clause("CHECK-5")
 @pytest.mark.parametrize("kind", CHANGES)
-def test_a_proof_that_was_changed_proves_nothing(kind: str) -> None:
-    with written(":memory:") as log:
+def test_a_proof_that_was_changed_proves_nothing(passing_url: str, kind: str) -> None:
+    with written(passing_url) as log:
         changed: StreamProof = CHANGES[kind](prove_stream(log, "c"))
 
     ok, shows, _ = trusting(changed)
@@ -113,6 +115,7 @@ def test_a_proof_that_was_changed_proves_nothing(kind: str) -> None:
     assert (ok, shows) == (False, "")
 
 
+@pytest.mark.sqlite("many small logs, or two at once")
 @pytest.mark.clause("CHECK-5")
 def test_two_histories_are_not_each_other_s_beginning() -> None:
     with written(":memory:") as log, SqliteLog(":memory:", new_log_id=lambda: log.log_id) as other:
@@ -129,8 +132,8 @@ def test_two_histories_are_not_each_other_s_beginning() -> None:
     assert not check_proof(msgspec.structs.replace(true, since=stranger), trusted=Trusted()).ok
 
 
-def test_what_is_not_trusted_is_said_to_prove_no_more_than_its_checkpoint() -> None:
-    with written(":memory:") as log:
+def test_what_is_not_trusted_is_said_to_prove_no_more_than_its_checkpoint(passing_url: str) -> None:
+    with written(passing_url) as log:
         proof = prove_stream(log, "a")
         unsigned = msgspec.structs.replace(proof.checkpoint, key_id=None, signature=None)
 
@@ -143,8 +146,8 @@ def test_what_is_not_trusted_is_said_to_prove_no_more_than_its_checkpoint() -> N
     assert "it is not signed, and it is none" in no_key.unproven[0]
 
 
-def test_without_the_heads_a_later_version_can_not_be_ruled_out() -> None:
-    with SqliteLog(":memory:") as log:
+def test_without_the_heads_a_later_version_can_not_be_ruled_out(passing_url: str) -> None:
+    with log_at(passing_url) as log:
         log.append_now([anywhere("a", said("1"))])
         checkpoint(log, OURS, heads=False)
         ok, shows, unproven = trusting(prove_stream(log, "a"))
@@ -154,8 +157,8 @@ def test_without_the_heads_a_later_version_can_not_be_ruled_out() -> None:
     assert "That version 1 was the last of a up to position 1" in unproven[0]
 
 
-def test_what_is_not_there_is_not_proven() -> None:
-    with written(":memory:") as log:
+def test_what_is_not_there_is_not_proven(passing_url: str) -> None:
+    with written(passing_url) as log:
         with pytest.raises(BadCheckpoint, match="no event of 'nobody'"):
             prove_stream(log, "nobody")
         with pytest.raises(BadCheckpoint, match="no checkpoint of position 3 or before"):
@@ -164,6 +167,7 @@ def test_what_is_not_there_is_not_proven() -> None:
             prove_growth(log, 100, at=4)
 
 
+@pytest.mark.sqlite("changes a row in the file")
 def test_a_log_that_was_changed_gives_no_proof(tmp_path: Path) -> None:
     written(tmp_path / "log.db").close()
     with edited(tmp_path / "log.db") as rows:

@@ -17,6 +17,7 @@ from intersession_events.log import Recorded, verify_log
 from intersession_events.proofs import GrowingTree, checkpoint_of, leaf_hash
 from intersession_events.proofs.merkle import root_of
 from intersession_events.stores import SqliteLog
+from support.any_log import AnyLog, log_at
 from support.checkpointed import checkpoint, key_of, taken_by
 from support.log_drafts import anywhere, said
 from support.rows import edited
@@ -27,7 +28,7 @@ def event_of(recorded: Recorded) -> CheckpointTaken:
     return recorded.event
 
 
-def lines(log: SqliteLog, after: int, to: int) -> list[bytes]:
+def lines(log: AnyLog, after: int, to: int) -> list[bytes]:
     found = log.query(
         "SELECT rowid || ' ' || iif(substr(state, 1, 1) = X'03', lower(hex(substr(state, 2, 32))), json_extract(state, '$.hash')) "
         "FROM stored_events WHERE rowid>? AND rowid<=? "
@@ -37,13 +38,14 @@ def lines(log: SqliteLog, after: int, to: int) -> list[bytes]:
     return [f"{line}\n".encode() for (line,) in found]
 
 
-def put(log: SqliteLog, *names: str, stream: str = "s") -> None:
+def put(log: AnyLog, *names: str, stream: str = "s") -> None:
     log.append_now([anywhere(stream, *(said(name) for name in names))])
 
 
+@pytest.mark.sqlite("hashes by functions of SQLite")
 @pytest.mark.clause("V1")
-def test_a_checkpoint_says_what_anybody_can_hash_again_with_sqlite() -> None:
-    with SqliteLog(":memory:") as log:
+def test_a_checkpoint_says_what_anybody_can_hash_again_with_sqlite(passing_url: str) -> None:
+    with log_at(passing_url) as log:
         put(log, "a", "b")
         first = event_of(checkpoint(log))
         put(log, "c", stream="t")
@@ -70,6 +72,7 @@ def test_a_checkpoint_says_what_anybody_can_hash_again_with_sqlite() -> None:
         assert second.previous == hashlib.sha256(text).hexdigest()
 
 
+@pytest.mark.sqlite("many small logs, or two at once")
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("stu"), min_size=1, max_size=4), min_size=1, max_size=5), st.data())
 def test_who_goes_on_and_who_begins_anew_take_the_same(rounds: list[list[str]], draw: st.DataObject) -> None:
@@ -96,8 +99,8 @@ def test_who_goes_on_and_who_begins_anew_take_the_same(rounds: list[list[str]], 
         assert report.checkpoints.taken == len(rounds)
 
 
-def test_an_append_between_the_reading_and_the_checkpoint_belongs_to_the_next(tmp_path: Path) -> None:
-    with SqliteLog(tmp_path / "log.db") as log:
+def test_an_append_between_the_reading_and_the_checkpoint_belongs_to_the_next(log_url: str) -> None:
+    with log_at(log_url) as log:
         put(log, "a")
         taker = CheckpointTaker(log)
         taker.fold()
@@ -111,14 +114,14 @@ def test_an_append_between_the_reading_and_the_checkpoint_belongs_to_the_next(tm
         assert verify_log(log).ok
 
 
-def taken_by_as_it_is(taker: CheckpointTaker, log: SqliteLog) -> Recorded:
+def taken_by_as_it_is(taker: CheckpointTaker, log: AnyLog) -> Recorded:
     (recorded,) = log.append_now([append_of(log.log_id, taker.take(), time=2_000)]).recorded
     taker.appended(recorded)
     return recorded
 
 
-def test_checkpoints_are_nothing_new_by_themselves() -> None:
-    with SqliteLog(":memory:") as log:
+def test_checkpoints_are_nothing_new_by_themselves(passing_url: str) -> None:
+    with log_at(passing_url) as log:
         put(log, "a")
         taker = CheckpointTaker(log)
         taken_by(taker, log)
@@ -130,8 +133,8 @@ def test_checkpoints_are_nothing_new_by_themselves() -> None:
         assert taker.fresh == 1
 
 
-def test_what_became_of_an_append_is_read_from_the_log() -> None:
-    with SqliteLog(":memory:") as log:
+def test_what_became_of_an_append_is_read_from_the_log(passing_url: str) -> None:
+    with log_at(passing_url) as log:
         put(log, "a")
         taker = CheckpointTaker(log)
         taker.fold()
@@ -146,9 +149,9 @@ def test_what_became_of_an_append_is_read_from_the_log() -> None:
         assert verify_log(log).ok
 
 
-def test_a_signed_checkpoint_names_its_key() -> None:
+def test_a_signed_checkpoint_names_its_key(passing_url: str) -> None:
     key = key_of(1)
-    with SqliteLog(":memory:") as log:
+    with log_at(passing_url) as log:
         put(log, "a")
         event = event_of(checkpoint(log, key))
 
@@ -158,6 +161,7 @@ def test_a_signed_checkpoint_names_its_key() -> None:
         assert not key.public.has_signed(b"another text", event.signature or "")
 
 
+@pytest.mark.sqlite("changes a row in the file")
 def test_no_checkpoint_is_taken_of_a_row_that_can_not_be_read(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db") as log:
         put(log, "a", "b")
@@ -172,8 +176,8 @@ def test_no_checkpoint_is_taken_of_a_row_that_can_not_be_read(tmp_path: Path) ->
         CheckpointTaker(log).fold()
 
 
-def test_a_checkpoint_of_something_else_is_not_gone_on_from() -> None:
-    with SqliteLog(":memory:") as log:
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(passing_url: str) -> None:
+    with log_at(passing_url) as log:
         put(log, "a")
         recorded = checkpoint(log)
         taker = CheckpointTaker(log)
@@ -186,8 +190,10 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"peaks": ("no hash",)}, {"peaks": ()}, {"count": 3}, {"events_root": "00" * 32}]
 )
-def test_a_last_checkpoint_that_makes_no_sense_is_an_error_and_no_crash(wrong: dict[str, Any]) -> None:
-    with SqliteLog(":memory:") as log:
+def test_a_last_checkpoint_that_makes_no_sense_is_an_error_and_no_crash(
+    passing_url: str, wrong: dict[str, Any]
+) -> None:
+    with log_at(passing_url) as log:
         put(log, "a")
         taker = CheckpointTaker(log)
         taker.fold()
@@ -198,8 +204,9 @@ def test_a_last_checkpoint_that_makes_no_sense_is_an_error_and_no_crash(wrong: d
             CheckpointTaker(log).fold()
 
 
-def test_the_heads_are_read_by_the_index_of_streams_alone() -> None:
-    with SqliteLog(":memory:") as log:
+@pytest.mark.sqlite("asks SQLite for its plan")
+def test_the_heads_are_read_by_the_index_of_streams_alone(passing_url: str) -> None:
+    with log_at(passing_url) as log:
         put(log, "a")
         plan = " ".join(str(row[-1]) for row in log.query(f"EXPLAIN QUERY PLAN {_HEADS}", ("", 5, 10)))
 
@@ -207,8 +214,8 @@ def test_the_heads_are_read_by_the_index_of_streams_alone() -> None:
     assert "SCAN stored_events" not in plan
 
 
-def test_peaks_alone_are_enough_to_go_on_from() -> None:
-    with SqliteLog(":memory:") as log:
+def test_peaks_alone_are_enough_to_go_on_from(passing_url: str) -> None:
+    with log_at(passing_url) as log:
         put(log, *(str(number) for number in range(11)))
         event = event_of(checkpoint(log))
 

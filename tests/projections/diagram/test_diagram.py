@@ -46,8 +46,8 @@ LAB = Route(channel="discord", to="lab")
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
-    told = Story()
+def story(passing_url: str) -> Iterator[Story]:
+    told = Story(passing_url)
     yield told
     told.close()
 

@@ -35,8 +35,8 @@ HELLO = MessageRecorded(
 
 
 @pytest.fixture
-def log() -> Iterator[PortableLog]:
-    with open_log(":memory:") as opened:
+def log(passing_url: str) -> Iterator[PortableLog]:
+    with open_log(passing_url) as opened:
         append(opened, OPENED, HELLO)
         yield opened
 
@@ -92,8 +92,8 @@ def test_nothing_that_is_there_is_written_over_and_no_link_is_followed(
     assert list((tmp_path / "kept").iterdir()) == [tmp_path / "kept" / "note"]
 
 
-def test_a_session_id_that_can_be_no_file_name_gets_one(tmp_path: Path) -> None:
-    with open_log(":memory:") as log:
+def test_a_session_id_that_can_be_no_file_name_gets_one(passing_url: str, tmp_path: Path) -> None:
+    with open_log(passing_url) as log:
         append(log, _opened("../../up"), _said("../../up"))
         exported(log, tmp_path / "a" / "out")
 
@@ -103,8 +103,8 @@ def test_a_session_id_that_can_be_no_file_name_gets_one(tmp_path: Path) -> None:
     assert Path(entry["sessionFile"]).exists()
 
 
-def test_an_agent_that_no_folder_can_be_named_after_is_refused(tmp_path: Path) -> None:
-    with open_log(":memory:") as log:
+def test_an_agent_that_no_folder_can_be_named_after_is_refused(passing_url: str, tmp_path: Path) -> None:
+    with open_log(passing_url) as log:
         append(log, SessionOpened(key=KEY, session_id="s", agent_id="../up", opened_by="person"))
 
         with pytest.raises(ExportFailed, match="can't be a folder's name"):
@@ -166,7 +166,9 @@ def test_an_entry_says_what_the_original_goes_by(log: PortableLog, tmp_path: Pat
 
 
 @pytest.mark.clause("EXP-1")
-def test_an_imported_entry_keeps_its_fields_but_those_that_changed_since(tmp_path: Path) -> None:
+def test_an_imported_entry_keeps_its_fields_but_those_that_changed_since(
+    passing_url: str, tmp_path: Path
+) -> None:
     source = {
         "sessionId": "s-1",
         "updatedAt": 5,
@@ -175,7 +177,7 @@ def test_an_imported_entry_keeps_its_fields_but_those_that_changed_since(tmp_pat
         "inputTokens": 9,
         "mood": {"x": 0.5},
     }
-    with open_log(":memory:") as log:
+    with open_log(passing_url) as log:
         entry = SessionImported(
             session_id="s-1", source="openclaw", entry=json.dumps(source), updated_at=5, label="old"
         )
