@@ -132,9 +132,16 @@ class RecordedAgents:
         return (run_id, attempt) != self.left_behind
 
 
-def turn_of(*, agent_id: str, key: str, running: Running, context: RunContext) -> tuple[str, int]:
+def turn_of(
+    *,
+    agent_id: str,
+    key: str,
+    running: Running,
+    context: RunContext,
+    opened: facts.SessionOpened | None,
+) -> tuple[str, int]:
     """Return which attempt is called: nobody needs more of a turn."""
-    del agent_id, key, context
+    del agent_id, key, context, opened
     return running.waiting.queued.run_id, running.attempt
 
 

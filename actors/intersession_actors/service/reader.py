@@ -9,7 +9,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import storable
 from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
 from intersession_actors.runtime import Clock
-from intersession_events.facts import AccessEvent
+from intersession_events.facts import AccessEvent, SessionOpened
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
 from intersession_projections.flows import Flows
@@ -81,15 +81,29 @@ class Reader:
         return SessionKey.main(owner, session.main_key)
 
     def requester(
-        self, key: str | None, agent_id: str | None = None, *, as_of: int | None = None
+        self,
+        key: str | None,
+        agent_id: str | None = None,
+        *,
+        as_of: int | None = None,
+        opened: SessionOpened | None = None,
     ) -> Requester:
         """Return who asks: a session, now or as it stood at a position, or the operator (None).
 
-        `agent_id` is the agent that works in the session, where that is not the key's own (the global scope).
+        `agent_id` is the agent that works in the session, where that is not the key's own (the global scope). Who knows how the
+        session was `opened` spares the look into the list of sessions, which a fork would have to be folded for.
         """
         if key is None:
             return Requester(key=None, agent_id=agent_id or self.config.default_agent)
-        parsed, row = self.parse(key), self.sessions.get(key, as_of)
+        parsed = self.parse(key)
+        if opened is not None:
+            return Requester(
+                key=parsed,
+                agent_id=agent_id or parsed.agent_id,
+                sandboxed=opened.sandboxed,
+                spawn_depth=opened.spawn_depth,
+            )
+        row = self.sessions.get(key, as_of)
         sandboxed = row.sandboxed if row is not None else self._opens_sandboxed(parsed)
         return Requester(
             key=parsed,

@@ -66,7 +66,9 @@ class SessionActor(Handler):
         self._told_ahead: str | None = None
         """The end of a run that its flow was told of before it was durable, by the id of the event."""
         self._asleep_after = -1
-        self._starter = RunStarter(world, contexts, make_turn, key, self._tell_self)
+        self._starter = RunStarter(
+            world, contexts, make_turn, key, self._tell_self, opened=lambda: self.state.opened
+        )
         self._telling = Telling(world, key)
         self._next_run = NextRun(world, key, self._starter, self._telling)
         self._thread = BoundThread(world, key)

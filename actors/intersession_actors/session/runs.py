@@ -16,19 +16,30 @@ from intersession_actors.session.state import Running
 from intersession_actors.streams import STORE_RETRY_MS, Command, World
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import Message, RunQueued, RunStarted, Step
+from intersession_events.facts import Message, RunQueued, RunStarted, SessionOpened, Step
 
 
 class TurnMaker(Protocol):
     """Makes what an agent gets, with the tools bound to its session."""
 
-    def __call__(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
+    def __call__(
+        self,
+        *,
+        agent_id: str,
+        key: str,
+        running: Running,
+        context: RunContext,
+        opened: SessionOpened | None,
+    ) -> Turn:
         """Return the turn."""
         ...
 
 
 class RunStarter:
-    """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread."""
+    """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread.
+
+    `opened` says how the session was opened.
+    """
 
     def __init__(
         self,
@@ -37,12 +48,15 @@ class RunStarter:
         make_turn: TurnMaker,
         key: str,
         tell_self: Callable[[Command], None],
+        *,
+        opened: Callable[[], SessionOpened | None],
     ) -> None:
         self._world = world
         self._contexts = contexts
         self._make_turn = make_turn
         self._key = key
         self._tell_self = tell_self
+        self._opened = opened
         self._reading: str | None = None
         """The run whose context is being read."""
         self._ready: dict[str, RunContext] = {}
@@ -151,7 +165,9 @@ class RunStarter:
         queued, attempt = running.waiting.queued, running.attempt
         before, after = _points(queued)
         crash_point(before)
-        turn = self._make_turn(agent_id=world.agent_of(key), key=key, running=running, context=context)
+        turn = self._make_turn(
+            agent_id=world.agent_of(key), key=key, running=running, context=context, opened=self._opened()
+        )
 
         def returned(result: AgentResult) -> None:
             world.under_way.end(cause)

@@ -9,6 +9,7 @@ from intersession_actors.prompt import RunContext
 from intersession_actors.service import Caller, CallingRun, Service
 from intersession_actors.session import Running
 from intersession_actors.tools import RunRecorder, Tools
+from intersession_events.facts import SessionOpened
 from intersession_events.keys import SessionKey
 
 
@@ -22,14 +23,29 @@ class Turns:
         self._threads = threads
         self._waiting = waiting
 
-    def __call__(self, *, agent_id: str, key: str, running: Running, context: RunContext) -> Turn:
+    def __call__(
+        self,
+        *,
+        agent_id: str,
+        key: str,
+        running: Running,
+        context: RunContext,
+        opened: SessionOpened | None,
+    ) -> Turn:
         """Return the turn of an attempt that has just begun."""
         service, run = self._service, running.waiting.queued
         calling = CallingRun(
             run_id=run.run_id, attempt=running.attempt, budget=running.waiting.budget, cause=running.cause
         )
         caller = Caller(name=key, key=key, run=calling)
-        tools = Tools(service, caller, threads=self._threads, waiting=self._waiting, done=context.partial)
+        tools = Tools(
+            service,
+            caller,
+            threads=self._threads,
+            waiting=self._waiting,
+            done=context.partial,
+            opened=opened,
+        )
         return Turn(
             agent_id=SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id,
             session_key=key,

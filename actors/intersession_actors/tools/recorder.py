@@ -9,7 +9,7 @@ from intersession_actors.gate import fit_block, id_of, invalid, storable, word_o
 from intersession_actors.service import CallingRun, Service, ask_session
 from intersession_actors.session import RecordMessages
 from intersession_events import ids
-from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown
+from intersession_events.facts import Block, Message, MessageRecorded, TextBlock, ToolCallBlock, check_unknown
 
 
 class RunRecorder(Recorder):
@@ -23,6 +23,10 @@ class RunRecorder(Recorder):
         self._service = service
         self._key = key
         self._run = run
+        self._looked = 0
+        """How far in the session's stream this run's messages were looked for; 0 if nobody has looked yet."""
+        self._given: set[str] = set()
+        """The ids of those, with the ids of what else was said meanwhile."""
 
     def has(self, message_id: str) -> bool:
         """Say whether the session has a message of this id."""
@@ -57,10 +61,25 @@ class RunRecorder(Recorder):
         place = (self._service.log.log_id, "message", self._run.run_id, self._run.attempt)
         found = ids.derive(*place, storable(what))
         again = 1
-        while self.has(found):
+        while self._has_given(found):
             again += 1
             found = ids.derive(*place, storable(what), again)
         return found
+
+    def _has_given(self, message_id: str) -> bool:
+        """Whether the run has a message of an id that is derived of it: only itself can have given it, since it began.
+
+        So the list of sessions is not asked where each message lies: a fork would have to be folded for that.
+        """
+        service, run_id = self._service, self._run.run_id
+        since = self._looked or service.reader.runs.taken_version(run_id)
+        if since is None:
+            return self.has(message_id)  # the view of runs has set it aside
+        found = service.log.stream(ids.session_stream(self._key), after=since)
+        said = (recorded.event for recorded in found)
+        self._given.update(event.message.id for event in said if isinstance(event, MessageRecorded))
+        self._looked = found[-1].version if found else since
+        return message_id in self._given
 
     def _record(
         self,

@@ -28,7 +28,7 @@ from intersession_actors.tools.offered import is_too_deep, tools_offered
 from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import Message
+from intersession_events.facts import Message, SessionOpened
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
 
 
@@ -52,7 +52,8 @@ class Tools(ToolBox):
     """The tools bound to a caller: a session, or the operator. Made by `SessionSystem.tools`, and for each attempt of a run.
 
     `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool. `done` is what an attempt that
-    goes on in a fork had recorded: a call of it that is made again has its answer, and is not recorded twice.
+    goes on in a fork had recorded: a call of it that is made again has its answer, and is not recorded twice. `opened` says how
+    the caller's session was opened, where that is known: nobody looks it up.
     """
 
     def __init__(
@@ -63,14 +64,19 @@ class Tools(ToolBox):
         threads: DoorThreads,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
         done: Sequence[Message] = (),
+        opened: SessionOpened | None = None,
     ) -> None:
         self._done = done
+        self._opened = opened
         self._service = service
         self._caller = caller
         self._threads = threads
         self._waiting = waiting
         # Calls of a run go by their number: the same run, tried again, counts the same.
         self._ordinals = itertools.count(1)
+        self._recorder = (
+            None if caller.run is None or caller.key is None else RunRecorder(service, caller.key, caller.run)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,7 +84,7 @@ class Tools(ToolBox):
         return self._names(self._requester())
 
     def _requester(self) -> Requester:
-        return self._service.reader.requester(self._caller.key)
+        return self._service.reader.requester(self._caller.key, opened=self._opened)
 
     def _names(self, requester: Requester, among: Sequence[str] = tuple(TOOLS)) -> tuple[str, ...]:
         return tools_offered(self._service.config, requester, among)
@@ -195,10 +201,10 @@ class Tools(ToolBox):
     # --- its record in the transcript
 
     def _record_call(self, name: str, arguments: Result, ordinal: int) -> _Recording | None:
-        key, run = self._caller.key, self._caller.run
-        if run is None or key is None:
+        run, recorder = self._caller.run, self._recorder
+        if run is None or recorder is None:
             return None
-        recorder, source = RunRecorder(self._service, key, run), _recorded(arguments)
+        source = _recorded(arguments)
         (_, call_id), *there = (
             (log_id, call_id_of(log_id, run, ordinal)) for log_id in self._service.log.log_ids
         )

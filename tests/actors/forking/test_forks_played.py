@@ -1,6 +1,6 @@
 """Forks of a conversation at its places: closed, carried on to the end, with edits as events, and recorded agents the same again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,8 +8,10 @@ import pytest
 from intersession import ConfigError, MemoryChannel, SessionSystem, ToolRefused, Turn, echo
 from intersession_actors.forking import forks_of
 from intersession_actors.runtime import SystemClock
-from intersession_events.facts import ForkEdit, ForkEdited, TurnReplied
+from intersession_events.facts import ForkEdit, ForkEdited, MessageRecorded, ToolCallBlock, TurnReplied
+from intersession_events.log import Log
 from intersession_events.stores import open_log
+from intersession_events.stores.folding import Fold, ViewsBeside
 from support.forks_played import (
     CONFIG,
     DESK,
@@ -389,3 +391,35 @@ class LastNight(SystemClock):
 
     def now_ms(self) -> int:
         return super().now_ms() - 8 * 3600 * 1000
+
+
+@pytest.mark.clause("FORK-7")
+def test_a_recorded_agent_whose_call_was_made_has_no_list_of_sessions_folded(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked neither who calls, nor for the ids that the run has given: a fork of a large log would wait for it.
+
+    A call that is made in the fork asks it, for its target.
+    """
+    folded: list[str] = []
+    bring = ViewsBeside._bring
+
+    def noted(self: ViewsBeside, folds: Sequence[Fold], head: int) -> None:
+        folded.extend(fold.name for fold in folds if fold.position < head)
+        bring(self, folds, head)
+
+    monkeypatch.setattr(ViewsBeside, "_bring", noted)
+    with talk.system.fork(talk.exchange, at="reply", agents={"*": "recorded"}) as fork:
+        carried = fork.carried_on(WAIT)
+        calls = [call for call in calls_in(fork.log, talk.run) if call == "sessions_send"]
+    assert (carried.state, carried.divergence) == ("ended", None)
+    assert calls == ["sessions_send"]
+    assert "session_list" not in folded
+
+
+def calls_in(log: Log, run: str) -> list[str]:
+    """Return the tools that a run of main was recorded to call."""
+    events = (item.event for item in log.stream("session:agent:main:main"))
+    messages = [event.message for event in events if isinstance(event, MessageRecorded)]
+    blocks = [block for message in messages if message.run_id == run for block in message.content]
+    return [block.name for block in blocks if isinstance(block, ToolCallBlock)]
