@@ -197,6 +197,11 @@ def a_hold_stops_twice() -> AbstractContextManager[object]:
     return patch.object(holds, "stops", stops)
 
 
+def starts_what_the_chain_cannot_pay() -> AbstractContextManager[object]:
+    """A run that waits starts though the others of its chain have meanwhile used all that there is."""
+    return patch.object(session_rules, "check_start", lambda *_: None)
+
+
 BUGS: Final[dict[str, Bug]] = {
     bug.__name__: bug
     for bug in (
@@ -216,5 +221,6 @@ BUGS: Final[dict[str, Bug]] = {
         skips_by_substring,
         carries_out_again_what_was_recorded_before,
         a_hold_stops_twice,
+        starts_what_the_chain_cannot_pay,
     )
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -39,6 +40,7 @@ from intersession_events.facts import (
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
+from support.branching_chain import branches
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
 from support.running import SEES_ALL, merged, wait_for
 from support.transacting import transact
@@ -493,6 +495,22 @@ def test_a_doctored_history_breaks_the_law_that_it_breaks(clean: Evidence, wrong
     law, doctor = DOCTORED[wrong]
 
     assert law in {finding.law for finding in broken(doctor(clean))}
+
+
+@pytest.mark.clause("L2", "LOOP-5")
+@pytest.mark.parametrize("limits", [{"tokens": 5}, {"costMicros": 5}])
+def test_a_start_that_its_chain_could_not_pay_breaks_the_law(tmp_path: Path, limits: dict[str, int]) -> None:
+    _, events = branches(tmp_path / "log.db", 0, limits)
+    kept = Evidence(events=events)
+    refused = next(item for item in events if isinstance(item.event, RunFailed))
+    assert isinstance(refused.event, RunFailed)
+    started = structs.replace(
+        refused, event=RunStarted(run_id=refused.event.run_id, attempt=1, context_hash="")
+    )
+    other = replace(kept, events=[started if item is refused else item for item in events])
+
+    assert [finding.law for finding in broken(kept)] == []
+    assert "use_kept" in [finding.law for finding in broken(other)]
 
 
 def test_a_row_of_a_view_that_is_not_of_the_events_is_found(clean: Evidence, log: SqliteLog) -> None:

@@ -54,6 +54,7 @@ FOUND_BY = {
     "skips_by_substring": 1,
     "carries_out_again_what_was_recorded_before": 13,
     "a_hold_stops_twice": 70,
+    "starts_what_the_chain_cannot_pay": 105,
 }
 """A seed that finds each planted fault."""
 

@@ -11,14 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from unittest.mock import patch
 from uuid import UUID
 
 from intersession import SessionSystem
+from intersession_actors.session import Session
+from intersession_actors.session.next_run import NextRun
 from intersession_actors.simulation import SimulatedRuntime, Stuck
 from intersession_actors.simulation.greenlets import SimulatedClock
+from intersession_actors.streams import Refused
 from intersession_events.crash_points import arm
 from intersession_events.errors import BackupFailed, StoreUnavailable
-from intersession_events.facts import AccessRecorded, CheckpointTaken, ChildArchived, SessionArchived
+from intersession_events.facts import (
+    AccessRecorded,
+    CheckpointTaken,
+    ChildArchived,
+    Event,
+    RunStarted,
+    SessionArchived,
+)
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog, back_up
 from intersession_events.stores.sqlite import MEMORY
@@ -106,6 +117,8 @@ class World:
         self._opened: SqliteLog | None = None
         self._zombie: SqliteLog | None = None
         self._passed: dict[int, float] = {}
+        self._decided: dict[str, int] = {}
+        """How far the log had come when the first start of a run was decided."""
         self.aborts: set[str] = set()
         self._crashed = False
         self._down_until = 0.0
@@ -484,6 +497,22 @@ class World:
 
     # --- the verdict
 
+    @contextmanager
+    def noting_starts(self) -> Generator[None]:
+        """Note what is known to whoever decides on the start of a run."""
+        decide = NextRun.decide
+
+        def noted(starting: NextRun, state: Session, version: int) -> Sequence[Event] | Refused | None:
+            decided, head = decide(starting, state, version), starting._world.log.head()
+            if decided is not None and not isinstance(decided, Refused):
+                self._decided.update(
+                    (event.run_id, head) for event in decided if isinstance(event, RunStarted)
+                )
+            return decided
+
+        with patch.object(NextRun, "decide", noted):
+            yield
+
     def evidence(self, events: Sequence[Recorded]) -> Evidence:
         """Return all that is known, with what was recorded."""
         return Evidence(
@@ -494,6 +523,7 @@ class World:
             shown=self.channels.shown,
             aborts=self.aborts,
             passed=self._passed,
+            decided=self._decided,
             attempts=self.attempts,
             ended=True,
         )
@@ -644,6 +674,7 @@ def _simulated(world: World) -> tuple[Outcome, Kept]:
         world.disk.mounted(),
         _uncollected(),
         _hearing() as heard,
+        world.noting_starts(),
     ):
         try:
             world.happens()

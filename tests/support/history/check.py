@@ -42,7 +42,7 @@ LAWS: Final[Mapping[str, Law]] = {
         of_events.deliveries_in_order,
         of_events.keys_once,
         of_events.budgets_kept,
-        of_events.tokens_kept,
+        of_events.use_kept,
         of_events.chains_go_on,
         of_sessions.one_at_a_time,
         of_sessions.gone_is_gone,

@@ -87,8 +87,9 @@ class Evidence:
     """All of it; None is not known.
 
     `called` are the keys that channels were called with, `aborts` the sessions in which somebody asked for an abort, `passed`
-    says for positions when they were committed, in seconds of a clock that nobody sets. `attempts` is how often a run may be
-    tried. With `ended` nothing may be open.
+    says for positions when they were committed, in seconds of a clock that nobody sets. `decided` says for runs which position
+    the log had come to when their first start was decided. `attempts` is how often a run may be tried. With `ended` nothing may
+    be open.
     """
 
     events: Sequence[Recorded]
@@ -98,6 +99,7 @@ class Evidence:
     shown: Sequence[Shown] = ()
     aborts: Collection[str] | None = None
     passed: Mapping[int, float] = field(default_factory=dict[int, float])
+    decided: Mapping[str, int] = field(default_factory=dict[str, int])
     attempts: int = 2
     ended: bool = False
 

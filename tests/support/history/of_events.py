@@ -31,6 +31,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     TurnReplied,
     TurnRequested,
+    Usage,
 )
 from intersession_events.log import FIRST, Recorded
 from support.history.evidence import Evidence, is_word, said
@@ -425,20 +426,31 @@ def budgets_kept(evidence: Evidence) -> Iterator[str]:
             yield f"#{item.position} is of chain {budget.root} and is kept under {item.correlation}"
 
 
-def tokens_kept(evidence: Evidence) -> Iterator[str]:
-    """L2: no run starts when those of its chain that have ended have used all tokens that there are."""
-    tokens: Counter[str] = Counter()
-    for item in evidence.events:
-        event = item.event
-        if not isinstance(event, RunStarted | RunCompleted) or event.run_id not in evidence.queued:
+def use_kept(evidence: Evidence) -> Iterator[str]:
+    """L2: no run starts when those of its chain that have ended have used all tokens, or all money, that there is.
+
+    What ends while a start is on its way to the store is not known to it. Where nobody has noted what was known, it is what had
+    ended before the last event of its session.
+    """
+    ends: defaultdict[str, list[tuple[int, Usage]]] = defaultdict(list)
+    for item, ended in evidence.of(RunCompleted):
+        budget = evidence.queued[ended.run_id][1].budget if ended.run_id in evidence.queued else None
+        if budget is not None and ended.usage is not None:
+            ends[budget.root].append((item.position, ended.usage))
+    for item, event in evidence.of(RunStarted):
+        budget = evidence.queued[event.run_id][1].budget if event.run_id in evidence.queued else None
+        if budget is None or event.attempt != 1:
             continue
-        budget = evidence.queued[event.run_id][1].budget
-        if budget is None:
-            continue
-        if isinstance(event, RunCompleted):
-            tokens[budget.root] += max(event.usage.tokens, 0) if event.usage is not None else 0
-        elif 0 < budget.limits.tokens <= tokens[budget.root] and event.attempt == 1:
-            yield f"#{item.position} starts though chain {budget.root} has used {tokens[budget.root]} tokens"
+        stream = evidence.streams[item.stream]
+        before = next((one.position for one in reversed(stream) if one.position < item.position), 0)
+        known = evidence.decided.get(event.run_id, before)
+        used = [usage for position, usage in ends[budget.root] if position <= known]
+        tokens = sum(max(usage.tokens, 0) for usage in used)
+        money = sum(max(usage.cost_micros or 0, 0) for usage in used)
+        if 0 < budget.limits.tokens <= tokens:
+            yield f"#{item.position} starts though chain {budget.root} has used {tokens} tokens"
+        if 0 < budget.limits.cost_micros <= money:
+            yield f"#{item.position} starts though chain {budget.root} has cost {money} micro-units"
 
 
 def chains_go_on(evidence: Evidence) -> Iterator[str]:
