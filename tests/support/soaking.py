@@ -66,7 +66,7 @@ def grown(before: Mapping[str, int], after: Mapping[str, int], *, by: int) -> di
     }
 
 
-def settled(system: SessionSystem, *, within: float = 60.0) -> None:
+def settled(system: SessionSystem, *, within: float = 600.0) -> None:
     """Wait until nothing is open, all sub-agents are archived and every session is asleep."""
     flows = system.service.flows
 
