@@ -7,7 +7,7 @@ import pytest
 
 from intersession_events.stores.postgres.address import address_of
 from support.any_log import Logs, changed_behind
-from support.doors.command_line import Ran, ran
+from support.doors.command_line import DemoLog, Ran, ran
 from support.postgres.network import network
 from support.postgres.server import Server
 
@@ -93,6 +93,25 @@ def test_a_command_whose_server_goes_says_that_it_is_not_available(
             between.gone_after(answer)
             done = asked()
             assert done == whole or is_told(done), (answer, done)
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2")
+@pytest.mark.parametrize("answer", [1, 8, 15, 31, 43])
+def test_a_move_to_a_server_that_goes_is_not_available_and_goes_on_when_it_is_back(
+    demo_log: DemoLog, postgres: Server, postgres_url: str, tmp_path: Path, answer: int
+) -> None:
+    """While the tables were made it was said that the move had failed."""
+    with network(postgres.directory) as between:
+        through = between.url(address_of(postgres_url).schema, files=str(tmp_path))
+        move = ("migrate", demo_log.copy(tmp_path), through, "--json")
+        between.gone_after(answer)
+        gone = ran(*move)
+        between.to = postgres.directory
+        again = ran(*move)
+
+    assert (gone.exit_code, gone.json["code"]) == (3, "unavailable")
+    assert (again.exit_code, again.json["ok"]) == (0, True)
 
 
 def is_told(done: Ran) -> bool:

@@ -60,6 +60,7 @@ class SchemaFilling:
 
         Raises:
             MigrationFailed: another log was begun there, or it can't be written.
+            StoreUnavailable: the server is gone; so in all that writes here.
         """
         schema = self._address.schema
         with self._writing() as cursor:
@@ -146,6 +147,7 @@ class SchemaFilling:
     @contextmanager
     def _writing(self) -> Generator[PgCursor]:
         failure: LogError | None = None
+        is_away = False
         try:
             with closing(psycopg.connect(self._address.conninfo)) as connection:
                 settle(connection, self._address.schema, writes=True)
@@ -157,8 +159,10 @@ class SchemaFilling:
                     cursor.rollback()
                     raise
         except psycopg.Error as error:
-            failure = self._failures.log_error(error)
+            failure, is_away = self._failures.log_error(error), self._failures.is_of_the_store(error)
         # Nothing of psycopg's is raised from here: its errors may hold what it was given, and that is secret.
+        if failure is not None and is_away:
+            raise failure
         if failure is not None:
             raise MigrationFailed(f"{self.shown} can't be written: {failure}")
 
