@@ -12,8 +12,12 @@ class ShownCauses:
 
     def take(self, recorded: Recorded) -> int | None:
         """Take an event in; return the position of the nearest shown event that led to it."""
-        self._causes[recorded.id] = recorded.causation
+        self.pass_over(recorded)
         return self._nearest(recorded.causation)
+
+    def pass_over(self, recorded: Recorded) -> None:
+        """Take in an event that is not shown."""
+        self._causes[recorded.id] = recorded.causation
 
     def show(self, recorded: Recorded) -> None:
         """Note that an event is shown."""
@@ -24,6 +28,9 @@ class ShownCauses:
         self._shown.setdefault(event_id, position)
 
     def _nearest(self, event_id: str | None) -> int | None:
+        shown = self._shown.get(event_id or "")
+        if shown is not None:
+            return shown  # nearly always it is the first
         seen: set[str] = set()
         while event_id is not None and event_id not in seen:
             if event_id in self._shown:

@@ -104,8 +104,8 @@ def replay(
         # The table of steps has no beats, and those of a long session take as long as reading it.
         with_beats = reading.json or not steps
         story = Story.of(reader, subject, at=position, with_beats=with_beats, with_steps=steps)
-    # Only a program gets all of it.
-    value = story.value(steps=steps) if reading.json else None
+        # Only a program gets all of it.
+        value = story.value(steps=steps) if reading.json else None
     return Answer(value, lambda screen: story.show(screen, steps=steps, whole=tools))
 
 
@@ -199,9 +199,9 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                 value = {"id": row.key, "kind": "session", "sessionId": generation or row.session_id}
                 if self.undelivered:
                     value["undelivered"] = list(self.undelivered)
-        value["beats"] = msgspec.to_builtins(self.beats)
+        value["beats"] = self.beats
         if steps:
-            value["steps"] = msgspec.to_builtins(self.steps)
+            value["steps"] = self.steps
         return value
 
     def show(self, screen: Screen, *, steps: bool = False, whole: bool = False) -> None:

@@ -24,7 +24,7 @@ Modules and events live as long as a command: the usual 700 cost it a tenth of i
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. Without tokens it is the command of this process, which ends then."""
     given = list(sys.argv[1:] if tokens is None else tokens)
     screen = Screen()
     warnings = _Warnings(screen)
@@ -43,6 +43,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
         logging.getLogger().removeHandler(warnings)
         logging.getLogger(ROOT).setLevel(level)
         gc.set_threshold(*thresholds)
+        if tokens is None:
+            # The process ends now, and Python would go through all that is in memory twice more.
+            gc.freeze()
     return exit_code
 
 

@@ -23,9 +23,10 @@ class SessionStory:
 
     def tell(self, recorded: Recorded) -> list[Beat]:
         """Return the beats of the next event."""
-        cause = self._causes.take(recorded)
         if _says_nothing(recorded.event):
+            self._causes.pass_over(recorded)
             return []
+        cause = self._causes.take(recorded)
         beats = [beat_of(words, recorded, cause) for words in self._told(recorded)]
         if any(beat.kind in {"said", "tool"} for beat in beats):
             self._causes.show(recorded)  # a note is never named as a cause: causes lead from text to text
