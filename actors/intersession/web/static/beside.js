@@ -8,7 +8,7 @@ import { Words } from './rows.js';
 import { gapped } from './words.js';
 
 const MOST = 500;
-const LEAST = 640;
+const LEAST = 760;
 const ROW = 52;
 const GAP = 26;
 const HEAD = 8;

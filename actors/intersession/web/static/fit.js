@@ -37,7 +37,8 @@ export const LINE = 18; // from one line of a label to the next
 export function lines(text, width, face = 'label') {
   const whole = said(text);
   if (whole.length <= LEAST || widthOf(whole, face) <= width) return [whole];
-  const first = whole.slice(0, atWord(whole, fitting(whole, width, face, ''))).trimEnd();
+  // There is another line for a word that would be broken here.
+  const first = whole.slice(0, atWord(whole, fitting(whole, width, face, ''), 0.25)).trimEnd();
   const rest = whole.slice(first.length).trimStart();
   return rest ? [first, cut(rest, width, face)] : [first];
 }
@@ -76,8 +77,8 @@ function fitting(whole, width, face, end) {
   return low;
 }
 // It ends with a word, unless that is a long one. Never with half a letter: a pair of code units stays whole.
-function atWord(whole, length) {
+function atWord(whole, length, least = 0.6) {
   const space = whole[length] === ' ' ? length : whole.lastIndexOf(' ', length - 1);
-  if (space > length * 0.6) return space;
+  if (space > length * least) return space;
   return /[\uD800-\uDBFF]/.test(whole[length - 1]) ? length - 1 : length;
 }

@@ -8,15 +8,15 @@ const MOST = 2000;
 
 export const Paper = view(({ place }, self) => {
   const printed = self.once(() => {
-    const made = signal(false);
+    const made = signal(0);
     const on = () => {
-      made.value = true;
+      made.value = Date.now();
     };
     addEventListener('beforeprint', on);
     self.onEnd(() => removeEventListener('beforeprint', on));
     const paper = matchMedia('print');
     paper.addEventListener('change', on);
-    if (paper.matches) made.value = true;
+    if (paper.matches) on();
     self.onEnd(() => paper.removeEventListener('change', on));
     return made;
   });
@@ -62,6 +62,9 @@ export const Paper = view(({ place }, self) => {
       ${found?.ok
         ? html`<h2>Not proven by this</h2><ul>${found.unproven.map(one => html`<li><${Said} text=${one} /></li>`)}</ul>`
         : null}
+      <p class="filed">
+        Printed ${utc(printed.value)}, as ${about.value.who} sees it, by Intersession ${about.value.version}.
+      </p>
     </div>
   `;
 });
