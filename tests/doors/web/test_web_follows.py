@@ -1,5 +1,6 @@
 """Open pages follow what somebody else does: words that are erased leave every page, forks come to the list, cuts are marked."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from intersession import SessionSystem
+from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_events.facts import ForkEdit
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.command_line import ran
@@ -132,6 +135,33 @@ def test_forks_that_are_made_and_deleted_elsewhere_come_and_go_in_the_list(tmp_p
         tab.check()
 
 
+def test_what_is_open_of_a_fork_goes_on_with_it_and_loses_what_is_erased_in_it(tmp_path: Path) -> None:
+    store = tmp_path / "played.db"
+    with played(store=store) as (_, gateway), chromium() as browser:
+        run = exchange_of(gateway)
+        made = ran("fork", run, "--at", "turn:2", "--skip", "--no-run", "--store", store, "--json")
+        file = Path(json.loads(made.out)["store"])
+        tab = Tab(browser.new_context(reduced_motion="reduce"), gateway.address)
+        come_in(tab.page, gateway.address)
+        tab.wrong.clear()
+        tab.page.goto(f"{gateway.address}/debug/run/{run}?fork={file.stem}")
+        now, said = tab.page.locator(".now"), tab.page.get_by_label("Transcript of research")
+        expect(now).to_contain_text("follows the log")
+        expect(said).to_contain_text("Yes: the ferry runs from 07:00")
+
+        def carry_on() -> None:
+            with SessionSystem(file, agents=AGENTS, config=CONFIG) as system:
+                system.carried_on(timeout=20)
+
+        elsewhere(carry_on)
+        expect(now).to_contain_text("nothing follows")
+        gone = elsewhere(ran, "erase", RESEARCH, "--yes", "--give-up-unsent", "--store", file)
+        assert gone.exit_code == 0, gone.err
+        expect(said).to_contain_text("[erased]")
+        expect(said).not_to_contain_text("Yes: the ferry runs from 07:00")
+        tab.check()
+
+
 def test_a_fork_of_a_fork_is_compared_with_both_cuts_marked(tmp_path: Path) -> None:
     store = tmp_path / "played.db"
     with played(store=store) as (system, gateway), chromium() as browser:
@@ -157,6 +187,11 @@ def test_a_fork_of_a_fork_is_compared_with_both_cuts_marked(tmp_path: Path) -> N
         drawn = tab.page.locator("svg.dg.still")
         expect(drawn.locator(".placetx").filter(has_text="B was cut")).to_have_count(2)
         expect(drawn).to_contain_text("B was cut again after #")
+        # What reached somebody and what would have is told apart by its sign, too.
+        delivered, withheld = (drawn.locator(f"path.okc[d*='{way}']") for way in ("l3 3", "l11-11"))
+        expect(delivered).to_have_count(1)
+        expect(withheld).to_have_count(1)
+        expect(tab.page.get_by_role("img", name="steps")).to_have_count(2)
         expect(tab.page.locator(".sum")).to_contain_text("B is a fork of a fork, cut after #")
         expect(tab.page.locator(".sum")).to_contain_text("2.8 tonnes")
         expect(tab.page.locator(".sum")).to_contain_text("stay at home")

@@ -2,9 +2,9 @@
 // and where a fork was cut.
 import { createRef, html, signal, view } from './lib.js';
 import { ask } from './api.js';
-import { LINE, cut, lines, needsTwo } from './fit.js';
+import { LINE, cut, lines, needsTwo, widthOf } from './fit.js';
 import { Badge, Failed, Loading, Seg, hueOf } from './parts.js';
-import { Words } from './rows.js';
+import { Words, endOf, signOf } from './rows.js';
 import { gapped } from './words.js';
 
 const MOST = 500;
@@ -60,9 +60,10 @@ export async function bothOf(found, other) {
   };
 }
 
-export const Beside = view(({ found, other, pick }, self) => {
+// `both` is what `bothOf` gave, `failed` why it gave nothing.
+export const Beside = view(({ found, both, failed, other, pick }, self) => {
   const state = self.once(() => {
-    const made = { box: createRef(), wide: signal(0), both: signal(null), error: signal(null), found: null };
+    const made = { box: createRef(), wide: signal(0) };
     made.side = signal('b');
     made.measure = () => {
       const now = made.box.current?.clientWidth;
@@ -72,23 +73,10 @@ export const Beside = view(({ found, other, pick }, self) => {
     self.onEnd(() => removeEventListener('resize', made.measure));
     return made;
   });
-  if (state.found !== found) {
-    state.found = found;
-    bothOf(found, other).then(
-      both => {
-        if (state.found !== found) return;
-        state.both.value = both;
-        state.error.value = null;
-      },
-      error => {
-        state.error.value = error;
-      },
-    );
-  }
   queueMicrotask(state.measure);
-  if (state.error.value) return html`<${Failed} error=${state.error.value} />`;
-  if (!state.both.value) return html`<${Loading}/>`;
-  const { a, b, pairs } = state.both.value;
+  if (failed) return html`<${Failed} error=${failed} />`;
+  if (!both) return html`<${Loading}/>`;
+  const { a, b, pairs } = both;
   // Where there is no room for two, one of both is drawn, and which one can be chosen.
   const one = state.wide.value && state.wide.value < LEAST ? state.side.value : null;
   const sides = one ? [one] : ['a', 'b'];
@@ -301,22 +289,16 @@ const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
   const lane = row.row === 'arrow' ? row.source : row.lane;
   if (lane === null || lane === undefined)
     return html`
-      <g class=${dim}>
-        ${at}
-        <text class=${`lab strong ${dim}`} x=${(xs[0] + xs.at(-1)) / 2} y=${line + 4} text-anchor="middle">
-          ${cut(row.text, alone ? wide - 40 : wide - 110, 'strong')}
-        </text>
-        <title>${row.text}</title>
-      </g>
+      <${OverAll} row=${row} xs=${xs} line=${line} dim=${dim} room=${wide - (alone ? 40 : 110)} at=${at} />
     `;
   const last = lane === lanes.length - 1 && lanes.length > 1;
   return html`
     <g class=${`${hueOf(lanes[lane].kind, lanes[lane].id)} ${dim}`}>
       ${at}
-      <circle class="dotm" cx=${xs[lane]} cy=${line} r="4" />
+      ${signOf(row, lanes[lane], xs[lane], line, dim)}
       <text
         class=${`meta ${dim}`}
-        x=${xs[lane] + (last ? -12 : 12)}
+        x=${xs[lane] + (last ? -14 : 14)}
         y=${line + 4}
         text-anchor=${last ? 'end' : 'start'}>
         ${cut(
@@ -324,6 +306,43 @@ const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
           last ? xs[lane] - (xs[lane - 1] ?? from) - 24 : (xs[lane + 1] ?? from + wide) - xs[lane] - 24,
           'small',
         )}
+      </text>
+      <title>${row.text}</title>
+    </g>
+  `;
+};
+// An end, as in the diagram of a run: a line over all lanes, a double one where the run is over.
+const OverAll = ({ row, xs, line, dim, room, at }) => {
+  const isEnd = row.kind === 'end';
+  const isOver = isEnd && /is over/.test(row.text);
+  const said = cut(endOf(row.text, room), room, 'strong');
+  const [first, last] = [xs[0], xs.at(-1)];
+  const middle = (first + last) / 2;
+  const half = widthOf(said, 'strong') / 2 + 10;
+  const ends = [
+    [first - 8, middle - half],
+    [middle + half, last + 8],
+  ].filter(([from, to]) => isEnd && to - from > 12);
+  return html`
+    <g class=${dim}>
+      ${at}
+      ${ends.map(([from, to]) =>
+        (isOver ? [line - 2, line + 2] : [line]).map(
+          y => html`<line class=${`endl ${dim}`} x1=${from} x2=${to} y1=${y} y2=${y} />`,
+        ),
+      )}
+      ${isEnd && !isOver
+        ? xs
+            .slice(0, 2)
+            .filter(x => Math.abs(x - middle) > half)
+            .map(x => html`<rect class=${`end ${dim}`} x=${x - 4.5} y=${line - 4.5} width="9" height="9" />`)
+        : null}
+      <text
+        class=${`lab strong ${row.kind === 'failed' ? 'badt' : ''} ${dim}`}
+        x=${middle}
+        y=${line + 4}
+        text-anchor="middle">
+        ${said}
       </text>
       <title>${row.text}</title>
     </g>

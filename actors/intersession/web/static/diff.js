@@ -2,8 +2,8 @@
 import { effect, html, seen, signal, view } from './lib.js';
 import { ask, forked } from './api.js';
 import { AgainButton } from './again.js';
-import { Beside } from './beside.js';
-import { Failed, Loading, Who, laneOf } from './parts.js';
+import { Beside, bothOf } from './beside.js';
+import { Failed, Loading, Outline, Who, laneOf } from './parts.js';
 import { href, link, queried, route, setQuery } from './state.js';
 import { isForPage } from './window.js';
 import { capital, counted, editName, endName, short, took } from './words.js';
@@ -66,8 +66,19 @@ function calledIn(found, other) {
 
 export const Diff = view((_, self) => {
   const state = self.once(() => {
-    const made = { found: signal(null), error: signal(null) };
+    const made = { found: signal(null), error: signal(null), both: signal(null), failed: signal(null) };
     let known = '';
+    const drawn = (found, other) =>
+      bothOf(found, other).then(
+        both => {
+          if (made.found.peek() !== found) return;
+          made.both.value = both;
+          made.failed.value = null;
+        },
+        error => {
+          made.failed.value = error;
+        },
+      );
     self.onEnd(
       effect(() => {
         const { query } = route.value;
@@ -83,8 +94,12 @@ export const Diff = view((_, self) => {
         known = key;
         ask('compare', { a, b, other }).then(
           found => {
+            if (known !== key) return null;
+            if (made.of !== `${a}|${b}|${other}`) made.both.value = null;
+            made.of = `${a}|${b}|${other}`;
             made.found.value = found;
             made.error.value = null;
+            return drawn(found, other);
           },
           error => {
             made.error.value = error;
@@ -169,10 +184,10 @@ export const Diff = view((_, self) => {
         : !found
           ? html`<${Loading}/>`
           : html`
-              <${Totals} found=${found} other=${other} called=${called} />
+              <${Totals} found=${found} other=${other} called=${called} both=${state.both.value} />
               <div class="work compare-work">
                 <section class="left" aria-label="Both in one diagram">
-                  <${Beside} found=${found} other=${other} />
+                  <${Beside} found=${found} both=${state.both.value} failed=${state.failed.value} other=${other} />
                 </section>
                 <aside class="panel" aria-label="What differs">
                   <div class="tp" tabindex="0"><${Parts} found=${found} all=${all} other=${other} /></div>
@@ -190,13 +205,14 @@ const next = () => {
   }
 };
 
-const Totals = ({ found, other, called }) => html`
+const Totals = ({ found, other, called, both }) => html`
   <table class="list compare">
     <caption class="vh">What came of both</caption>
-    <colgroup><col class="w-fork" /></colgroup>
+    <colgroup><col class="w-fork" /><col class="w-outline" /></colgroup>
     <thead>
       <tr>
         <th scope="col"><span class="vh">Run</span></th>
+        <th scope="col">Outline</th>
         ${TOTALS.map(([name, said]) => html`<th scope="col">${said}</th>`)}
       </tr>
     </thead>
@@ -214,6 +230,7 @@ const Totals = ({ found, other, called }) => html`
                 ${called[side]}
               </a> <span class="mono muted">${(side === 'b' && other ? other : found[side].run).slice(0, 8)}</span>
             </th>
+            <td data-name="Outline">${both ? html`<${Outline} run=${both[side].run} />` : null}</td>
             ${TOTALS.map(
               ([name, said]) => html`
                 <td

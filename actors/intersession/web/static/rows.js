@@ -122,7 +122,7 @@ const Message = ({ row, grey, lineY, draw, before }) => {
 };
 
 // What stands in brackets at the end is left out, where there is no room for it.
-const endOf = (text, room) => (widthOf(text, 'strong') > room ? text.replace(/ \([^()]*\)([.]?)$/, '$1') : text);
+export const endOf = (text, room) => (widthOf(text, 'strong') > room ? text.replace(/ \([^()]*\)([.]?)$/, '$1') : text);
 // An end, or what nobody's lane has: a line over all of them, a double one where the run is over.
 const ToAll = ({ row, grey, lineY, draw }) => {
   const { xs, wide, gutter } = draw;
@@ -167,12 +167,12 @@ const Folded = ({ row, lineY, count, draw }) => {
 const ring = (x, y, sign) => html`
   <g><circle class="okc" cx=${x} cy=${y} r="8" /><path class="okc" d=${sign} /></g>
 `;
-function signOf(row, lane, x, y, grey) {
+export function signOf(row, lane, x, y, grey) {
   if (row.kind === 'tool') return html`<path class="tool" d=${`M${x} ${y - 7}l7 7-7 7-7-7Z`} />`;
   if (row.kind === 'failed')
     return html`<path class=${`badx ${grey}`} d=${`M${x - 5} ${y - 5}l10 10m0-10-10 10`} />`;
   if (lane.kind !== 'channel' || row.kind !== 'note') return html`<circle class="dotm" cx=${x} cy=${y} r="4" />`;
-  const withheld = /withheld|would deliver/i.test(row.text);
+  const withheld = /withheld|would (be )?deliver/i.test(row.text);
   return ring(x, y, withheld ? `M${x - 5.5} ${y + 5.5}l11-11` : `M${x - 4} ${y}l3 3 5-6`);
 }
 // What a tool was given, or gave, in words; all else as it stands.
