@@ -162,23 +162,23 @@ def test_words_that_are_erased_in_a_fork_are_told_with_its_name(happening: Happe
 
 
 @pytest.mark.clause("ERASE-1")
-def test_who_reads_beside_the_host_is_told_all_the_same(happening: Happening) -> None:
+def test_who_reads_beside_the_host_is_told_all_the_same(log_url: str) -> None:
     ending = False
 
-    async def told() -> list[bytes]:
+    async def told(system: SessionSystem) -> list[bytes]:
         nonlocal ending
-        with open_log(str(happening.store), read_only=True) as log:
-            reader = Reader(log, config=lambda: happening.system.config, clock=ManualClock())
-            rates = Rates(lambda: 0.0)
-            stream = ReadOnly(reader, rates, ending=lambda: ending, can=()).live(None)
+        with open_log(log_url, read_only=True) as log:
+            reader = Reader(log, config=lambda: system.config, clock=ManualClock())
+            stream = ReadOnly(reader, Rates(lambda: 0.0), ending=lambda: ending, can=()).live(None)
             found = [await anext(stream), await anext(stream)]
-            await asyncio.to_thread(happening.system.erase, MAIN)
+            await asyncio.to_thread(system.erase, MAIN)
             found += [await anext(stream), await anext(stream)]
             ending = True
             assert [one async for one in stream] == []
             return found
 
-    retry, forks, erased, head = asyncio.run(told())
+    with played(store=log_url) as (system, _):
+        retry, forks, erased, head = asyncio.run(told(system))
     assert retry.startswith(b"retry")
     assert b"event: forks" in forks
     assert erased.startswith(b"event: erased")
