@@ -417,3 +417,11 @@ async def test_a_log_that_is_still_imported_says_how_far_it_is_to_who_is_in(demo
     assert (outside, meanwhile.status_code, then.status_code) == (401, 503, 200)
     told = meanwhile.json()["error"]
     assert (told["type"], told["what"], told["done"], told["total"]) == ("importing", "state", 400, 2_446)
+
+
+def test_a_file_that_is_not_there_is_told_by_its_own_name(tmp_path: Path) -> None:
+    """It was taken for a run, and another store was said to be missing."""
+    for missing in (tmp_path / "last-night.db", Path("last-night.db")):
+        told = ran("debug", missing, "--no-browser", "--store", tmp_path / "other.db")
+        assert told.exit_code == 3
+        assert "last-night.db" in told.err

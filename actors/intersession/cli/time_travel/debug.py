@@ -111,7 +111,12 @@ def _store(
                 )
                 take_snapshots(log, appended)
             yield Reading(store=url, config=reading.config), None
-    elif "://" in what or Path(what).is_file():
+    elif "://" in what or Path(what).is_file() or _is_path(what):
         yield Reading(store=what, config=reading.config), None
     else:
         yield reading, what
+
+
+def _is_path(what: str) -> bool:
+    """Whether somebody means a file, though there is none: no run is called so, and they are told which file is missing."""
+    return Path(what).name != what or Path(what).suffix == ".db"
