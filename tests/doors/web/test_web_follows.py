@@ -94,7 +94,7 @@ def test_words_that_are_erased_leave_every_page_that_shows_them(tmp_path: Path) 
         assert f"Who said {SAID}?" in tabs[0].page.content()
 
         for session in (RESEARCH, MAIN):
-            elsewhere(system.erase, session)
+            elsewhere(system.erase, session, unsent="giveUp")
 
         for tab in tabs:
             tab.page.wait_for_function(

@@ -66,6 +66,7 @@ def tell(system: SessionSystem, text: str, agent: str) -> str:
         text=text,
         wait=WAIT,
         chat_type="group",
+        deliver=False,
     )
     return answer["sessionKey"]
 
@@ -105,7 +106,7 @@ def test_who_sees_a_session_is_told_that_its_words_were_erased_before_anything_e
 ) -> None:
     with listening(happening.gateway) as told, listening(happening.gateway, READER) as limited:
         assert next(told)[0] == "forks"
-        happening.system.erase(MAIN)
+        happening.system.erase(MAIN, unsent="giveUp")
         assert until(told, "head") == ["erased", "head"]
         assert until(limited, "head") == ["erased", "head"]
 
@@ -171,7 +172,7 @@ def test_who_reads_beside_the_host_is_told_all_the_same(log_url: str) -> None:
             reader = Reader(log, config=lambda: system.config, clock=ManualClock())
             stream = ReadOnly(reader, Rates(lambda: 0.0), ending=lambda: ending, can=()).live(None)
             found = [await anext(stream), await anext(stream)]
-            await asyncio.to_thread(system.erase, MAIN)
+            await asyncio.to_thread(system.erase, MAIN, unsent="giveUp")
             found += [await anext(stream), await anext(stream)]
             ending = True
             assert [one async for one in stream] == []
