@@ -14,8 +14,9 @@ from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import as_read, called, is_openclaws
 
 _STREAM: Final = "session:"
-_AT_ONCE: Final = 32
-"""Of so many messages is read at once what is known of them elsewhere; a page may need fewer."""
+_FIRST: Final = 32
+_MOST: Final = 512
+"""Of so many messages is read at once what is known of them elsewhere, and at first: a page may need no more."""
 
 
 class SaidWanted(NamedTuple):
@@ -77,12 +78,12 @@ class Messages:
         found = (
             (recorded, event)
             for recorded in self._recorded(wanted, began_by)
-            if isinstance(event := recorded.event, MessageRecorded)
-            and _may_be(event.message, wanted)
-            and (began_by is None or began_by.said(recorded, event.message))
+            if isinstance(event := recorded.event, MessageRecorded) and _may_be(event.message, wanted)
         )
-        while some := list(islice(found, _AT_ONCE)):
-            yield from self._said(some)
+        size = _FIRST
+        while some := list(islice(found, size)):
+            yield from self._said(some if began_by is None else began_by.those_said(some))
+            size = min(2 * size, _MOST)
 
     def deliveries_of(self, found: Sequence[Said]) -> list[list[DeliverySummary]]:
         """Return the texts that went outside for messages: of the run of each, and of the exchange or spawn that this is of."""
@@ -168,6 +169,7 @@ class Messages:
                 and all(part in row[4] for part in needed)
                 and (began_by is None or began_by.may_be(row))
             ),
+            ahead=None if began_by is None else began_by.look_at,
         )
 
 
@@ -192,29 +194,43 @@ class BegunBy:
 
     def is_of(self, root: str | None) -> bool:
         """Whether a chain, by its root, is one of them."""
-        if root is None or not self.has_any():
-            return False
-        if root not in self._known:
-            self._known[root] = self._may_be(root) and self._is(self._messages.began(root))
-        return self._known[root]
+        self.learn([root])
+        return self._known.get(root or "", False)
 
-    def said(self, recorded: Recorded, message: Message) -> bool:
-        """Whether a message is one of the person's, or was said for them."""
+    def learn(self, roots: Iterable[str | None]) -> None:
+        """Look of some chains at once whether they are: one by one, each would wait for the database."""
+        new = [root for root in dict.fromkeys(roots) if root is not None and root not in self._known]
+        if not new or not self.has_any():
+            return
+        runs = self._runs.many_without_words(new)
+        may_be = [run for run in runs.values() if self._may_be(run)]
+        began = zip(may_be, self._messages.of_runs(may_be), strict=True)
+        self._known |= dict.fromkeys(new, False) | {run.run_id: self._is(asked) for run, asked in began}
+
+    def those_said(
+        self, found: Sequence[tuple[Recorded, MessageRecorded]]
+    ) -> list[tuple[Recorded, MessageRecorded]]:
+        """Return those of some messages that are the person's, or were said for them."""
+        self.learn(recorded.correlation for recorded, event in found if _is_led_to(event.message))
+        return [one for one in found if self._said(one[0], one[1].message)]
+
+    def _said(self, recorded: Recorded, message: Message) -> bool:
         return (
             self.is_of(recorded.correlation) if _is_led_to(message) else _is(message.provenance, self._name)
         )
+
+    def look_at(self, rows: Iterable[Row]) -> None:
+        """Learn at once of the chains that the messages among some rows are of."""
+        self.learn(chain_of(row) for row in rows if _is_message(row) and not self._holding.is_in(row))
 
     def may_be(self, row: Row) -> bool:
         """Whether a row may be a message that is one of the person's, or was said for them."""
         return self._holding.is_in(row) or self.is_of(chain_of(row))
 
-    def _may_be(self, root: str) -> bool:
-        run = self._runs.without_words(root)
-        if run is None:
-            return False
+    def _may_be(self, run: RunOutcome) -> bool:
         # A run that tries another one again has the message of that one, wherever it stands.
         first = run.accepted - _FAR
-        return run.retry_of is not None or self._holding.may_be_in(first, run.accepted, root)
+        return run.retry_of is not None or self._holding.may_be_in(first, run.accepted, run.run_id)
 
     def _is(self, asked: "tuple[int, str, Message] | None") -> bool:
         return asked is not None and _is(asked[2].provenance, self._name)

@@ -11,21 +11,38 @@ from typing import Final
 from intersession_events.log import Log, Recorded, Row, named_in, payload_in
 from intersession_projections.spans import Span
 
-_WINDOW: Final = 4096
+_WINDOW: Final = 16_384
 _FIRST: Final = 256
 """Rows that are looked at at a time, and at first: what is asked for is near the end more often than not."""
+_READ_FIRST: Final = 32
+_READ: Final = 1024
+"""Events that are read at a time of those that passed, and at first."""
 
 _PLAIN: Final = re.compile(r"\w+")
 
 
-def sieved(log: Log, span: Span, may: Callable[[Row], bool]) -> Iterator[Recorded]:
-    """Yield the events of a part of a log whose rows pass, the newest first, as far as somebody asks for more."""
-    last, window = span.last(log.head()), _FIRST
+def sieved(
+    log: Log,
+    span: Span,
+    may: Callable[[Row], bool],
+    *,
+    ahead: Callable[[Iterable[Row]], None] | None = None,
+) -> Iterator[Recorded]:
+    """Yield the events of a part of a log whose rows pass, the newest first, as far as somebody asks for more.
+
+    `ahead` gets rows that are looked at next, together.
+    """
+    last, window, size = span.last(log.head()), _FIRST, _READ_FIRST
     while last > span.after:
         first = max(span.after, last - window)
-        passed = [row[0] for row in _rows(log, first, last) if may(row)]
-        for low, high in reversed(list(_together(passed))):
-            yield from reversed(list(log.all(after=low - 1, to=high)))
+        rows = _rows(log, first, last)
+        if ahead is not None:
+            ahead(rows := list(rows))
+        passed = [row[0] for row in rows if may(row)]
+        while passed:
+            some, passed = passed[-size:], passed[:-size]
+            size = min(2 * size, _READ)
+            yield from reversed(list(log.at(some)))
         last, window = first, min(2 * window, _WINDOW)
 
 
@@ -124,20 +141,7 @@ def chain_of(row: Row) -> str | None:
     return None if named is None else named.correlation
 
 
-def _together(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield stretches of positions, each with its first and its last one."""
-    first = last = 0
-    for position in positions:
-        if position != last + 1 or first == 0:
-            if first:
-                yield first, last
-            first = position
-        last = position
-    if first:
-        yield first, last
-
-
-def _rows(log: Log, after: int, to: int) -> Iterator[Row]:
+def _rows(log: Log, after: int, to: int) -> Iterable[Row]:
     while after < to:
         page = log.rows(after=after, limit=min(_WINDOW, to - after))
         if not page:

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from intersession_events.errors import LogError
 from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose, decode
-from intersession_events.log import Log, Row, payload_in
+from intersession_events.log import Log, Row, for_each, payload_in
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.said import BegunBy, Messages
@@ -21,6 +21,8 @@ WorkEnd = Literal[RunStatus, FailureCode, LoopEnd, CloseReason, SpawnClose]
 """How something can have ended: its run and why that failed, its ping-pong, or all of it."""
 
 _PAGE: Final = 64
+_LARGEST_PAGE: Final = 2048
+"""So many are read at once, at first and at most: who looks on finds few in each page."""
 _FAILED_ENDS: Final = frozenset(
     {
         "run_failed",
@@ -99,8 +101,8 @@ class Stood(Protocol):
         """Return how some of them stood; what had not begun is left out."""
         ...
 
-    def deliveries(self, now: Iterable[DeliverySummary]) -> list[DeliverySummary]:
-        """Return how deliveries stood; what had not begun is left out."""
+    def deliveries_of_each(self, now: Iterable[Sequence[DeliverySummary]]) -> list[list[DeliverySummary]]:
+        """Return how the deliveries of several stood; what had not begun is left out."""
         ...
 
 
@@ -116,7 +118,6 @@ class WorkFound:
         self._began_by: BegunBy | None = None
         self._began_on: dict[str | None, str | None] = {}
         """By the root of a chain, on which channel somebody spoke to begin it."""
-        self._timeline = Timeline(log)
         self._stood = stood
         self._head = log.head() if stood is None else stood.position
 
@@ -138,28 +139,32 @@ class WorkFound:
             sources.append(self._pages(wanted, self._runs.alone))
         for work, ahead in heapq.merge(*sources, key=lambda pair: -pair[0].accepted):
             if self._is_wanted(work, wanted, ahead):
-                yield ahead.worded.get(work.accepted) or self._worded([work])[0]
+                yield ahead.worded[work.accepted]
 
     def _pages(
         self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]
     ) -> Iterator[tuple[Work, "_Ahead"]]:
-        last = wanted.span.last(self._head)
+        last, size = wanted.span.last(self._head), _PAGE
         key = wanted.session_key or wanted.other_key
         while last > wanted.span.after:
             # What is over now may have been open then.
             only_open = (wanted.is_open or wanted.held) and self._stood is None
-            page: list[W] = select(Position(wanted.span.after, last, key, is_open=only_open), _PAGE)
+            page: list[W] = select(Position(wanted.span.after, last, key, is_open=only_open), size)
             stood: list[Work] = [*page] if self._stood is None else self._stood.flows(page)
             found = [work for work in stood if _may_be(work, wanted)]
             ahead = self._ahead(found, wanted)
             yield from ((work, ahead) for work in found)
-            if len(page) < _PAGE:
+            if len(page) < size:
                 return
-            last = page[-1].accepted - 1
+            last, size = page[-1].accepted - 1, min(2 * size, _LARGEST_PAGE)
 
     def _ahead(self, page: list[Work], wanted: WorkWanted) -> "_Ahead":
         """Read for a page at once what its works are judged by: one by one, each would wait for the database."""
-        ahead = _Ahead({}, {}, {})
+        ahead = _Ahead({}, {}, {}, set())
+        if self._began_by is not None:
+            self._began_by.learn(work.root for work in page)
+        if wanted.words is not None:
+            ahead.saying.update(self._saying(page, wanted.words))
         if wanted.ends:
             asked = self._runs.many_without_words(
                 work.run_id for work in page if not isinstance(work, RunOutcome)
@@ -169,14 +174,13 @@ class WorkFound:
         if wanted.failed or wanted.channel is not None:
             sent = deliveries_of_all(self._flows, page)
             if self._stood is not None:
-                sent = list(map(self._stood.deliveries, sent))
+                sent = self._stood.deliveries_of_each(sent)
             ahead.sent.update(zip((work.accepted for work in page), sent, strict=True))
         if wanted.channel is not None:
             self._find_channels(page)
-        if wanted.words is None and wanted.person is None:
-            # Which are shown is known already: with what runs said.
-            shown = [work for work in page if self._is_wanted(work, wanted, ahead)]
-            ahead.worded.update({work.accepted: work for work in self._worded(shown)})
+        # Which are shown is known already: with what runs said.
+        shown = [work for work in page if self._is_wanted(work, wanted, ahead)]
+        ahead.worded.update({work.accepted: work for work in self._worded(shown)})
         return ahead
 
     def _worded(self, found: list[Work]) -> list[Work]:
@@ -200,26 +204,23 @@ class WorkFound:
             return False
         if self._began_by is not None and not self._began_by.is_of(work.root):
             return False
-        return wanted.words is None or self._says(work, wanted.words)
+        return wanted.words is None or work.accepted in ahead.saying
 
-    def _says(self, work: Work, words: str) -> bool:
+    def _saying(self, page: list[Work], words: str) -> Iterator[int]:
+        """Yield the positions of the works in which somebody said some words."""
         holding = self._holding
-        if holding is not None and not holding.may_be_in(work.accepted - _BESIDE, work.position, work.root):
-            return False
+        may_be = [
+            work
+            for work in page
+            if holding is None or holding.may_be_in(work.accepted - _BESIDE, work.position, work.root)
+        ]
         wanted = words.casefold().split()
         last = None if self._stood is None else self._stood.position
-        steps = (step for step in self._steps(work) if last is None or step.position <= last)
-        said = (step.words.casefold() for step in steps if step.event in _SPOKEN)
-        return any(all(word in text for word in wanted) for text in said)
-
-    def _steps(self, work: Work) -> list[Step]:
-        match work:
-            case ExchangeSummary():
-                return self._timeline.of_exchange(work.exchange_id)
-            case SpawnSummary():
-                return self._timeline.of_spawn(work.spawn_id)
-            case RunOutcome():
-                return self._timeline.of_run(work.run_id)
+        for work, steps in zip(may_be, for_each(self._log, may_be, _steps_in), strict=True):
+            told = (step for step in steps if last is None or step.position <= last)
+            said = (step.words.casefold() for step in told if step.event in _SPOKEN)
+            if any(all(word in text for word in wanted) for text in said):
+                yield work.accepted
 
     def _find_channels(self, page: list[Work]) -> None:
         """Find out on which channels chains began: each is asked once for all that came of it."""
@@ -235,11 +236,31 @@ class WorkFound:
 
 
 class _Ahead(NamedTuple):
-    """What was read for a page of works: the deliveries and the words by their positions, why first runs failed by their ids."""
+    """What was read for a page of works: the deliveries and the words by their positions, why first runs failed by their ids.
+
+    `saying` are the positions of those in which somebody said what is asked for.
+    """
 
     sent: dict[int, list[DeliverySummary]]
     codes: dict[str, str | None]
     worded: dict[int, Work]
+    saying: set[int]
+
+
+def _steps_in(log: Log) -> Callable[[Work], list[Step]]:
+    """Return what reads the steps of a work."""
+    timeline = Timeline(log)
+
+    def steps(work: Work) -> list[Step]:
+        match work:
+            case ExchangeSummary():
+                return timeline.of_exchange(work.exchange_id)
+            case SpawnSummary():
+                return timeline.of_spawn(work.spawn_id)
+            case RunOutcome():
+                return timeline.of_run(work.run_id)
+
+    return steps
 
 
 def _may_be(work: Work, wanted: WorkWanted) -> bool:

@@ -147,6 +147,13 @@ class PlainLog:
     def query(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
         return self.connection.execute(statement, parameters).fetchall()
 
+    def each(self, questions: Iterable[tuple[str, Sequence[Any]]]) -> list[list[Any]]:
+        return [self.query(*question) for question in questions]
+
+    @property
+    def takes_many(self) -> bool:
+        return False
+
     @contextmanager
     def moment(self) -> Generator[Moment]:
         yield Moment(self.query, self.head())

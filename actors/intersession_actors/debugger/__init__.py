@@ -37,7 +37,13 @@ with on_demand(globals()):
     from intersession_actors.debugger.origin import HopAnswer, OriginAnswer
     from intersession_actors.debugger.search import InSpan, SearchAnswer, check_kinds, span_of
     from intersession_actors.debugger.show import ShowAnswer
-    from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer, smells_of
+    from intersession_actors.debugger.smells import (
+        SmellAnswer,
+        SmellingAnswer,
+        SmellsAnswer,
+        smells_of,
+        smells_of_all,
+    )
     from intersession_actors.debugger.standing import StateAnswer
     from intersession_actors.debugger.state import Change, ChangesAnswer, status_at
     from intersession_actors.debugger.verbs import VERBS
@@ -100,6 +106,7 @@ __all__ = [
     "said_value",
     "session_named",
     "smells_of",
+    "smells_of_all",
     "span_of",
     "speaker",
     "status_at",

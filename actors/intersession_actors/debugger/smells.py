@@ -1,5 +1,7 @@
 """The verb `smells`: what is seldom meant in a run, or in all runs of a log (SMELL-1)."""
 
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Annotated, Final, TypedDict
 
 import msgspec
@@ -10,6 +12,7 @@ from intersession_actors.debugger.view import View
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, invalid
 from intersession_actors.service import bounded
 from intersession_events.facts import ready
+from intersession_events.log import Log, for_each
 from intersession_projections.places import Flow, Then, flow_id, flow_sessions
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.smells import Smells
@@ -17,6 +20,7 @@ from intersession_projections.work import WorkFound, WorkWanted
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 1000
+_FIRST: Final = 64
 LOOKED_AT: Final = 500
 """So many exchanges, spawns and runs are looked at for a page, the newest first: most smell of nothing."""
 
@@ -80,24 +84,34 @@ def smells(view: View, given: SmellsOf) -> SmellsAnswer | SmellingAnswer:
     Raises:
         ToolRefused: nothing is called that, or several are (`invalid_request`); a place, a code or the cursor is none.
     """
-    rules = Smells(view.log, view.reader.smells)
     if given.run is None:
-        return _of_all(view, given, rules)
+        return _of_all(view, given)
     for name in ("session", "since", "until", "cursor", "limit"):
         if getattr(given, name) is not None:
             raise invalid(name, "it is for all runs, leave it or run out")
     name, at = view.parted(given.run, given.at, field="run")
     flow, last = view.flow(name), None if at is None else view.place(at).position
-    found = _found(view, rules, flow, last)
+    found = smells_of(view, flow, last)
     return {"run": flow_id(flow), "smells": [smell for smell in found if _is_of(smell, given)]}
 
 
 def smells_of(view: View, flow: Flow, at: int | None = None) -> list[SmellAnswer]:
     """Return the smells of an exchange, a spawn or a run, as far as who asks sees the events that show them."""
-    return _found(view, Smells(view.log, view.reader.smells), flow, at)
+    return smells_of_all(view, [flow], at)[0]
 
 
-def _of_all(view: View, given: SmellsOf, rules: Smells) -> SmellingAnswer:
+def smells_of_all(view: View, flows: Iterable[Flow], at: int | None = None) -> list[list[SmellAnswer]]:
+    """Return the same of some."""
+
+    def reading(log: Log) -> Callable[[Flow], list[SmellAnswer]]:
+        seeing = view.on(log)
+        rules = Smells(log, view.reader.smells)
+        return lambda flow: _found(seeing, rules, flow, at)
+
+    return for_each(view.log, flows, reading)
+
+
+def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
     limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT).value
     at = None if given.at is None else view.place(given.at).position
     wanted = WorkWanted(
@@ -105,18 +119,26 @@ def _of_all(view: View, given: SmellsOf, rules: Smells) -> SmellingAnswer:
         span=span_of(view, given),
     )
     work = WorkFound(view.log, None if at is None else Then(view.log, at))
-    seen = (flow for flow in work.newest(wanted) if any(map(view.is_seen, flow_sessions(flow))))
+    seen = view.seen_of(work.newest(wanted), flow_sessions)
     answer: SmellingAnswer = {"runs": [], "looked": 0, "cursor": None}
     last: Flow | None = None
-    for flow in seen:
+    for flow, smelled in _smelled(view, islice(seen, LOOKED_AT + 1), at):
         if last is not None and (len(answer["runs"]) == limit or answer["looked"] == LOOKED_AT):
             answer["cursor"] = str(last.accepted)
             break
         answer["looked"], last = answer["looked"] + 1, flow
-        found = [smell for smell in _found(view, rules, flow, at) if _is_of(smell, given)]
+        found = [smell for smell in smelled if _is_of(smell, given)]
         if found:
             answer["runs"].append({"run": flow_id(flow), "smells": found})
     return answer
+
+
+def _smelled(view: View, flows: Iterator[Flow], at: int | None) -> Iterator[tuple[Flow, list[SmellAnswer]]]:
+    """Yield flows with their smells, read for some at once, and for more each time: most smell of nothing."""
+    size = _FIRST
+    while some := list(islice(flows, size)):
+        yield from zip(some, smells_of_all(view, some, at), strict=True)
+        size *= 4
 
 
 def _found(view: View, rules: Smells, flow: Flow, at: int | None) -> list[SmellAnswer]:

@@ -1,7 +1,9 @@
 """What a verb of the debugger sees: a log through the eyes of who asks. All verbs read by way of it."""
 
 import math
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -13,7 +15,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 from intersession_projections.places import (
     Flow,
@@ -29,6 +31,8 @@ from intersession_projections.places import (
 )
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.spans import Span, backwards
+
+T = TypeVar("T")
 
 At = int | float | str
 """A place in any of its forms (PLACE-1). A number below zero counts from the head."""
@@ -49,6 +53,7 @@ class View:
     ) -> None:
         self.reader = reader
         self.requester = reader.requester(None) if requester is None else requester
+        self._within = within
         self.sees: Sees | None = _both(reader.sees(self.requester), within)
         self.touched: set[str] = set()
         """The sessions, by their keys, that something in the answers may be of; for receipts (VIS-4)."""
@@ -59,6 +64,12 @@ class View:
     def log(self) -> Log:
         """The log."""
         return self.reader.log
+
+    def on(self, log: Log) -> "View":
+        """Return the same view on another face of its log: what is read for many rows is read ahead (`for_each`)."""
+        view = View(self.reader.on(log), self.requester, within=self._within)
+        view.touched = self.touched
+        return view
 
     @property
     def is_operator(self) -> bool:
@@ -80,6 +91,27 @@ class View:
         if seen:
             self.touched.add(key)
         return seen
+
+    def seen_of(self, found: Iterable[T], sessions: Callable[[T], Iterable[str]]) -> Iterator[T]:
+        """Yield what is of a session that who asks sees. It is looked at for some at once, and for more each time."""
+        if self.is_operator:
+            yield from (one for one in found if any(map(self.is_seen, sessions(one))))
+            return
+
+        def reading(log: Log) -> Sees:
+            sees = self.on(log).sees
+            return lambda key: sees is None or sees(key)
+
+        left, size = iter(found), _LOOKED_AT
+        while some := list(islice(left, size)):
+            keys = dict.fromkeys(key for one in some for key in sessions(one))
+            seen = dict(zip(keys, for_each(self.log, keys, reading), strict=True))
+            for one in some:
+                key = next((key for key in sessions(one) if seen[key]), None)
+                if key is not None:
+                    self.touched.add(key)
+                    yield one
+            size *= 2
 
     def may_know(self, recorded: Recorded) -> bool:
         """Whether who asks sees an event: it is of a session of theirs."""
@@ -281,6 +313,7 @@ def _both(first: Sees | None, second: Sees | None) -> Sees | None:
     return lambda key: first(key) and second(key)
 
 
+_LOOKED_AT: Final = 64
 _FAR: Final = 10**18
 """A number that far below zero is refused as one, as is one that far above."""
 _RULES: Final = ("agents", "session", "tools")

@@ -56,6 +56,17 @@ class Reader:
         self.full_text = FullText(log, redact_raw)
         self.positions = Positions(log)
 
+    def on(self, log: Log) -> "Reader":
+        """Return the same reader on another face of its log."""
+        return Reader(
+            log,
+            config=self._config,
+            clock=self.clock,
+            record=self._record,
+            transcripts=self.transcripts,
+            smells=self.smells,
+        )
+
     @property
     def config(self) -> Config:
         """The configuration in force."""

@@ -67,6 +67,7 @@ with on_demand(globals()):
         schema_problems,
         view_marked_by,
     )
+    from intersession_events.log.together import for_each
     from intersession_events.log.verifying import (
         Finding,
         LogHead,
@@ -154,6 +155,7 @@ __all__ = [
     "erased_stream",
     "erasures",
     "filled",
+    "for_each",
     "hash_in",
     "head",
     "is_short",

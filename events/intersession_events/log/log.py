@@ -213,6 +213,15 @@ class Log(Protocol):
         """Run a reading statement on a view's tables, on a connection of the calling thread's own."""
         ...
 
+    def each(self, questions: Iterable[Question]) -> list[list[Row]]:
+        """Return the rows of several reading statements, of no one moment: in one way to the store and back, where it takes them so."""
+        ...
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether several statements cost about what one does: the way there and back."""
+        ...
+
     def moment(self) -> AbstractContextManager[Moment]:
         """Lend a way to query that sees the log as it is now, for a block of several statements; never keep it for long."""
         ...

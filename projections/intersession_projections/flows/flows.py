@@ -1,6 +1,7 @@
 """Questions about exchanges, spawns and deliveries: where each stands, and which children wait to be archived."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, DeliveryUnknown
@@ -77,7 +78,7 @@ class Flows:
             f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})",  # noqa: S608 - our own words
             (packed(one) for some in ids.values() for one in some),
         )
-        found = [restored(row) for statement, some in asked for row in self._log.query(statement, some)]
+        found = [restored(row) for rows in self._log.each(asked) for row in rows]
         return {flow.stream: flow for flow in found if flow.stream in wanted}
 
     def deliveries_of_all(self, owners: Iterable[str], runs: Iterable[str]) -> list[DeliverySummary]:
@@ -89,7 +90,7 @@ class Flows:
                 map(hashed, runs),
             ),
         ]
-        found = [restored(row) for statement, some in asked for row in self._log.query(statement, some)]
+        found = [restored(row) for rows in self._log.each(asked) for row in rows]
         each = {row.delivery_id: row for row in found if isinstance(row, DeliverySummary)}
         return sorted(each.values(), key=lambda row: row.accepted)
 
@@ -213,7 +214,7 @@ class Flows:
             "WHERE flow_runs.run_id IN ({})",
             map(packed, run_ids),
         )
-        rows = [row for statement, some in asked for row in self._log.query(statement, some)]
+        rows = chain.from_iterable(self._log.each(asked))
         return {unpacked(run_id): f"{kind}:{unpacked(name)}" for run_id, kind, name in rows}
 
     def exchange_of_run(self, run_id: str) -> str | None:

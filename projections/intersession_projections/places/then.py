@@ -64,6 +64,12 @@ class Then:
         """Return where deliveries stood that are known as they are now; those that had not begun are left out."""
         return self._stood(now)
 
+    def deliveries_of_each(self, now: Iterable[Sequence[DeliverySummary]]) -> list[list[DeliverySummary]]:
+        """Return the same of several lists."""
+        each = [list(rows) for rows in now]
+        stood = {row.stream: row for row in self._stood(row for rows in each for row in rows)}
+        return [[stood[row.stream] for row in rows if row.stream in stood] for rows in each]
+
     def run(self, run_id: str) -> RunOutcome | None:
         """Return how far a run had got, with its words as far as it had ended; None where it had not been accepted."""
         return next(iter(self._each([run_id])), None)
@@ -110,6 +116,14 @@ class Then:
     def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
         """Return the deliveries of what a run said."""
         return self._stood(reversed(self._flows.deliveries_of_run(run_id)))
+
+    def deliveries_of_runs(self, run_ids: Sequence[str]) -> list[DeliverySummary]:
+        """Return the same of some runs, one after the other."""
+        now = reversed(self._flows.deliveries_of_all((), run_ids))
+        of_run: dict[str | None, list[DeliverySummary]] = {}
+        for row in self._stood(now):
+            of_run.setdefault(row.run_id, []).append(row)
+        return [row for run_id in run_ids for row in of_run.get(run_id, ())]
 
     def open_flows(self) -> list[Summary]:
         """Return the exchanges, spawns and deliveries that were not over, in the order they were accepted."""

@@ -1,6 +1,7 @@
 """Questions about runs: by their ids, by their callers' own keys, those of a session or of a chain."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -145,8 +146,7 @@ class Runs:
         statement = (
             f"SELECT {COLUMNS} FROM run_outcomes WHERE session = ? AND accepted > ? ORDER BY accepted LIMIT 1"  # noqa: S608 - our own words
         )
-        with self._log.moment() as moment:
-            found = moment.each(*((statement, (hashed(key), position)) for key, position in after))
+        found = self._log.each((statement, (hashed(key), position)) for key, position in after)
         return [restored(rows[0]) if rows else None for rows in found]
 
     def last_of_session(self, session_key: str, position: int) -> RunOutcome | None:
@@ -209,8 +209,7 @@ class Runs:
         return [retry_of(log_id, run_id) for log_id in self._log.log_ids]
 
     def _among(self, statement: str, run_ids: Iterable[str]) -> list[Row]:
-        asked = among(statement, map(packed, run_ids))
-        return [row for question, some in asked for row in self._log.query(question, some)]
+        return list(chain.from_iterable(self._log.each(among(statement, map(packed, run_ids)))))
 
     def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words

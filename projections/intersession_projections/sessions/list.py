@@ -61,13 +61,11 @@ class Sessions:
 
     def many(self, keys: Iterable[str]) -> list[SessionRow]:
         """Return the rows of those of some keys that there were, archived ones too."""
-        found: list[SessionRow] = []
-        for statement, some in among(_STORED, keys):
-            found.extend(
-                STORED.restored(state, key=key, position=position)
-                for key, position, state in self._log.query(statement, some)
-            )
-        return found
+        return [
+            STORED.restored(state, key=key, position=position)
+            for rows in self._log.each(among(_STORED, keys))
+            for key, position, state in rows
+        ]
 
     def by_session_id(self, session_id: str, as_of: int | None = None) -> Generation | None:
         """Return the key a session id belongs or belonged to (KEY-5)."""

@@ -92,8 +92,7 @@ class SessionNames:
         return meant
 
     def _each(self, questions: Iterable[Question]) -> Iterable[tuple[str, ...]]:
-        with self._log.moment() as moment:
-            return list(chain.from_iterable(moment.each(*questions)))
+        return list(chain.from_iterable(self._log.each(questions)))
 
 
 def _is_sub_agent(key: str) -> bool:

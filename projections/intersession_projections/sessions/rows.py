@@ -9,6 +9,10 @@ from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.view import WHOLE_EVERY
 
 _STORED: Final = "SELECT no, session_key, position, state FROM session_list WHERE"
+_VERSIONS: Final = (
+    "SELECT position, is_whole, state FROM session_versions WHERE no = ? AND position <= ? "
+    "ORDER BY position DESC LIMIT ?"
+)
 _AT_ONCE: Final = 400
 """At most this many values go into one statement: SQLite's own bound may be as low as 999."""
 
@@ -24,10 +28,17 @@ def rows_at(moment: Moment, position: int, numbers: Iterable[int]) -> dict[int, 
     found: dict[int, SessionRow] = {}
     left = iter(numbers)
     while chunk := tuple(islice(left, _AT_ONCE)):
-        for stored in moment.query(f"{_STORED} no IN ({marks(chunk)})", chunk):
-            row = row_at(moment, position, (stored,))
-            if row is not None:
-                found[stored[0]] = row
+        changed: list[tuple[int, str]] = []
+        for no, key, since, state in moment.query(f"{_STORED} no IN ({marks(chunk)})", chunk):
+            if state is not None and since <= position:
+                found[no] = STORED.restored(state, key=key, position=since)
+            elif state is not None:
+                changed.append((no, key))
+        if not changed:
+            continue
+        versions = moment.each(*(_versions_of(no, position) for no, _ in changed))
+        rows = (_at(rows, key) for (_, key), rows in zip(changed, versions, strict=True))
+        found |= {no: row for (no, _), row in zip(changed, rows, strict=True) if row is not None}
     return found
 
 
@@ -42,7 +53,7 @@ def row_at(moment: Moment, position: int, stored: Sequence[Row]) -> SessionRow |
         if state is not None:
             if changed <= position:
                 return STORED.restored(state, key=key, position=changed)
-            return _before(moment, position, no, key)
+            return _at(moment.query(*_versions_of(no, position)), key)
     return None
 
 
@@ -73,12 +84,13 @@ def other_names(moment: Moment, numbers: Sequence[int]) -> dict[int, bytes]:
     return dict(rows)
 
 
-def _before(moment: Moment, position: int, no: int, key: str) -> SessionRow | None:
-    versions = moment.query(
-        "SELECT position, is_whole, state FROM session_versions WHERE no = ? AND position <= ? "
-        "ORDER BY position DESC LIMIT ?",
-        (no, position, WHOLE_EVERY),
-    )
+def _versions_of(no: int, position: int) -> Question:
+    """Ask for the versions of a row up to a position, as far back as the last whole one."""
+    return _VERSIONS, (no, position, WHOLE_EVERY)
+
+
+def _at(versions: Sequence[Row], key: str) -> SessionRow | None:
+    """Return the row that some versions make, the last one first; None where there is none."""
     parts: list[bytes] = []
     for _, is_whole, state in versions:
         parts.append(state)

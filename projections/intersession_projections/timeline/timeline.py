@@ -24,6 +24,7 @@ _END: Final = 2**62
 """Behind the last version that a stream can have."""
 _LATEST: Final = 4096
 """So many events of its session behind its end an answer is looked for that came too late."""
+_LAST: Final = "SELECT MAX(originator_version) FROM stored_events WHERE originator_id = ?"
 _LATE: Final = (
     "SELECT originator_version FROM stored_events WHERE originator_id = ? AND originator_version > ? "
     "AND originator_version <= ? AND topic LIKE 'late\\_reply\\_dropped.%' ESCAPE '\\' ORDER BY originator_version"
@@ -132,9 +133,11 @@ class Timeline:
                     yield recorded
 
     def _archiving(self, child: str) -> Iterator[Recorded]:
-        for recorded in self._log.stream(session_stream(child), backwards=True, limit=1):
-            if isinstance(recorded.event, facts.SessionArchived):
-                yield recorded
+        stream = session_stream(child)
+        for (last,) in self._log.query(_LAST, (stream,)):
+            for recorded in () if last is None else self._log.stream(stream, after=last - 1, to=last):
+                if isinstance(recorded.event, facts.SessionArchived):
+                    yield recorded
 
     def _of_deliveries(self, delivery_ids: Iterable[str]) -> Iterator[Recorded]:
         for events in self._log.whole([delivery_stream(delivery_id) for delivery_id in delivery_ids]):

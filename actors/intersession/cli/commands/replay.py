@@ -178,7 +178,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         events = reader.log.at(step.position for step in subject.steps)
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
         standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
-        standing = standing.with_smells(reader, at)
+        (standing,) = Standing.with_smells(reader, [standing], at)
         took_ms = _took_ms(reader, subject.flow)
         return cls(
             subject=subject,

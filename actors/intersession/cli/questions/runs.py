@@ -93,7 +93,7 @@ def runs(
         rows = Standing.of_all(reader, flows.rows, at_work=at_work, at=at, frozen=frozen)
         listing: Listing[Standing] = Listing(rows, flows.cursor, as_lines=flows.as_lines)
         if smell:
-            listing = replace(listing, rows=[standing.with_smells(reader, at) for standing in listing.rows])
+            listing = replace(listing, rows=Standing.with_smells(reader, listing.rows, at))
         names = names_of(reader.log, [key for flow in flows.rows for key in flow_sessions(flow)])
         named = {"--agent": wanted.agent_id, "--channel": channel, "--person": person}
         unknown = [] if listing.rows else unknown_names(reader, named)

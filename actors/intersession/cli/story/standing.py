@@ -1,7 +1,9 @@
 """How a flow stands with its deliveries, and whether anybody works on it: what `runs` and `replay` say of it."""
 
+from collections.abc import Sequence
+
 from intersession.cli.shell import clock, moment
-from intersession_actors.debugger import Stands, View, smells_of
+from intersession_actors.debugger import Stands, View, smells_of_all
 from intersession_actors.service import Reader
 from intersession_projections.flow_summary import in_words
 from intersession_projections.flows import DeliveryNote, DeliverySummary
@@ -52,9 +54,13 @@ class Standing(Stands):
             return f"{cut_off}, begun at {at}" if at else cut_off
         return f"{brief} since {at}" if at else brief
 
-    def with_smells(self, reader: Reader, at: int | None = None) -> "Standing":
-        """Return it with what is seldom meant in it, as it stood at a position."""
-        return self._replace(smells=tuple(smells_of(View(reader), self.flow, at)))
+    @classmethod
+    def with_smells(
+        cls, reader: Reader, standings: Sequence["Standing"], at: int | None = None
+    ) -> list["Standing"]:
+        """Return some with what is seldom meant in each, as it stood at a position."""
+        smelled = smells_of_all(View(reader), (one.flow for one in standings), at)
+        return [one._replace(smells=tuple(smells)) for one, smells in zip(standings, smelled, strict=True)]
 
 
 _CLOSED_BY = {

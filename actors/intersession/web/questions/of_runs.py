@@ -1,19 +1,19 @@
 """Questions about runs: the list, one with its outline, and the rows of its diagram and its events, part by part."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
 
 from intersession.web.questions.kept import Kept
-from intersession_actors.debugger import Debugger, InSpan, View, smells_of, span_of
+from intersession_actors.debugger import Debugger, InSpan, View, smells_of, smells_of_all, span_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, RunStarted, TurnReplied, calls_of, ready
 from intersession_events.keys import SessionKey
-from intersession_events.log import Recorded
+from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
@@ -83,16 +83,11 @@ def runs(view: View, given: RunsAsked) -> JsonObject:
     )
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     # A run is told as far as who asks sees its sessions: those who took part alone tell whether it is.
-    seen = (
-        flow for flow in WorkFound(view.log).newest(wanted) if any(map(view.is_seen, flow_sessions(flow)))
-    )
-    found = ((flow, _smells(view, flow)) for flow in seen)
+    seen = view.seen_of(WorkFound(view.log).newest(wanted), flow_sessions)
+    found = _smelled(view, seen, limit + 1)
     page = list(islice((one for one in found if one[1] or not given.smell), limit + 1))
     cursor = str(page[limit - 1][0].accepted) if len(page) > limit else None
-    answer: JsonObject = {
-        "runs": [_listed(view, flow, smells) for flow, smells in page[:limit]],
-        "cursor": cursor,
-    }
+    answer: JsonObject = {"runs": _listed(view, page[:limit]), "cursor": cursor}
     if not page and view.log.query(_IMPORTED, ("import_reported.1",)):
         answer["imported"] = True
     return answer
@@ -102,9 +97,19 @@ def _smells(view: View, flow: Flow) -> list[JsonObject]:
     return [{**smell} for smell in smells_of(view, flow)]
 
 
-def _listed(view: View, flow: Flow, smells: list[JsonObject]) -> JsonObject:
-    drawn = drawing_of(view, flow)
-    return _summary(view, flow, drawn) | {"smells": smells}
+def _smelled(view: View, flows: Iterator[Flow], at_once: int) -> Iterator[tuple[Flow, list[JsonObject]]]:
+    """Yield runs with their smells, read for some at once."""
+    while some := list(islice(flows, at_once)):
+        for flow, smells in zip(some, smells_of_all(view, some), strict=True):
+            yield flow, [{**smell} for smell in smells]
+
+
+def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonObject]:
+    def reading(log: Log) -> Callable[[tuple[Flow, list[JsonObject]]], JsonObject]:
+        seeing = view.on(log)
+        return lambda one: _summary(seeing, one[0], drawing_of(seeing, one[0])) | {"smells": one[1]}
+
+    return for_each(view.log, page, reading)
 
 
 @ready

@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.debugger.lists.deliveries import delivery_value
 from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
-from intersession_actors.debugger.smells import SmellAnswer, smells_of
+from intersession_actors.debugger.smells import SmellAnswer, smells_of_all
 from intersession_actors.debugger.view import View
 from intersession_actors.explaining import NotOver, is_open, waits_of
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
@@ -115,12 +115,13 @@ def list_runs(view: View, given: Runs) -> RunsAnswer:
         span=span_of(view, given),
     )
     work = WorkFound(view.log, None if at is None else Then(view.log, at))
-    seen = (flow for flow in work.newest(wanted) if any(map(view.is_seen, flow_sessions(flow))))
+    seen = view.seen_of(work.newest(wanted), flow_sessions)
     found, cursor = paged(seen, lambda flow: flow.accepted, given.limit)
     frozen = frozen_in(view.log, at)
     rows = Stands.of_all(view.reader, found, at=at, frozen=frozen)
     if given.smell:
-        rows = [row._replace(smells=tuple(smells_of(view, row.flow, at))) for row in rows]
+        smelled = smells_of_all(view, found, at)
+        rows = [row._replace(smells=tuple(smells)) for row, smells in zip(rows, smelled, strict=True)]
     return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
 
 
@@ -179,8 +180,7 @@ class Stands(NamedTuple):
         stays = frozen_in(reader.log, at) if frozen is None else frozen
         texts = deliveries_of_all(reader.flows, flows)
         if at is not None:
-            then = Then(reader.log, at)
-            texts = [then.deliveries(rows) for rows in texts]
+            texts = Then(reader.log, at).deliveries_of_each(texts)
         notes = iter(reader.flows.notes_of([row for rows in texts for row in rows]))
         failed = (
             [] if at is not None else [flow for flow in flows if isinstance(flow, RunOutcome) and flow.failed]

@@ -1,11 +1,13 @@
 """Which sessions, runs and flows stood at a place and are of what is asked for, and which of them were open (PLACE-3)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from intersession_actors.debugger.standing.answers import StateAnswer, open_in
 from intersession_actors.debugger.standing.values import Values
 from intersession_actors.debugger.view import View, settings_of
+from intersession_events.log import Log, for_each
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream
 from intersession_projections.run_outcomes import RunOutcome
@@ -38,6 +40,19 @@ def _stream_of(one: RunOutcome | Summary) -> str | None:
             return None
 
 
+def _sessions_of(one: RunOutcome | Summary) -> tuple[str, ...]:
+    """Return the sessions that something is of."""
+    return (one.session_key,) if isinstance(one, DeliverySummary) else flow_sessions(one)
+
+
+def _is_of(part: _Part, one: RunOutcome | Summary) -> bool:
+    """Whether something that was not over is of the part that is asked for: of its runs, else of its sessions."""
+    if part.run_ids is not None:
+        # What was imported has no runs.
+        return one.run_id in part.run_ids or (part.stream is not None and part.stream == _stream_of(one))
+    return part.keys is None or not part.keys.isdisjoint(_sessions_of(one))
+
+
 class Standing:
     """What stands at a place, as a view shows it: at most `limit` of a kind, and `messages` of each transcript."""
 
@@ -53,9 +68,8 @@ class Standing:
         view, place, values = self._view, self._place, self._values
         flow = None if isinstance(subject, str) else subject
         part = self._part(subject)
-        open_ = [
-            one for one in (*self._then.open_runs(), *self._then.open_flows()) if self._is_open_in(part, one)
-        ]
+        not_over = (*self._then.open_runs(), *self._then.open_flows())
+        open_ = [one for one in view.seen_of(not_over, _sessions_of) if _is_of(part, one)]
         sent = {
             row.delivery_id: row for row in (*part.deliveries, *open_) if isinstance(row, DeliverySummary)
         }
@@ -63,8 +77,8 @@ class Standing:
         answer: StateAnswer = {
             "place": view.say(place, flow),
             "next": view.say_next(place, flow),
-            "sessions": [values.session(row) for row in part.rows],
-            "runs": [values.run(run) for run in part.runs if view.is_seen(run.session_key)],
+            "sessions": values.sessions(part.rows),
+            "runs": [values.run(run) for run in view.seen_of(part.runs, _sessions_of)],
             "exchanges": [
                 values.exchange(flow, events) for flow, events in flows if isinstance(flow, ExchangeSummary)
             ],
@@ -93,7 +107,7 @@ class Standing:
                 runs = then.runs_of(stream)
                 sent = [
                     *then.deliveries_of(stream),
-                    *(row for run in runs for row in then.deliveries_of_run(run.run_id)),
+                    *then.deliveries_of_runs([run.run_id for run in runs]),
                 ]
                 rows = list(self._rows(flow_sessions(subject)))
                 return _Part(
@@ -117,25 +131,22 @@ class Standing:
                 return self._sessions([row.key for row in rows], rows)
 
     def _sessions(self, keys: Sequence[str], rows: list[SessionRow]) -> "_Part":
-        then, limit = self._then, self._limit
-        runs = [run for key in keys for run in then.runs(limit, key)]
-        flows: dict[int, ExchangeSummary | SpawnSummary] = {}
-        for key in keys:
-            flows |= {flow.accepted: flow for flow in then.exchanges(limit, key)}
-            flows |= {flow.accepted: flow for flow in then.spawns(limit, key)}
+        position, limit = self._place.position, self._limit
+
+        def reading(log: Log) -> Callable[[str], list[Flow]]:
+            then = Then(log, position)
+            return lambda key: [
+                *then.runs(limit, key),
+                *then.exchanges(limit, key),
+                *then.spawns(limit, key),
+            ]
+
+        found = [flow for of_one in for_each(self._view.log, keys, reading) for flow in of_one]
+        runs = [flow for flow in found if isinstance(flow, RunOutcome)]
+        flows = {flow.accepted: flow for flow in found if not isinstance(flow, RunOutcome)}
         newest = sorted(flows.values(), key=lambda flow: -flow.accepted)
         shown = sorted(runs, key=lambda run: -run.accepted)[:limit]
         return _Part(rows, shown, newest[:limit], keys=frozenset(keys))
-
-    def _is_open_in(self, part: "_Part", one: RunOutcome | Summary) -> bool:
-        """Whether something that was not over is of the part that is asked for: of its runs, else of its sessions."""
-        sessions = (one.session_key,) if isinstance(one, DeliverySummary) else flow_sessions(one)
-        if not any(map(self._view.is_seen, sessions)):
-            return False
-        if part.run_ids is not None:
-            # What was imported has no runs.
-            return one.run_id in part.run_ids or (part.stream is not None and part.stream == _stream_of(one))
-        return part.keys is None or not part.keys.isdisjoint(sessions)
 
     def _rows(self, keys: Iterable[str] | None) -> Iterator[SessionRow]:
         sessions, position = self._view.reader.sessions, self._place.position
@@ -146,10 +157,5 @@ class Standing:
                     yield row
             return
         order = sessions.order(position, Wanted(seen=self._view.reader.seen(self._view.requester)))
-        shown = 0
-        for row in order.rows(order.places(), at_once=self._limit):
-            if shown == self._limit:
-                return
-            if self._view.is_seen(row.key):
-                shown += 1
-                yield row
+        rows = order.rows(order.places(), at_once=self._limit)
+        yield from islice(self._view.seen_of(rows, lambda row: (row.key,)), self._limit)

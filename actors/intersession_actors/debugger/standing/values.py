@@ -1,6 +1,6 @@
 """Each session, run and flow as the answer of `state` has it: what a view shows of it, and what its owner knew of it then."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -8,10 +8,11 @@ from intersession_actors.debugger.view import View
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.exchange import Exchange, exchange_in
 from intersession_actors.policy import Speaker, judge_send
+from intersession_actors.service import Reader
 from intersession_actors.spawn import spawn_in
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded
+from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
 from intersession_projections.frozen import frozen_in
@@ -32,9 +33,17 @@ class Values:
         # Where nothing was recorded, the settings of whoever reads are the best guess.
         self._config = view.config_at(place.position) or view.reader.config
 
-    def session(self, row: SessionRow) -> JsonObject:
-        """Return a session with the last messages of its transcript."""
-        view, reader = self._view, self._view.reader
+    def sessions(self, rows: Sequence[SessionRow]) -> list[JsonObject]:
+        """Return sessions, each with the last messages of its transcript."""
+
+        def reading(log: Log) -> Callable[[SessionRow], JsonObject]:
+            reader = self._view.reader.on(log)
+            return lambda row: self._session(row, reader)
+
+        return for_each(self._view.log, rows, reading)
+
+    def _session(self, row: SessionRow, reader: Reader) -> JsonObject:
+        view = self._view
         key = reader.parse(row.key)
         verdict = judge_send(
             self._config.session.send_policy,
@@ -82,16 +91,20 @@ class Values:
                 "route": None if row.route is None else msgspec.to_builtins(row.route),
                 "spawnedBy": row.spawned_by,
                 "archived": row.archived,
-                "archivedBy": self._archiver(row),
+                "archivedBy": self._archiver(row, reader.log),
                 "abortedLastRun": row.aborted_last_run or None,
             }
         )
 
-    def _archiver(self, row: SessionRow) -> str | None:
+    def _archiver(self, row: SessionRow, log: Log) -> str | None:
         """Return who deleted a session; None where nobody did, or the log does not say who."""
         if row.archived != "deleted":
             return None
-        behind = backwards(self._view.log, Span(to=self._place.position), session_stream(row.key))
+        stream = session_stream(row.key)
+        for last in log.stream(stream, after=row.version - 1, to=row.version):
+            if isinstance(last.event, SessionArchived):
+                return last.event.by
+        behind = backwards(log, Span(to=self._place.position), stream)
         return next((one.event.by for one in behind if isinstance(one.event, SessionArchived)), None)
 
     def run(self, run: RunOutcome) -> JsonObject:

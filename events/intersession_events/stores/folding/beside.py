@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
-from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
+from intersession_events.log import InlineView, Moment, Question, Row, SetAside, SqlValue
 from intersession_events.stores.folding.fold import Fold, Proven, layout_of, page_of, temporary
 
 Progress = Callable[[int, int], None]
@@ -51,8 +51,15 @@ class ViewsBeside:
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Run a reading statement on the views as the log makes them now."""
+        return self.each([(statement, parameters)])[0]
+
+    def each(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Run several."""
+        if not questions:
+            return []
         with self._turn:
-            return self._query(statement, parameters, head=self._head())
+            head = self._head()
+            return [self._query(statement, parameters, head=head) for statement, parameters in questions]
 
     @contextmanager
     def moment(self) -> Generator[Moment]:

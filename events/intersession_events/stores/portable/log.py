@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from intersession_events.log import (
     Moment,
     OnCommitted,
     OnOutcome,
+    Question,
     SetAside,
     SqlValue,
     StreamAppend,
@@ -117,6 +118,20 @@ class PortableLog(ReadableLog):
         """
         self._check_process()
         return self._views.query(statement, parameters)
+
+    def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
+        """Run several reading statements, in one way to the store and back where it takes them so.
+
+        Raises:
+            StoreUnavailable: the database refused one.
+        """
+        self._check_process()
+        return self._views.each(questions)
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether several statements cost about what one does: the way there and back."""
+        return self._recorder.takes_many
 
     @contextmanager
     def moment(self) -> Generator[Moment]:

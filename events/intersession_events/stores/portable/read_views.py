@@ -1,15 +1,17 @@
 """How the views of a log are read: as they are stored with it, or, where they can't be believed, folded anew beside it."""
 
 import logging
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import compress
+from operator import not_
 from typing import Final
 
-from intersession_events.log import InlineView, Moment, Row, SetAside, SqlValue
+from intersession_events.log import InlineView, Moment, Question, Row, SetAside, SqlValue
 from intersession_events.stores.database import typed
 from intersession_events.stores.folding import ViewsBeside, layout_of, words_of
 from intersession_events.stores.portable.inline_views import ViewTables
-from intersession_events.stores.portable.reading import EventReader, ReadsLog
+from intersession_events.stores.portable.reading import EVENTS, EventReader, ReadsLog
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
@@ -63,13 +65,20 @@ class ReadViews:
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Run a reading statement on the tables of views, or on the events."""
+        return self.each([(statement, parameters)])[0]
+
+    def each(self, questions: Iterable[Question]) -> list[list[Row]]:
+        """Run several, in one way to the database and back where it takes them so."""
+        asked = list(questions)
         with typed(self._recorder.failures):
+            if self._beside is None:
+                return self._recorder.each(asked)
             # The events themselves are in the log alone, however its views are read.
-            if "stored_events" in statement:
-                return self._recorder.event_rows(statement, parameters)
-            if self._beside is not None and self._stale & words_of(statement):
-                return self._beside.query(statement, parameters)
-            return self._recorder.rows(statement, parameters)
+            stale = self._stale
+            is_beside = [bool(stale & words_of(one)) and EVENTS not in one for one, _ in asked]
+            stored = iter(self._recorder.each(compress(asked, map(not_, is_beside))))
+            beside = iter(self._beside.each(list(compress(asked, is_beside))))
+            return [next(beside if one else stored) for one in is_beside]
 
     @contextmanager
     def moment(self) -> Generator[Moment]:

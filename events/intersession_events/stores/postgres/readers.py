@@ -69,10 +69,14 @@ class Readers:
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return all rows of a portable reading statement."""
+        return self.each([(statement, parameters)])[0]
+
+    def each(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Return the rows of several, which are sent at once; of each as things are when it is its turn."""
         for last_try in (False, True):
             with self.connection() as connection:
                 try:
-                    return Reading(connection).alone(statement, parameters)
+                    return Reading(connection).apart(questions)
                 except psycopg.OperationalError:
                     if last_try or not connection.broken:
                         raise
@@ -172,11 +176,13 @@ class Reading:
             self._begun = True
         return self._asked(questions)
 
-    def alone(self, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
-        """Return the rows of a statement that needs no other to see the same."""
-        return self._asked([(statement, parameters)])[0]
+    def apart(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Return the rows of statements of which none needs another to see the same."""
+        return self._asked(questions)
 
     def _asked(self, questions: Sequence[Question]) -> list[list[Row]]:
+        if not questions:
+            return []
         answers: list[Answer] = []
         try:
             for statement, parameters in questions:

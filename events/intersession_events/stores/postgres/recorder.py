@@ -5,7 +5,7 @@ Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of t
 """
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, cast
 
@@ -15,7 +15,7 @@ from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastor
 from psycopg_pool import PoolTimeout
 
 from intersession_events.errors import NotStorable
-from intersession_events.log import Row, SqlValue
+from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.database import Row as EventRow
 from intersession_events.stores.portable import Committing, ReadsLog
@@ -51,6 +51,12 @@ class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
     def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return all rows of a reading statement as tuples."""
         return self.store.readers.query(statement, parameters)
+
+    takes_many = True
+
+    def each(self, questions: Iterable[Question]) -> list[list[Row]]:
+        """Return the rows of several reading statements, which are sent at once."""
+        return self.store.readers.each(list(questions))
 
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return rows of events: the server keeps no text that is none."""

@@ -3,6 +3,6 @@
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.reading.following import Following
 from intersession_events.stores.portable.reading.log import ReadableLog
-from intersession_events.stores.portable.reading.recorder import Follows, ReadsLog
+from intersession_events.stores.portable.reading.recorder import EVENTS, Follows, ReadsLog
 
-__all__ = ["EventReader", "Following", "Follows", "ReadableLog", "ReadsLog"]
+__all__ = ["EVENTS", "EventReader", "Following", "Follows", "ReadableLog", "ReadsLog"]

@@ -3,10 +3,11 @@
 import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import FIRST, Lineage, Recorded, StreamPart, among, filled, of_id
+from intersession_events.log import FIRST, Lineage, Question, Recorded, StreamPart, among, filled, of_id
 from intersession_events.stores.database import COLUMNS, Row, notification_of, typed
 from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.portable.reading.recorder import ReadsLog
@@ -18,6 +19,9 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 _PARTS: Final = 64
 """So many parts of streams are asked for in one statement."""
+
+_AT_ONCE: Final = 8
+"""So many statements are on their way together: what they find is at hand at the same time."""
 
 _AT: Final = COLUMNS + "WHERE rowid IN ({}) ORDER BY rowid"
 _WHOLE: Final = COLUMNS + "WHERE originator_id IN ({}) ORDER BY originator_id, originator_version"
@@ -84,9 +88,7 @@ class EventReader:
             CorruptEvent: a row was changed; its `position` says which.
             UnknownTopic: a row is of a newer version; the same.
         """
-        for statement, some in among(_AT, sorted(positions)):
-            with typed(self._recorder.failures):
-                found = self._recorder.event_rows(statement, some)
+        for found in self._each(among(_AT, sorted(positions))):
             yield from map(self.proven, found)
 
     def whole(self, streams: Sequence[str]) -> list[list[Recorded]]:
@@ -97,9 +99,7 @@ class EventReader:
             UnknownTopic: one of them is of a newer version.
         """
         events: dict[str, list[Recorded]] = {stream: [] for stream in streams}
-        for statement, some in among(_WHOLE, streams):
-            with typed(self._recorder.failures):
-                found = self._recorder.event_rows(statement, some)
+        for found in self._each(among(_WHOLE, streams)):
             for row in found:
                 events[row[1]].append(_placed(self.proven(row)))
         for of_one in events.values():
@@ -115,11 +115,7 @@ class EventReader:
         """
         known: dict[str, dict[int, Recorded]] = {part.stream: {} for part in parts}
         asked = list(dict.fromkeys(parts))
-        for first in range(0, len(asked), _PARTS):
-            some = filled(asked[first : first + _PARTS])
-            statement = f"{_OF_PARTS}{', '.join([_A_PART] * len(some))}{_IN_ORDER}"
-            with typed(self._recorder.failures):
-                found = self._recorder.event_rows(statement, [value for part in some for value in part])
+        for found in self._each(_parts(asked[at : at + _PARTS]) for at in range(0, len(asked), _PARTS)):
             for row in found:
                 if row[2] not in known[row[1]]:  # parts may lie one over the other
                     known[row[1]][row[2]] = _placed(self.proven(row))
@@ -226,6 +222,14 @@ class EventReader:
         """
         return self._mapper.to_domain_event(notification_of(row))
 
+    def _each(self, questions: Iterable[Question]) -> Iterator[list[Row]]:
+        """Yield the rows of statements, of some in one way to the database and back."""
+        left = iter(questions)
+        while some := list(islice(left, _AT_ONCE)):
+            with typed(self._recorder.failures):
+                found = self._recorder.each(some)
+            yield from found
+
     def tell(self, frontier: Frontier) -> None:
         """Tell the listeners of a frontier all that is in the log behind it; rows that can't be read are passed over."""
         while page := self.rows(after=frontier.head, limit=PAGE):
@@ -238,6 +242,13 @@ class EventReader:
             frontier.advance(page[-1][0])
             if recorded:
                 frontier.tell(recorded)
+
+
+def _parts(some: list[StreamPart]) -> Question:
+    """Ask for parts of streams."""
+    parts = filled(some)
+    statement = f"{_OF_PARTS}{', '.join([_A_PART] * len(parts))}{_IN_ORDER}"
+    return statement, [value for part in parts for value in part]
 
 
 def _behind(prefix: str) -> str:

@@ -5,7 +5,7 @@ They read as the library's own do, without a transaction round a single statemen
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
 from typing import Any, Final, Protocol, cast
 from uuid import UUID
@@ -13,12 +13,13 @@ from uuid import UUID
 from eventsourcing.persistence import ApplicationRecorder, Notification, StoredEvent, Subscription
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.log import Question, SqlValue
 from intersession_events.log import Row as AnyRow
-from intersession_events.log import SqlValue
 from intersession_events.stores.database import COLUMNS, Failures, StoredRow, of_stream, typed
 from intersession_events.stores.library import Frontier, LogSubscription
 
 _ALL: Final = 2**63 - 1
+EVENTS: Final = "stored_events"
 
 
 class Follows(Protocol):
@@ -46,6 +47,18 @@ class ReadsLog(ApplicationRecorder):
     @abstractmethod
     def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
         """Return all rows of a reading statement as tuples."""
+
+    takes_many = False
+    """Whether several statements cost about what one does: the way to the database and back."""
+
+    def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
+        """Return the rows of several reading statements. The events are read as such, whatever else a statement reads."""
+        return [
+            self.event_rows(statement, parameters)
+            if EVENTS in statement
+            else self.rows(statement, parameters)
+            for statement, parameters in questions
+        ]
 
     @abstractmethod
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:

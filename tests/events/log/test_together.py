@@ -1,0 +1,125 @@
+"""What is read for many rows is read together, and is what is read for each by itself."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from intersession_events.errors import CorruptEvent
+from intersession_events.facts import MessageRecorded
+from intersession_events.log import Log, Recorded, StreamPart, for_each
+from support.log_drafts import said
+from support.plain_log import PlainLog
+
+ROWS = 20
+
+
+class FarLog(PlainLog):
+    """Counts how often somebody waits for it."""
+
+    ways: Counter[str]
+
+    @property
+    def takes_many(self) -> bool:
+        return True
+
+    def each(self, questions: Iterable[tuple[str, Sequence[Any]]]) -> list[list[Any]]:
+        self.ways["each"] += 1
+        return [self.connection.execute(*question).fetchall() for question in questions]
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        self.ways["at"] += 1
+        return super().at(positions)
+
+    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
+        self.ways["whole"] += 1
+        return [super(FarLog, self).stream(stream) for stream in streams]
+
+    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        self.ways["parts"] += 1
+        return [super(FarLog, self).stream(part.stream, after=part.after, to=part.to) for part in parts]
+
+    def stream(self, stream: str, **part: Any) -> Sequence[Recorded]:
+        self.ways["stream"] += 1
+        return super().stream(stream, **part)
+
+    def head(self) -> int:
+        self.ways["head"] += 1
+        return super().head()
+
+
+@pytest.fixture
+def log() -> FarLog:
+    log = FarLog()
+    for row in range(ROWS):
+        for number in range(3):
+            log.put(f"session:{row}", *(draft.event for draft in [said(f"{row}-{number}")]))
+    log.ways = Counter()
+    return log
+
+
+def reading(log: Log) -> Callable[[int], list[object]]:
+    """Read in every way that a reader has, each step by what the one before has found."""
+
+    def read(row: int) -> list[object]:
+        ((doubled,),) = log.query("SELECT ? * 2", (row,))
+        first, *_ = log.stream(f"session:{doubled // 2}")
+        beside = list(log.at([first.position, first.position + 1]))
+        also = list(log.all(after=first.position - 1, to=first.position))
+        part = log.stream(first.stream, after=1, to=3, backwards=True)
+        newest = log.stream(first.stream, backwards=True, limit=1)
+        with log.moment() as moment:
+            ((one,),), ((other,),) = moment.each(("SELECT ?", (first.version,)), ("SELECT ?", (moment.head,)))
+        return [doubled, first, beside, also, part, newest, one, other]
+
+    return read
+
+
+def test_each_gets_what_it_gets_by_itself(log: FarLog) -> None:
+    alone = reading(log)
+
+    assert for_each(log, range(ROWS), reading) == [alone(row) for row in range(ROWS)]
+
+
+def test_many_rows_take_as_many_ways_as_one_row(log: FarLog) -> None:
+    for_each(log, range(2), reading)
+    few, log.ways = log.ways, Counter()
+    for_each(log, range(ROWS), reading)
+
+    assert few.pop("stream") == 2  # the newest of a stream is asked for by itself
+    assert log.ways.pop("stream") == ROWS
+    assert log.ways == few
+
+
+def test_what_can_not_be_read_for_one_row_is_raised_as_if_it_were_read_alone(log: FarLog) -> None:
+    log.unreadable[4] = CorruptEvent("position 4 was changed")
+
+    def reading(log: Log) -> Callable[[int], str | None]:
+        def read(row: int) -> str | None:
+            with suppress(CorruptEvent):
+                (recorded,) = log.at([3 * row + 1])
+                assert isinstance(recorded.event, MessageRecorded)
+                return recorded.event.message.id
+            return None
+
+        return read
+
+    found = for_each(log, range(ROWS), reading)
+
+    assert found[1] is None
+    assert None not in [found[0], *found[2:]]
+
+
+def test_who_catches_every_error_does_not_catch_that_something_is_not_known_yet(log: FarLog) -> None:
+    def reading(log: Log) -> Callable[[int], int]:
+        def read(row: int) -> int:
+            try:
+                return len(log.stream(f"session:{row}"))
+            except Exception:  # noqa: BLE001 - whatever it is
+                return -1
+
+        return read
+
+    assert for_each(log, range(ROWS), reading) == [3] * ROWS
