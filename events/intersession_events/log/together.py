@@ -4,7 +4,7 @@ Who reads for one row reads as if it were alone. Where a way costs, each is run 
 then read together, and each is run again, as far as it comes now. So it has to be a reader and no more: it may be begun several times.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar, cast
 
@@ -14,6 +14,7 @@ from intersession_events.log.sql import Question, Row, SqlValue
 
 I = TypeVar("I")  # noqa: E741 - an item
 T = TypeVar("T")
+K = TypeVar("K")
 
 _FEW: Final = 8
 """So many positions in a row are asked for one by one, together with those of others."""
@@ -67,14 +68,20 @@ class _Ahead:
         self._events: dict[int, Recorded | None] = {}
         self._parts: dict[StreamPart, Sequence[Recorded]] = {}
         self._streams: dict[str, Sequence[Recorded]] = {}
-        self._once: dict[tuple[object, ...], Any] = {}
-        self._asked: tuple[dict[Question, None], dict[int, None], dict[StreamPart, None], dict[str, None]]
-        self._asked = ({}, {}, {}, {})
+        self._once: dict[tuple[object, ...], Any] = {}  # whatever the log returned
+        self._forget_asked()
+
+    def _forget_asked(self) -> None:
+        self._asked_rows: dict[Question, None] = {}
+        self._asked_events: dict[int, None] = {}
+        self._asked_parts: dict[StreamPart, None] = {}
+        self._asked_streams: dict[str, None] = {}
 
     def read(self) -> None:
         """Read all that was asked for."""
-        questions, positions, parts, streams = self._asked
-        self._asked = ({}, {}, {}, {})
+        questions, positions = self._asked_rows, self._asked_events
+        parts, streams = self._asked_parts, self._asked_streams
+        self._forget_asked()
         if questions:
             self._rows.update(zip(questions, self._log.each(questions), strict=True))
         if positions:
@@ -89,23 +96,22 @@ class _Ahead:
         return self.each([(statement, parameters)])[0]
 
     def each(self, questions: Iterable[Question]) -> list[list[Row]]:
-        return self._known([(statement, tuple(given)) for statement, given in questions], self._rows, 0)
+        asked = [(statement, tuple(given)) for statement, given in questions]
+        return _known(asked, self._rows, self._asked_rows)
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
         yield Moment(self.query, self.head(), together=self.each)
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        found = self._known(sorted(set(positions)), self._events, 1)
+        found = _known(sorted(set(positions)), self._events, self._asked_events)
         return iter([recorded for recorded in found if recorded is not None])
 
     def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        found: list[Sequence[Recorded]] = self._known(parts, self._parts, 2)
-        return found
+        return _known(parts, self._parts, self._asked_parts)
 
     def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        found: list[Sequence[Recorded]] = self._known(streams, self._streams, 3)
-        return found
+        return _known(streams, self._streams, self._asked_streams)
 
     def stream(
         self,
@@ -136,26 +142,29 @@ class _Ahead:
     ) -> Iterator[Recorded]:
         if to is not None and to - after <= _FEW and limit is None and not topics:
             return self.at(range(after + 1, to + 1))
-        return iter(self._by_itself("all", after=after, to=to, limit=limit, topics=tuple(topics)))
+        asked = ("all", after, to, limit, *topics)
+        if asked not in self._once:
+            self._once[asked] = list(self._log.all(after=after, to=to, limit=limit, topics=topics))
+        return iter(self._once[asked])
 
     def head(self) -> int:
         found: int = self._by_itself("head")
         return found
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # as the log has it
         return getattr(self._log, name)
 
-    def _known(self, wanted: Sequence[Any], known: dict[Any, Any], kind: int) -> list[Any]:
-        """Return what is known of all that is wanted."""
-        if unknown := [one for one in wanted if one not in known]:
-            self._asked[kind].update(dict.fromkeys(unknown))
-            raise _NotYet
-        return [known[one] for one in wanted]
-
-    def _by_itself(self, name: str, *given: Any, **named: Any) -> Any:
+    def _by_itself(self, name: str, *given: object, **named: object) -> Any:  # as the log has it
         """Return what nobody can ask together with others: it is read at once, and once for all."""
         asked = (name, given, *sorted(named.items()))
         if asked not in self._once:
-            found = getattr(self._log, name)(*given, **named)
-            self._once[asked] = list(found) if isinstance(found, Iterator) else found
+            self._once[asked] = getattr(self._log, name)(*given, **named)
         return self._once[asked]
+
+
+def _known(wanted: Sequence[K], known: Mapping[K, T], asked: dict[K, None]) -> list[T]:
+    """Return what is known of all that is wanted; else note what is not."""
+    if unknown := [one for one in wanted if one not in known]:
+        asked.update(dict.fromkeys(unknown))
+        raise _NotYet
+    return [known[one] for one in wanted]
