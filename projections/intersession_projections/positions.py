@@ -1,6 +1,7 @@
 """The view of times: which position the log had reached at a time."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 from intersession_events.log import Coming, Known, Log, Moment, Question, Recorded, Row, Sql
@@ -70,9 +71,20 @@ class Positions:
         """Return the last position before the first event that is later than a time (ms); 0 is before all."""
         head = self._log.head()
         rows = self._log.query(
-            "SELECT position FROM clock WHERE time_ms > ? ORDER BY time_ms LIMIT 1", (time_ms,)
+            "SELECT position, (SELECT MIN(time_ms) FROM clock) FROM clock WHERE time_ms > ? ORDER BY time_ms LIMIT 1",
+            (time_ms,),
         )
-        return int(rows[0][0]) - 1 if rows else head
+        if not rows:
+            return head
+        behind, first = int(rows[0][0]) - 1, int(rows[0][1])
+        return behind if first <= time_ms else self._before_the_first(time_ms, behind)
+
+    def _before_the_first(self, time_ms: int, behind: int) -> int:
+        """Return how much of what stands before the first event that tells the time had happened by one: openings, configurations."""
+        early = takewhile(
+            lambda recorded: recorded.time <= time_ms, self._log.all(to=behind) if behind else ()
+        )
+        return max((recorded.position for recorded in early), default=0)
 
     def time_at(self, position: int) -> int | None:
         """Return the time (ms) the log had reached at a position; None before its first timed event."""

@@ -15,7 +15,7 @@ from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.causes import Causes, Effect, Effects, RootKind, Told
 from intersession_projections.causes import Why as Found
-from intersession_projections.places import Flow, steps_of_flow
+from intersession_projections.places import FEWEST, FORMS, Flow, UnknownPlace, parse_place, steps_of_flow
 
 _EVENT = "event:"
 
@@ -120,7 +120,7 @@ def _asked(view: View, of: float | str) -> _Asked:
     except ToolRefused as no_place:
         found = _named(view, of) if isinstance(of, str) else None
         if found is None:
-            raise no_place from None
+            raise _nothing(of) or no_place from None
         return found
     if position == 0:
         raise ToolRefused("invalid_request", "of: 0 is before the first event, give an event")
@@ -132,18 +132,36 @@ def _named(view: View, of: str) -> _Asked | None:
     try:
         flow = view.flow(of, field="of")
     except ToolRefused:
-        pass
+        if view.is_run(of):
+            raise  # several begin so
     else:
         return _Asked(flow.position, flow)
     try:
         return _Asked(view.place(f"{_EVENT}{of}", field="of").position)
     except ToolRefused:
-        pass
+        if view.is_operator and len(of) >= FEWEST and len(view.log.with_id(of, limit=2)) > 1:
+            raise
     try:
         row = view.reader.flows.delivery(delivery_named(view.reader, of))
     except ToolRefused:
+        if view.is_operator and len(of) >= FEWEST and len(view.reader.flows.delivery_ids(of, 2)) > 1:
+            raise
         return None
     return None if row is None or not view.is_seen(row.session_key) else _Asked(row.position)
+
+
+def _nothing(of: float | str) -> ToolRefused | None:
+    """Return the refusal of a text that is no place, and no name of anything; None for a place that is not in the log."""
+    try:
+        parse_place(of, field="of")
+    except UnknownPlace:
+        if not isinstance(of, str) or "@" in of:
+            return None
+        unknown = "of: no event, exchange, spawn, run or delivery is called"
+        shows = "`intersession runs`, `intersession events` and `intersession deliveries` show what there is"
+        few = f", of an id give {FEWEST} characters at least" if len(of.strip()) < FEWEST else ""
+        return ToolRefused("invalid_request", f"{unknown} {of[:64]!a}; {shows}{few}. A place is {FORMS}")
+    return None
 
 
 def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:

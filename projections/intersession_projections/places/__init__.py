@@ -1,7 +1,7 @@
 """Places in a log: how they are typed, which position each one means, and what it is in words (PLACE)."""
 
 from intersession_projections.places.described import Described, PlaceWords
-from intersession_projections.places.grammar import InRun, UnknownPlace, parse_place, parse_time
+from intersession_projections.places.grammar import FORMS, InRun, UnknownPlace, parse_place, parse_time
 from intersession_projections.places.located import (
     Located,
     Places,
@@ -23,6 +23,7 @@ from intersession_projections.places.then import Then
 
 __all__ = [
     "FEWEST",
+    "FORMS",
     "Described",
     "Flow",
     "InRun",

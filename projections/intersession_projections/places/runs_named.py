@@ -160,6 +160,7 @@ def not_recorded(flow: Flow, field: str) -> UnknownPlace:
 
 
 def _unknown(name: str, field: str) -> UnknownPlace:
+    few = f", of an id give {FEWEST} characters at least" if 0 < len(name.strip()) < FEWEST else ""
     return UnknownPlace(
-        f"{field}: no exchange, spawn or run is called {name[:64]!a}; `intersession runs` shows what there is"
+        f"{field}: no exchange, spawn or run is called {name[:64]!a}; `intersession runs` shows what there is{few}"
     )

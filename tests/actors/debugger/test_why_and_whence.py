@@ -11,6 +11,7 @@ from intersession_actors.debugger import Debugger, View
 from intersession_events.facts import DeliveryDone, ExchangeClosed, LoopEnded, SessionArchived
 from support.any_log import Logs
 from support.running import SEES_ALL, exchange_of, merged, wait_for
+from support.story import Story
 
 MAIN, RESEARCH, OPS = "agent:main:main", "agent:research:main", "agent:ops:main"
 CLAIM = "the ferry is closed on Sunday"
@@ -314,3 +315,25 @@ def test_what_a_tool_read_came_from_the_session_that_it_names(tool: str, whose: 
     assert first is not None
     assert (first["sessionKey"], read["sessionKey"]) == (source, reader)
     assert read["cause"] == first["position"]
+
+
+@pytest.mark.clause("WHY-1", "PLACE-2")
+def test_what_names_nothing_is_told_so_and_what_names_several_which(tmp_path: Path) -> None:
+    """It was said of an id with a slip that it names no place, and of the beginning of several ids, too."""
+    story = Story(tmp_path / "log.db")
+    story.open()
+    for run_id in ("aaaa0001-0000-4000-8000-000000000001", "aaaa0001-0000-4000-8000-000000000002"):
+        story.run(MAIN, run_id, "ready?", "yes")
+    debug = Debugger(View(story.reader()))
+    refused = [
+        (debug.why, "deadbeefdead", "no event, exchange, spawn, run or delivery is called 'deadbeefdead'"),
+        (debug.why, "aaa", "of an id give 4 characters at least"),
+        (debug.show, "aaa", "of an id give 4 characters at least"),
+        (debug.why, "aaaa", "several ids begin with 'aaaa'"),
+        (debug.why, "99999", "beyond the log's end"),
+        (debug.why, "aaaa0001-0000-4000-8000-000000000001@turn:7", "@turn:7"),
+    ]
+    for verb, typed, complaint in refused:
+        with pytest.raises(ToolRefused, match=complaint):
+            verb(typed)
+    story.close()

@@ -41,6 +41,18 @@ def test_a_time_means_all_that_had_happened_by_then(told: Story) -> None:
     assert at("2026-11-21") < head - 1
 
 
+@pytest.mark.clause("PLACE-1", "LIST-8")
+def test_at_a_time_before_the_log_nothing_had_happened(story: Story) -> None:
+    """The years before a log were the place behind its openings and configurations, which do not tell the time."""
+    story.put("log", ConfigLoaded(digest="d", config="{}"), time=NOON)
+    story.clock.now = NOON + 999
+    story.open()
+    before = story.log.head() - 1
+    positions = Positions(story.log)
+    times = (NOON - 1, NOON, NOON + 999, NOON + 1_000)
+    assert [positions.position_at(at) for at in times] == [0, before, before, before + 1]
+
+
 @pytest.mark.clause("LIST-8", "L8")
 def test_a_clock_set_back_hides_nothing_that_came_before(told: Story) -> None:
     told.say(MAIN, "late", time=NOON)

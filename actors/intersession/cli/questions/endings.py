@@ -36,7 +36,7 @@ def _codes(text: str) -> list[WorkEnd]:
     if found:
         return found
     alike = near(wanted, CODES)
-    meant = f"; did you mean {' or '.join(alike)}?" if alike else ""
+    meant = f"; did you mean {' or '.join(alike)}?" if alike else "."
     known = ", ".join(f"{code} ({in_words(code)[0]})" for code in CODES)
     raise UsageError(f"--end: {text[:64]!r} is no end{meant} The ends are: {known}")
 
