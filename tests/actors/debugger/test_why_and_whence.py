@@ -1,6 +1,6 @@
 """Why things are as they are, where words came from and what smells, as the debugger says it (WHY, ORIGIN, SMELL)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -325,7 +325,7 @@ def test_what_names_nothing_is_told_so_and_what_names_several_which(tmp_path: Pa
     for run_id in ("aaaa0001-0000-4000-8000-000000000001", "aaaa0001-0000-4000-8000-000000000002"):
         story.run(MAIN, run_id, "ready?", "yes")
     debug = Debugger(View(story.reader()))
-    refused = [
+    refused: list[tuple[Callable[[str], object], str, str]] = [
         (debug.why, "deadbeefdead", "no event, exchange, spawn, run or delivery is called 'deadbeefdead'"),
         (debug.why, "aaa", "of an id give 4 characters at least"),
         (debug.show, "aaa", "of an id give 4 characters at least"),
