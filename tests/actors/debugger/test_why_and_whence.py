@@ -317,6 +317,7 @@ def test_what_a_tool_read_came_from_the_session_that_it_names(tool: str, whose: 
     assert read["cause"] == first["position"]
 
 
+@pytest.mark.sqlite("how a verb refuses is the same on both stores")
 @pytest.mark.clause("WHY-1", "PLACE-2")
 def test_what_names_nothing_is_told_so_and_what_names_several_which(tmp_path: Path) -> None:
     """It was said of an id with a slip that it names no place, and of the beginning of several ids, too."""

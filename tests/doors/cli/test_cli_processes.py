@@ -1,5 +1,6 @@
 """Commands beside a running host, behind a pipe that closes, with bytes a terminal does not know."""
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -173,3 +174,21 @@ def test_no_colour_is_no_colour_and_forced_colour_is_colour_of_ours_alone(demo_l
 
     assert "\x1b[1m" in forced.out
     assert "\x1b[3" not in plain.out
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("<&- >&- 2>&-", 0), ("2>&-", 0)])
+def test_a_command_whose_output_was_closed_before_it_began_ends_as_any_other(
+    demo_log: DemoLog, options: tuple[str, ...], closed: str, code: int
+) -> None:
+    """With `--json` it ended with two tracebacks."""
+    line = shlex.join(process("why", demo_log.exchange, "--store", demo_log.path, *options))
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{line} {closed}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (code, "")

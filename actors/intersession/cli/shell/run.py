@@ -14,7 +14,7 @@ from intersession.cli.shell.documents import json_text
 from intersession.cli.shell.log_lines import ROOT
 from intersession.cli.shell.output import help_console
 from intersession.cli.shell.said_once import is_new
-from intersession.cli.shell.terminal import Screen, give_up_output, safe
+from intersession.cli.shell.terminal import Screen, give_up_output, have_streams, safe
 
 _OBJECTS: Final = 50_000
 """After so many new objects cycles are looked for.
@@ -25,6 +25,8 @@ Modules and events live as long as a command: the usual 700 cost it a tenth of i
 
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Without tokens it is the command of this process, which ends then."""
+    if tokens is None:
+        have_streams()
     given = list(sys.argv[1:] if tokens is None else tokens)
     screen = Screen()
     warnings = _Warnings(screen)

@@ -5,6 +5,7 @@ import select
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 from unicodedata import category
 
@@ -210,6 +211,16 @@ class Screen:
 def _one_line_each(column: tuple[str, ...]) -> list[str]:
     """Return each cell of a column on one line; most columns have nothing that has to be looked at by itself."""
     return list(map(str.strip if "".join(column).isprintable() else one_line, column))
+
+
+def have_streams() -> None:
+    """Have somewhere to read from and to print to, where whoever started the process has closed that: nothing, and nowhere.
+
+    The next file that is opened would else get the number of what was closed, and be printed into.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for as long as the process lives
 
 
 def give_up_output() -> None:
