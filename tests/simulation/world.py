@@ -136,6 +136,9 @@ class World:
     def _settings(self) -> Mapping[str, Any]:
         pick = self.chance.pick
         costs = "agent_costs" in self.faults.enabled
+        hops = (
+            self.chance.fixed("hops for ever", 1) == 1
+        )  # else a chain can come back as often as revisits let it
         self.attempts = 2 - (pick("retries", 2) == 1)
         return {
             "tools": {
@@ -167,8 +170,8 @@ class World:
                     "hold": self._held_by_setting(),
                     "limits": {
                         "runs": (12, 4, 30)[pick("runs", 2)],
-                        "hops": (3, 1)[pick("hops", 1)] if self.chance.fixed("hops for ever", 1) else 0,
-                        "revisits": (2, 1)[pick("revisits", 1)],
+                        "hops": (3, 1)[pick("hops", 1)] if hops else 0,
+                        "revisits": (2, 1)[pick("revisits", 1)] if hops else 1,
                         "wallSeconds": (3600, 60)[pick("wall", 1)],
                         "tokens": (0, 2 * COSTS)[costs and pick("tokens", 1)],
                         "costMicros": (0, COSTS)[costs and pick("money", 1)],
