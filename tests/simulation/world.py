@@ -508,9 +508,8 @@ class World:
         def noted(starting: NextRun, state: Session, version: int) -> Sequence[Event] | Refused | None:
             decided, head = decide(starting, state, version), starting._world.log.head()
             if decided is not None and not isinstance(decided, Refused):
-                self._decided.update(
-                    (event.run_id, head) for event in decided if isinstance(event, RunStarted)
-                )
+                first = (event for event in decided if isinstance(event, RunStarted) and event.attempt == 1)
+                self._decided.update((event.run_id, head) for event in first)
             return decided
 
         with patch.object(NextRun, "decide", noted):
