@@ -110,7 +110,7 @@ def held_import(household: Path) -> Iterator[tuple[str, threading.Event]]:
     @contextmanager
     def opens(progress: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
         progress(20, 400)
-        assert go_on.wait(60)
+        assert go_on.wait(WAIT_MS / 1000)
         reading = Reading(store=str(household))
         with reader_of(reading) as reader, forking_beside(reader, reading) as fork:
             yield reader, fork
