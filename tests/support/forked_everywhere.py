@@ -54,11 +54,12 @@ class Everywhere:
         assert isinstance(log, PortableLog)
         self._log = log
         self._debug = system.debug
-        self._events = list(log.all())
         self._forker = Forker(
             log, system.service.reader, config=None, new_id=random_id, entropy=machine_entropy
         )
+        # The system may still be archiving the child of an old log: what a run has come to is among the events that follow it.
         self.flows = list(flows_of(log))
+        self._events = list(log.all())
 
     def cuts(self, flow: Flow) -> list[Cut]:
         """Return every place at which a run can be cut: of the positions inside of one append only one."""
