@@ -91,6 +91,10 @@ def test_it_runs_to_a_break_and_back_to_it(stepper: Stepper) -> None:
 @pytest.mark.clause("STEP-1")
 def test_a_place_and_another_run_of_the_session(stepper: Stepper, demo_log: DemoLog) -> None:
     assert stepper.go(f"{stepper.run}@turn:2")
+    here = stepper.position
+    assert stepper.event(-1)
+    assert stepper.go("@turn:2")  # of this run
+    assert stepper.position == here
     assert stepper.step is not None
     assert stepper.step.event == "turn_replied"
     with pytest.raises(ToolRefused, match="noon"):

@@ -16,7 +16,7 @@ HELP: Final = (
     ("], [", "next run of the same session, run before"),
     ("home, end", "before the first event, after the last"),
     ("c, e", "cause, effect"),
-    ("g", "go to a place: 412, event:ID, a time, head, RUN@turn:3, …"),
+    ("g", "go to a place: @turn:3, @end, 412, event:ID, a time, head, …"),
     ("/", "find words"),
     ("b", "break on kind:NAME, session:NAME or words"),
     ("r, R", "run on to the break, run back to it"),

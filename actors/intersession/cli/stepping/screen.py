@@ -175,7 +175,7 @@ class StepScreen(App[None]):
         self._asked = what
         ask = self.query_one("#ask", Input)
         ask.placeholder = {
-            "go": "a place: 412, event:ID, a time, head, RUN@turn:3",
+            "go": "a place: @turn:3, @end, 412, event:ID, a time, head",
             "find": "words",
             "break": "kind:NAME, session:NAME or words; nothing takes it away",
             "diff": "a run, or a place (@turn:1); nothing: what this event changed",

@@ -115,12 +115,13 @@ class Stepper:
         return found is not None and self._to_position(found.position)
 
     def go(self, place: str) -> bool:
-        """Move to a place in any of its forms: after the run's last event up to there.
+        """Move to a place in any of its forms, of this run also `@turn:2` alone: after the run's last event up to there.
 
         Raises:
             ToolRefused: it is no place.
         """
-        position = self._debugger.view.place(place).position
+        whole = f"{self.run}{place}" if place.startswith("@") else place
+        position = self._debugger.view.place(whole).position
         return self._to(sum(step.position <= position for step in self.steps))
 
     def find(self, words: str, direction: Direction = 1) -> bool:
