@@ -16,6 +16,7 @@ from intersession_projections.wording import called
 
 _MOST: Final = 3
 _MESSAGES: Final = 2_000
+_AT_ONCE: Final = 2_000
 _ALIKE: Final = 0.6
 _OPERATOR: Final = "operator"
 """What messages of the operator say of the channel that they came by."""
@@ -44,7 +45,7 @@ class KnownNames:
         rows = self._log.query("SELECT DISTINCT channel FROM flows WHERE kind = 'delivery'", ())
         found = {_OPERATOR, *(channel for (channel,) in rows if channel is not None)}
         order = self._sessions.order()
-        for row in order.rows(order.places()):
+        for row in order.rows(order.places(), at_once=_AT_ONCE):
             found |= {channel for channel in (row.channel, row.last_channel) if channel is not None}
         return found
 

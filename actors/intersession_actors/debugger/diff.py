@@ -1,6 +1,6 @@
 """The verbs `diff` and `replay`: what differs between two runs (DIFF), or between a run as it was recorded and as it is decided today (SEAL)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 
 import msgspec
@@ -150,6 +150,8 @@ def diff_of(of_a: View, of_b: View, given: Diff) -> DiffAnswer:
 
 def _answer(a: "_Compared", b: "_Compared", *, exact: bool) -> DiffAnswer:
     found = compare(a.outline, b.outline, exact=exact)
+    a = a.placed(row.a for row in found.rows)
+    b = b.placed(row.b for row in found.rows)
     first = None if found.first is None else _divergence(a, b, found.first)
     answers = a.answer(), b.answer()
     return {
@@ -169,20 +171,27 @@ class _Compared(NamedTuple):
     flow: Flow
     at: int
     outline: Outline
+    places: Mapping[int, PlaceAnswer] = {}
+    """The places of its parts that are shown, and of its end."""
+
+    def placed(self, parts: Iterable[Part | None]) -> "_Compared":
+        """Return it with the places of some parts."""
+        positions = [part.position for part in parts if part is not None]
+        return self._replace(places=self.view.at_each([*positions, self.at]))
 
     def answer(self) -> ComparedAnswer:
         totals: JsonObject = msgspec.to_builtins(self.outline.totals)
         return {
             "run": flow_id(self.flow),
             "kind": self.outline.kind,
-            "place": self.view.at(self.at),
+            "place": self.places[self.at],
             "totals": totals,
         }
 
     def side(self, part: Part | None) -> JsonObject | None:
         if part is None:
             return None
-        return {"place": self.view.at(part.position), **part.sessions, **part.fields}
+        return {"place": self.places[part.position], **part.sessions, **part.fields}
 
 
 def _turn(a: _Compared, b: _Compared, row: Row) -> TurnAnswer:
@@ -193,8 +202,8 @@ def _turn(a: _Compared, b: _Compared, row: Row) -> TurnAnswer:
 
 
 def _divergence(a: _Compared, b: _Compared, row: Row) -> DivergenceAnswer | None:
-    of_a = None if row.a is None else a.view.at(row.a.position)
-    of_b = None if row.b is None else b.view.at(row.b.position)
+    of_a = None if row.a is None else a.places[row.a.position]
+    of_b = None if row.b is None else b.places[row.b.position]
     place = of_a or of_b
     return (
         None if place is None else {"turn": row.path, "kind": row.kind, "place": place, "a": of_a, "b": of_b}

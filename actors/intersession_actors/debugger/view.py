@@ -154,6 +154,11 @@ class View:
         """Return the place of an event as an answer has it, with its words, if who asks may see that event."""
         return self.say(Located(position=position, time_ms=0, is_named=True))
 
+    def at_each(self, positions: Iterable[int]) -> dict[int, PlaceAnswer]:
+        """Return the same of some events."""
+        each = list(dict.fromkeys(positions))
+        return dict(zip(each, for_each(self.log, each, lambda log: self.on(log).at), strict=True))
+
     def flow(self, name: str, *, field: str = "run") -> Flow:
         """Return the exchange or spawn that a run's name means, else the run.
 

@@ -167,8 +167,9 @@ def _nothing(of: float | str) -> ToolRefused | None:
 def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
     view = seeing.view
     causes = Causes(view.log)
-    found = causes.why(asked.position)
-    path = [recorded for recorded in causes.path(asked.position) if seeing.is_seen(recorded.position)]
+    whole = causes.path(asked.position)
+    found = causes.told(whole)
+    path = [recorded for recorded in whole if seeing.is_seen(recorded.position)]
     if found is None or not path or path[0].position != asked.position:
         raise ToolRefused("invalid_request", f"of: there is no event at position {asked.position}")
     root: RootAnswer | None = None

@@ -1,6 +1,6 @@
 """Explains events: every end, every refusal and every text that reached nobody has a rule (WHY-2). The debugger asks it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from intersession_actors.explaining.explanation import Explanation
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.service import Reader
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log import Log, Recorded, for_each
 
 _WELL = frozenset({"text", "announced", "handed_over"})
 """Codes of what went as it is meant to: it is explained to whoever asks for that event, not beside another."""
@@ -38,10 +38,21 @@ class Explaining:
         """Yield why events are as they are that did not go as they are meant to. Of attempts at one text the last says it all."""
         steps = list(events)
         last = {step.stream: step.position for step in steps if isinstance(step.event, facts.DeliveryFailed)}
-        for recorded in steps:
-            if isinstance(recorded.event, facts.DeliveryFailed) and recorded.position < last[recorded.stream]:
-                continue
-            yield from (one for one in self.of(recorded) if one.code not in _WELL)
+        asked = [
+            step
+            for step in steps
+            if not isinstance(step.event, facts.DeliveryFailed) or step.position >= last[step.stream]
+        ]
+        for found in self._of_each(asked):
+            yield from (one for one in found if one.code not in _WELL)
+
+    def _of_each(self, events: Sequence[Recorded]) -> list[tuple[Explanation, ...]]:
+        """Return why each of some events is as it is; what they are judged by is read together."""
+
+        def reading(log: Log) -> Callable[[Recorded], tuple[Explanation, ...]]:
+            return Explaining(self._reader.on(log), secretly=self._secretly).of
+
+        return for_each(self._reader.log, events, reading)
 
     def _of(self, recorded: Recorded) -> tuple[Explanation, ...]:
         log, event = self._reader.log, recorded.event
@@ -74,12 +85,10 @@ class Explaining:
 
     def along(self, path: Iterable[Recorded]) -> Iterator[Explanation]:
         """Yield why an event is as it is, and then why its causes in the same stream are that did not go as they are meant to."""
-        stream: str | None = None
-        for recorded in path:
-            is_asked = stream is None
-            stream = stream or recorded.stream
-            if is_asked or recorded.stream == stream or _is_of_a_text(recorded):
-                yield from (one for one in self.of(recorded) if is_asked or one.code not in _WELL)
+        events = list(path)
+        asked = [one for one in events if one.stream == events[0].stream or _is_of_a_text(one)]
+        for recorded, found in zip(asked, self._of_each(asked), strict=True):
+            yield from (one for one in found if recorded is events[0] or one.code not in _WELL)
 
 
 def _is_of_a_text(recorded: Recorded) -> bool:

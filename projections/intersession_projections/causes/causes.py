@@ -1,5 +1,6 @@
 """Why an event is there: its causes, one by one, over all sessions, back to what it all began with (WHY-1)."""
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -11,7 +12,7 @@ from intersession_projections.causes.roots import RootKind, begins, doer, root_k
 from intersession_projections.causes.told import Telling, Told
 
 _AT_ONCE: Final = 8
-"""So many causes are read at once. Where a path begins sooner, what led to that is looked for in vain."""
+"""So many causes are read at once, at first. Where a path begins sooner, what led to that is looked for in vain."""
 _BESIDE: Final = 4
 """How many events of one append can stand before a person's message, and one more."""
 
@@ -41,7 +42,7 @@ class Causes:
         """Return an event and its causes, the nearest first; none for a position that has no event."""
         found: list[Recorded] = []
         path = Links(self._log).path(position)
-        while links := list(islice(path, _AT_ONCE)):
+        while links := list(islice(path, max(_AT_ONCE, len(found)))):
             events = {one.position: one for one in self._log.at(link.position for link in links)}
             for link in links:
                 recorded = events.get(link.position)
@@ -54,7 +55,10 @@ class Causes:
 
     def why(self, position: int) -> Why | None:
         """Return why an event is there; None for a position that has no event."""
-        path = self.path(position)
+        return self.told(self.path(position))
+
+    def told(self, path: Sequence[Recorded]) -> Why | None:
+        """Return the same, by the `path` that its causes make."""
         if not path:
             return None
         last = path[-1]

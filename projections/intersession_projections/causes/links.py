@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from intersession_events.log import Log, Row, named_in, packed_names_in
 
-_WINDOW: Final = 4096
+_WINDOW: Final = 16_384
 _FIRST_WINDOW: Final = 64
 """Rows that are read at a time, and at first: what led to an event is near in most cases."""
 

@@ -41,6 +41,7 @@ Named = Callable[[str, str], str]
 """Returns the key of the session that is shown by some name to another one, whose key stands second."""
 
 _PAGE: Final = 2000
+_LARGEST_PAGE: Final = 16_000
 _TOPICS: Final = ("message_recorded.", "delivery_decided.")
 
 
@@ -253,10 +254,10 @@ class Origins:
             at = end
 
     def _rows(self, part: Span) -> Iterator[Row]:
-        after, to = part.after, part.to or 0
-        while after < to and (page := self._log.rows(after=after, limit=min(_PAGE, to - after))):
+        after, to, size = part.after, part.to or 0, _PAGE
+        while after < to and (page := self._log.rows(after=after, limit=min(size, to - after))):
             yield from (row for row in page if row[0] <= to and row[3].startswith(_TOPICS))
-            after = page[-1][0]
+            after, size = page[-1][0], min(2 * size, _LARGEST_PAGE)
 
 
 def _named(shown: str, to: str) -> str:

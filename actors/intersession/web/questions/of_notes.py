@@ -32,14 +32,16 @@ def notes(view: View, given: Notes) -> JsonObject:
 
 def notes_of(view: View, run: str, key: str) -> list[JsonObject]:
     """Return the notes beside a run; secrets in them are shown as those of its session `key` are."""
+    pinned = view.log.stream(notes_stream(run))
+    places = view.at_each(one.event.position for one in pinned if isinstance(one.event, NotePinned))
     return [
         {
             "position": recorded.position,
             "timeMs": recorded.time,
             "by": recorded.event.by,
             "text": view.shown(recorded.event.text, key),
-            "place": view.at(recorded.event.position),
+            "place": places[recorded.event.position],
         }
-        for recorded in view.log.stream(notes_stream(run))
+        for recorded in pinned
         if isinstance(recorded.event, NotePinned)
     ]
