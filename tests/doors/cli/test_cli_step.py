@@ -285,6 +285,25 @@ async def test_who_follows_and_stands_at_the_end_goes_along_with_what_comes(tmp_
             assert "it is open" in said(app, "#messages1")
 
 
+@pytest.mark.clause("STEP-1")
+def test_who_goes_on_at_the_end_comes_to_what_has_come_meanwhile(tmp_path: Path) -> None:
+    """What comes next was said beside the place, and that there is no event there when one went on to it."""
+    gate = Gate()
+    with SessionSystem(tmp_path / "log.db", agents={"main": gate.saying("late")}) as system:
+        said = system.inbound(channel="telegram", chat_id="42", sender="ann", text="go", wait=None)
+        gate.reached()
+        stepper = Stepper(system.debug, said["runId"])
+        while stepper.event(1):
+            pass
+        stood = stepper.position
+        gate.open()
+        system.gateway.perform("agent.wait", {"runId": said["runId"], "timeoutMs": 20_000})
+
+        assert stepper.event(1)
+        assert stepper.position > stood
+        assert stepper.turn(1)
+
+
 def test_what_is_no_run_is_refused_before_there_is_a_screen(demo_log: DemoLog) -> None:
     shown = ran("step", "nothing", "--store", demo_log.path)
     assert (shown.exit_code, shown.out) == (1, "")

@@ -80,7 +80,15 @@ class Stepper:
 
     def event(self, direction: Direction) -> bool:
         """Move by one event."""
+        self._look_on(direction)
         return self._to(self.index + direction)
+
+    def _look_on(self, direction: Direction) -> None:
+        """Take in what has come behind the end, where somebody wants to go on from there; a run that goes on has more by then."""
+        index = self.index
+        if direction == 1 and index == len(self.steps):
+            self.refresh()
+            self.index = index
 
     def jump(self, index: int) -> bool:
         """Move behind so many events; 0 is before the first."""
@@ -97,6 +105,7 @@ class Stepper:
 
     def turn(self, direction: Direction) -> bool:
         """Move to where somebody has answered next, or last before."""
+        self._look_on(direction)
         of_flow = any(step.event in _ANSWERS for step in self.steps)
         answers = _ANSWERS if of_flow else _ENDS
         return self._seek(direction, lambda step: step.event in answers)
@@ -131,6 +140,7 @@ class Stepper:
 
     def run_to_break(self, direction: Direction) -> bool:
         """Move to the next event, or the last before, that the breakpoint is on; without one, to the end."""
+        self._look_on(direction)
         if not self.breaks:
             return self._to(len(self.steps) if direction == 1 else 0)
         return self._seek(direction, self._is_break)
