@@ -11,8 +11,6 @@ import httpx
 import pytest
 
 from intersession import SessionSystem, replay_file
-from intersession.cli.commands.demo_agents import AGENTS, CONFIG
-from intersession.cli.commands.demo_play import play_round
 from intersession.web.questions.of_forks import Compare, compare
 from intersession.web.questions.of_runs import RunsAsked, runs
 from intersession_actors.debugger import open_log
@@ -76,8 +74,7 @@ def test_a_run_and_its_fork_are_compared_from_the_cut_on(forked: Forked) -> None
 
 @pytest.mark.clause("DIFF-1", "FORK-9")
 def test_a_fork_of_a_fork_is_compared_with_each_cut_on_the_way(tmp_path: Path) -> None:
-    with SessionSystem(tmp_path / "demo.db", agents=AGENTS, config=CONFIG) as system:
-        play_round(system)
+    with played(store=tmp_path / "demo.db") as (system, _):
         run = system.debug.runs(kind=["exchange"])["runs"][0]["id"]
         first = forked_at(system, run, "turn:2", "Only up to 2.8 tonnes.")
         second = forked_at(first, run, "turn:4", "Then we stay at home.")
