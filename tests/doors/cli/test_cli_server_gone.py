@@ -1,13 +1,26 @@
 """The server goes while a command asks it, at whatever answer: the command says so, and is no fault of this software."""
 
 import shutil
+import signal
+import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
+from intersession import SessionSystem, echo
+from intersession.gateway.process.startup import startup_lines
 from intersession_events.stores.postgres.address import address_of
 from support.any_log import Logs, changed_behind
-from support.doors.command_line import DemoLog, Ran, ran
+from support.doors.command_line import (
+    DemoLog,
+    Ran,
+    environment,
+    hear_ctrl_c,
+    process,
+    ran,
+    ran_as_process,
+)
 from support.postgres.network import network
 from support.postgres.server import Server
 
@@ -112,6 +125,78 @@ def test_a_move_to_a_server_that_goes_is_not_available_and_goes_on_when_it_is_ba
 
     assert (gone.exit_code, gone.json["code"]) == (3, "unavailable")
     assert (again.exit_code, again.json["ok"]) == (0, True)
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2")
+@pytest.mark.parametrize("name", ["sessions", "verify"])
+def test_a_command_whose_server_says_nothing_any_more_ends_by_ctrl_c(
+    postgres: Server, url: str, tmp_path: Path, name: str
+) -> None:
+    """It went on waiting for the answers to what it had asked."""
+    kept_back = threading.Event()
+    with network(postgres.directory) as between:
+        through = between.url(address_of(url).schema, files=str(tmp_path))
+
+        def silent(_said: bytes) -> bool:
+            if between.answered >= 9:  # it has been opened
+                between.keep_answers()
+                kept_back.set()
+            return False
+
+        between.cut_instead_of(silent)
+        with subprocess.Popen(
+            process(name, "--store", through),
+            env=environment(),
+            stderr=subprocess.PIPE,
+            preexec_fn=hear_ctrl_c,
+        ) as command:
+            assert kept_back.wait(60)
+            with pytest.raises(subprocess.TimeoutExpired):
+                command.wait(1)
+            command.send_signal(signal.SIGINT)
+            try:
+                assert command.wait(30) == 130
+            finally:
+                command.kill()
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2")
+def test_a_host_whose_server_goes_as_it_starts_says_so(postgres: Server, url: str, tmp_path: Path) -> None:
+    """As it told others where its gateway is, it ended with a traceback."""
+    with network(postgres.directory) as between:
+        through = between.url(address_of(url).schema, files=str(tmp_path))
+
+        def telling(asked: bytes) -> bool:
+            return b"SET gateway" in asked
+
+        between.cut_before(telling)
+        changed_behind(url, "UPDATE log_writer SET alive_until = '-infinity'")
+        told = ran_as_process(
+            "serve", "--store", through, "--port", "0", variables={"INTERSESSION_GATEWAY_TOKEN": "t" * 40}
+        )
+
+    assert told.exit_code == 3
+    assert "unavailable" in told.err
+    assert "Traceback" not in told.err
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("PG2")
+def test_a_host_whose_server_went_tells_what_it_has_all_the_same(
+    postgres: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    """It looked for what waits in the log, which nobody could read."""
+    with network(postgres.directory) as between:
+        through = between.url(address_of(postgres_url).schema, files=str(tmp_path))
+        with SessionSystem(through, agents={"main": echo()}) as system:
+            between.to = postgres.directory / "gone"
+            between.cut()
+            lines = startup_lines(system, "http://127.0.0.1:1", config_file=None)
+            between.to = postgres.directory
+
+    assert lines[-1].startswith("store:    not available: ")
 
 
 def is_told(done: Ran) -> bool:

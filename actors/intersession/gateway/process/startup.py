@@ -54,6 +54,11 @@ def _doors(address: str, config: Config) -> Iterator[str]:
 
 
 def _open(status: JsonObject) -> Iterator[str]:
+    if (
+        status["position"] is None
+    ):  # the store went meanwhile; the process goes on, and does so when it is back
+        yield f"store:    not available: {status['store']['error']}"
+        return
     for key, number in sorted(status["parkedRuns"].items()):
         yield f"waits:    {number} in {key}, until its agent is here"
     for channel, number in sorted(status["deliveries"]["waiting"].items()):

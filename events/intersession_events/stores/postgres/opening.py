@@ -61,8 +61,13 @@ class OpenedSchema(Opened):
         """Do nothing: what the server replaced is there until its next VACUUM."""
 
     def announce(self, gateway: str | None) -> None:
-        """Say where this writer's gateway is, for commands in other processes."""
-        self.lease.tell(gateway)
+        """Say where this writer's gateway is, for commands in other processes.
+
+        Raises:
+            StoreUnavailable: the server is gone.
+        """
+        with typed(self.recorder.failures):
+            self.lease.tell(gateway)
 
     def close(self) -> None:
         """Finish what waits to be written, and give up the lease last."""

@@ -118,7 +118,13 @@ class Pipeline:
         if not self._coming:
             return
         self._to.pipeline_sync()
-        refused = wait(self._answers(), self._to.socket, interval=_LOOKING_S)
+        try:
+            refused = wait(self._answers(), self._to.socket, interval=_LOOKING_S)
+        except psycopg.Error:
+            raise
+        except BaseException:  # interrupted: what is still to come may never be there
+            self._connection.close()
+            raise
         self._to.exit_pipeline_mode()
         if refused is not None:
             self.failed_at = refused.answer
