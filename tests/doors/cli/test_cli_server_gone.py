@@ -149,7 +149,7 @@ def test_a_command_whose_server_says_nothing_any_more_ends_by_ctrl_c(
             process(name, "--store", through),
             env=environment(),
             stderr=subprocess.PIPE,
-            preexec_fn=hear_ctrl_c,
+            preexec_fn=hear_ctrl_c,  # noqa: PLW1509 - it only sets a signal
         ) as command:
             assert kept_back.wait(60)
             with pytest.raises(subprocess.TimeoutExpired):
