@@ -176,10 +176,9 @@ def test_no_colour_is_no_colour_and_forced_colour_is_colour_of_ours_alone(demo_l
     assert "\x1b[3" not in plain.out
 
 
-@pytest.mark.parametrize("options", [(), ("--json",)])
-@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("<&- >&- 2>&-", 0), ("2>&-", 0)])
+@pytest.mark.parametrize(("closed", "options"), [(">&-", ("--json",)), ("<&- >&- 2>&-", ())])
 def test_a_command_whose_output_was_closed_before_it_began_ends_as_any_other(
-    demo_log: DemoLog, options: tuple[str, ...], closed: str, code: int
+    demo_log: DemoLog, closed: str, options: tuple[str, ...]
 ) -> None:
     """With `--json` it ended with two tracebacks."""
     line = shlex.join(process("why", demo_log.exchange, "--store", demo_log.path, *options))
@@ -191,4 +190,4 @@ def test_a_command_whose_output_was_closed_before_it_began_ends_as_any_other(
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (code, "")
+    assert (done.returncode, done.stderr) == (0, "")
