@@ -27,7 +27,18 @@ WHEN_USED = {
 }
 """What takes seconds and tens of megabytes together. A gateway that nobody has asked for it has none of it."""
 
-LISTS = ["audit", "events", "history", "messages", "replay", "runs", "sessions", "tail", "usage"]
+LISTS = [
+    "audit",
+    "deliveries",
+    "events",
+    "history",
+    "messages",
+    "replay",
+    "runs",
+    "sessions",
+    "tail",
+    "usage",
+]
 """Commands that list and tell what a log has. They take no longer to start than to answer."""
 WRITING = {
     "agents",

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import Operating, has_writer, operator_of, reader_of
+from intersession.cli.host import has_writer, reader_of
 from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
 from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
@@ -30,6 +30,9 @@ from intersession_events.facts import (
 from intersession_events.ids import delivery_stream
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
 from intersession_projections.known_names import KnownNames
+
+if TYPE_CHECKING:
+    from intersession.cli.host import Operating
 
 deliveries = App(name="deliveries")
 
@@ -126,6 +129,8 @@ def retry(
     takes an idempotency key. Where a gateway serves the log, it does the work; else this command does, with the channels
     that --config names. A text for another channel waits for the next host that has it.
     """
+    from intersession.cli.host import operator_of  # noqa: PLC0415 - a list needs nothing of what writes
+
     with operator_of(reading) as operator:
         delivery_id = delivery_named(operator.reader, delivery)
         after = operator.reader.log.head()
@@ -141,7 +146,7 @@ def retry(
     )
 
 
-def _outcome(operator: Operating, delivery_id: str, after: int) -> DeliverySummary:
+def _outcome(operator: "Operating", delivery_id: str, after: int) -> DeliverySummary:
     """Return how a delivery stands once the attempt has an outcome, or nothing happens any more: its channel is not here."""
     flows, stream = operator.reader.flows, delivery_stream(delivery_id)
     for recorded in islice(operator.events(after, quiet_s=_QUIET_S), _MOST_EVENTS):
