@@ -81,10 +81,10 @@ class Screen:
 
     def line(self, *parts: str | Text) -> None:
         """Show one paragraph, made of parts."""
-        if self.is_terminal:
-            self._out.wrapped(_joined(parts))
-        else:
+        if not self.is_terminal:
             self._out.plain(_plain(parts))
+        elif not self._out.simple(parts):
+            self._out.wrapped(_joined(parts))
 
     def one_line(self, *parts: str | Text) -> None:
         """Show something on one line, whatever is in it; a terminal gets as much as it has room for.
@@ -134,6 +134,8 @@ class Screen:
         """Show a text of any number of lines, all of them indented, also where a terminal would wrap them."""
         margin = " " * by
         if self.is_terminal:
+            if self._out.simple([text], by):
+                return
             content = safe(text) if isinstance(text, str) else text
             for line in self._out.folded(content, max(self.width - by, _LEAST_ROOM)):
                 self._out.laid_out(Text(margin) + line)
