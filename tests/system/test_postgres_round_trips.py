@@ -31,7 +31,7 @@ from support.postgres.server import Server
 MESSAGES = 300
 WAYS = {
     "list, no filter": 4,
-    "list, a search that finds one in 900": 11,
+    "list, a search that finds one in 900": 10,
     "list, as of the middle": 7,
     "history, the last 50": 4,
     "history, 50 before the middle": 8,

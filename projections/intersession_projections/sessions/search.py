@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.log import Moment, Sql
+from intersession_events.log import Moment, Question, Row, Sql
 from intersession_projections.sessions.sets import ALL, ListSet, agent_of
 
 TABLE: Final = "session_search"
@@ -113,6 +113,10 @@ def restored(value: bytes | None, key: str) -> tuple[int, Known]:
     }
 
 
+_THERE: Final = "SELECT sqlite_compileoption_used('ENABLE_FTS5') FROM sqlite_master WHERE name = ?"
+_MATCHING: Final = f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? LIMIT ?"  # noqa: S608 - our own words
+
+
 def candidates(moment: Moment, groups: Sequence[str], text: str, most: int) -> set[int] | None:
     """Return the sessions of some groups that a casefolded text may be part of a name of.
 
@@ -120,19 +124,26 @@ def candidates(moment: Moment, groups: Sequence[str], text: str, most: int) -> s
     """
     if not groups:
         return set()
-    there = "SELECT sqlite_compileoption_used('ENABLE_FTS5') FROM sqlite_master WHERE name = ?"
-    if moment.query(there, (TABLE,)) != [(1,)]:
-        return None
+    asked: list[Question] = [
+        (_MATCHING, (words(groups[at : at + _AT_ONCE], text), most)) for at in range(0, len(groups), _AT_ONCE)
+    ]
     found: set[int] = set()
-    for at in range(0, len(groups), _AT_ONCE):
-        rows = moment.query(
-            f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? LIMIT ?",  # noqa: S608 - our own words
-            (words(groups[at : at + _AT_ONCE], text), most),
-        )
+    for rows in _matching(moment, asked):
+        if rows is None:
+            return None
         found.update(document % _DOCUMENT for (document,) in rows)
         if len(found) >= most:
             return None
     return found
+
+
+def _matching(moment: Moment, asked: Sequence[Question]) -> Iterator[list[Row] | None]:
+    """Yield what questions to the index find; None if there is no index that can be read here."""
+    if moment.takes_many:  # a server has the index whenever it has the view
+        yield from moment.each(*asked)
+        return
+    is_there = moment.query(_THERE, (TABLE,)) == [(1,)]
+    yield from (moment.query(*question) if is_there else None for question in asked)
 
 
 def other_names(key: str, known: Known) -> bytes | None:
