@@ -23,6 +23,7 @@ with on_demand(globals()):
         place_of,
     )
     from intersession_events.stores.url import VARIABLE
+    from intersession_events.stores.written import has_writer
 
 __all__ = [
     "MEMORY",
@@ -42,6 +43,7 @@ __all__ = [
     "ViewFile",
     "back_up",
     "gateway_of",
+    "has_writer",
     "holder_of",
     "kept",
     "kept_inside",

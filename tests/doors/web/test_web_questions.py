@@ -1,6 +1,7 @@
 """The web debugger's questions over HTTP: paged, described, kept to what a credential reaches, with receipts, not too often."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from intersession import SessionSystem
 from intersession.web import Rates
 from intersession_events.facts import AccessRecorded
-from support.doors.gateway_live import READER, TOKEN, LiveGateway
+from intersession_events.stores import has_writer, open_log
+from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
+from support.running import Gate
 from support.soaking import until
 
 Served = tuple[SessionSystem, LiveGateway]
@@ -46,6 +49,30 @@ def test_runs_are_listed_newest_first_in_pages_with_their_outline(served: Served
     assert [letter for letter, *_ in exchange["outline"]] == [*"udududu", "e", "c", "e"]
     assert [lane["kind"] for lane in exchange["lanes"]] == ["session", "session", "channel"]
     assert [smell["code"] for smell in exchange["smells"]] == ["loop_cut"]
+
+
+@pytest.mark.clause("WHY-1")
+def test_a_run_that_is_not_over_says_what_it_waits_for_and_only_to_the_operator(tmp_path: Path) -> None:
+    gate = Gate()
+    store, agents = tmp_path / "log.db", {"main": gate.saying("At eight.")}
+    with SessionSystem(store, agents=agents, config=GATEWAY) as system, LiveGateway(system) as gateway:
+        asking = {"message": "When?", "sessionKey": "agent:main:main", "idempotencyKey": "k"}
+        system.gateway.call("agent", asking)
+        gate.reached()
+        (run,) = asked((system, gateway), "runs", unfinished="true")["runs"]
+        (alike,) = asked((system, gateway), "runs", token=READER)["runs"]
+        with open_log(str(store), read_only=True) as log:
+            written = has_writer(log)
+        gate.open()
+        assert system.gateway.call("agent.wait", {"runId": run["runId"]})["status"] == "ok"
+        (over,) = asked((system, gateway), "runs")["runs"]
+
+    with open_log(str(store), read_only=True) as log:
+        assert (written, has_writer(log)) == (True, False)
+    assert (run["told"], run["waits"]["code"]) == ("at work", "under_way")
+    assert isinstance(run["waits"]["sinceMs"], int)
+    assert "waits" not in alike
+    assert (over["told"], over.get("waits")) == ("answered", None)
 
 
 @pytest.mark.clause("SHOW-1")

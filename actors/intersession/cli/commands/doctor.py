@@ -14,7 +14,7 @@ from intersession.cli.checks import (
     setting_findings,
     work_findings,
 )
-from intersession.cli.host import gateway_beside, has_writer, reader_of, store_url
+from intersession.cli.host import gateway_beside, reader_of, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ToolRefused
@@ -22,7 +22,7 @@ from intersession_actors.failures import Finding, note, process_findings, wrong
 from intersession_actors.host import MissingExtra
 from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError, StoreUnavailable
-from intersession_events.stores import located
+from intersession_events.stores import has_writer, located
 
 _UNREADABLE = "store_unreadable"
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.host import has_writer, in_fork, reader_of
+from intersession.cli.host import in_fork, reader_of
 from intersession.cli.shell import (
     READING,
     Answer,
@@ -47,6 +47,7 @@ from intersession_actors.debugger import View, delivery_value
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
+from intersession_events.stores import has_writer
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome

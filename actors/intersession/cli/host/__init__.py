@@ -18,7 +18,6 @@ with on_demand(globals()):
     from intersession.cli.host.reading import (
         acting_as,
         folding,
-        has_writer,
         reader_of,
         reading_log,
         store_of,
@@ -39,7 +38,6 @@ __all__ = [
     "forker_of",
     "forking_beside",
     "gateway_beside",
-    "has_writer",
     "hosted",
     "import_beside",
     "in_fork",

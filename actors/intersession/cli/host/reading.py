@@ -11,7 +11,7 @@ from intersession_actors.debugger import as_key
 from intersession_actors.policy import Requester
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader, resolve_target
-from intersession_events.log import InlineView, Log
+from intersession_events.log import InlineView
 from intersession_events.stores import Located, PortableLog, located, open_log
 from intersession_projections.inline_views import inline_views
 from intersession_projections.transcripts import mirror_directory
@@ -94,11 +94,6 @@ def reader_of(reading: Reading) -> Generator[Reader]:
     with reading_log(reading, config=config, views=inline_views()) as log:
         transcripts = mirror_directory(log, wanted=config.transcripts.mirror)
         yield Reader(log, config=lambda: config, clock=SystemClock(), transcripts=transcripts)
-
-
-def has_writer(log: Log) -> bool:
-    """Whether a process writes a log now: only then is anybody at work on what is open in it."""
-    return isinstance(log, PortableLog) and log.written_by() is not None
 
 
 def store_url(common: Common, config: Config | None = None) -> str | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import has_writer, reader_of
+from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
 from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
@@ -28,6 +28,7 @@ from intersession_events.facts import (
     DeliveryWithheld,
 )
 from intersession_events.ids import delivery_stream
+from intersession_events.stores import has_writer
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
 from intersession_projections.known_names import KnownNames
 

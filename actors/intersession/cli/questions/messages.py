@@ -5,12 +5,13 @@ from typing import Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
-from intersession.cli.host import has_writer, reader_of
+from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
 from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
 from intersession_actors.debugger import said_value, session_named, speaker
 from intersession_events.facts import Provenance, text_of
+from intersession_events.stores import has_writer
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.said import Messages, Said, SaidWanted

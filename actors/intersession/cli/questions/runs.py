@@ -6,12 +6,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import has_writer, reader_of
+from intersession.cli.host import reader_of
 from intersession.cli.questions.endings import ends_named
 from intersession.cli.questions.paging import PAGE, Listing, Page
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment
 from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_of, names_of, unknown_names
 from intersession_actors.debugger import session_named
+from intersession_events.stores import has_writer
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, Then, flow_id, flow_sessions

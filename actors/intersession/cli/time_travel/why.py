@@ -4,10 +4,11 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
-from intersession.cli.host import has_writer, in_fork, reader_of
+from intersession.cli.host import in_fork, reader_of
 from intersession.cli.shell import READING, Answer, Reading
 from intersession.cli.story import names_of, show_effects, show_why
 from intersession_actors.debugger import Debugger, EffectsAnswer, View, WhyAnswer
+from intersession_events.stores import has_writer
 
 
 def why(

@@ -8,6 +8,7 @@ import msgspec
 
 from intersession.web.questions.kept import Kept
 from intersession_actors.debugger import Debugger, InSpan, View, smells_of, smells_of_all, span_of
+from intersession_actors.explaining import NotOver, is_open, waits_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_events.errors import InvalidKey
@@ -15,10 +16,12 @@ from intersession_events.facts import MessageRecorded, RunStarted, TurnReplied, 
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, present
+from intersession_events.stores import has_writer
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import ExchangeSummary
 from intersession_projections.forks import pauses_in, without_pauses
+from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step
@@ -105,11 +108,37 @@ def _smelled(view: View, flows: Iterator[Flow], at_once: int) -> Iterator[tuple[
 
 
 def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonObject]:
-    def reading(log: Log) -> Callable[[tuple[Flow, list[JsonObject]]], JsonObject]:
-        seeing = view.on(log)
-        return lambda one: _summary(seeing, one[0], drawing_of(seeing, one[0])) | {"smells": one[1]}
+    flows = [flow for flow, _ in page]
 
-    return for_each(view.log, page, reading)
+    def reading(log: Log) -> Callable[[Flow], JsonObject]:
+        seeing = view.on(log)
+        return lambda flow: _summary(seeing, flow, drawing_of(seeing, flow))
+
+    told = zip(for_each(view.log, flows, reading), _standings(view, flows), page, strict=True)
+    return [summary | standing | {"smells": smells} for summary, standing, (_, smells) in told]
+
+
+def _standings(view: View, flows: Sequence[Flow]) -> list[JsonObject]:
+    """Return where each stands, in words, and what it waits for, which is the operator's to see: it tells of other sessions."""
+    waiting: Iterator[NotOver] = iter(())
+    at_work = True
+    if view.is_operator and any(map(is_open, flows)):
+        frozen = frozen_in(view.log)
+        waiting = iter(waits_of(view.reader, flows, frozen))
+        at_work = has_writer(view.log)
+    return [
+        _standing(flow, next(waiting, None) if is_open(flow) else None, at_work=at_work) for flow in flows
+    ]
+
+
+def _standing(flow: Flow, not_over: NotOver | None, *, at_work: bool) -> JsonObject:
+    if not_over is None:
+        return {"told": in_words(flow)}
+    brief = not_over.brief if at_work else not_over.cut_off
+    return {
+        "told": in_words(flow, at_work=at_work, waits=brief),
+        "waits": not_over.awaited.value(whole=True),
+    }
 
 
 @ready
@@ -136,18 +165,23 @@ def run(view: View, given: Run) -> JsonObject:
     first, last = (positions[0], positions[-1]) if positions else (flow.accepted, flow.position)
     before = runs_beside.last_of_session(sessions[-1], first) if sessions else None
     after = runs_beside.next_of_session(sessions[-1], last) if sessions else None
-    return _summary(view, flow, drawn) | present(
-        {
-            "smells": _smells(view, flow),
-            "kinds": "".join(_LETTERS[type(row)] for row in drawn.rows),
-            "steps": len(positions),
-            "first": first,
-            "last": last,
-            "sessions": sessions,
-            "before": None if before is None else before.run_id,
-            "after": None if after is None else after.run_id,
-            "imported": getattr(flow, "inferred", None) or None,
-        }
+    (standing,) = _standings(view, [flow])
+    return (
+        _summary(view, flow, drawn)
+        | standing
+        | present(
+            {
+                "smells": _smells(view, flow),
+                "kinds": "".join(_LETTERS[type(row)] for row in drawn.rows),
+                "steps": len(positions),
+                "first": first,
+                "last": last,
+                "sessions": sessions,
+                "before": None if before is None else before.run_id,
+                "after": None if after is None else after.run_id,
+                "imported": getattr(flow, "inferred", None) or None,
+            }
+        )
     )
 
 
@@ -278,7 +312,6 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
     return value | present(
         {
             "title": _title(drawn),
-            "told": in_words(flow),
             "lanes": [_lane(lane) for lane in drawn.lanes],
             "outline": _outline(flow, drawn),
             "endedMs": ended,

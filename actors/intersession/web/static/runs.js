@@ -151,6 +151,9 @@ const Row = ({ run, sel, picked }) => {
           ${first}
         </span>
         ${rest ? html`<span class="why" title=${rest}>${rest}</span>` : null}
+        ${run.waits?.sinceMs
+          ? html`<span class="why" title=${run.waits.text}>since ${clock(run.waits.sinceMs)}</span>`
+          : null}
       </td>
       <td>
         ${smells.length
