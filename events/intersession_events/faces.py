@@ -1,7 +1,9 @@
 """Faces that load what they give when it is first asked for: who reads a log needs nothing of what writes one."""
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, NamedTuple
@@ -25,39 +27,56 @@ class on_demand:  # noqa: N801 - it is used as a statement
 
     def __init__(self, face: dict[str, object]) -> None:
         self._face: Final = face
-        self._open = False
-        self._before = builtins.__import__
 
     def __enter__(self) -> None:
-        noted: Any = self._noted  # Python hands it all in order, not by the names that type checkers know
-        self._before, self._open = builtins.__import__, True
-        builtins.__import__ = noted
+        _NOTING.begin(self._face)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        # Two threads that load two faces may leave each other's function there: it hands on whatever is not its own.
-        self._open = False
-        builtins.__import__ = self._before
         face = self._face
+        _NOTING.end(face)
         homes = {name: noted for name, noted in face.items() if type(noted) is _Noted}
         for name in homes:
             del face[name]
         face["__getattr__"] = _loading(face, homes)
         face["__dir__"] = lambda: sorted({*face, *homes})
 
-    def _noted(
-        self,
-        name: str,
-        importer: Mapping[str, object] | None = None,
-        local: Mapping[str, object] | None = None,
-        names: Sequence[str] | None = (),
-        level: int = 0,
-    ) -> object:
-        if importer is not self._face or not self._open:
-            return self._before(name, importer, local, names or (), level)
+
+class _Noting:
+    """Stands in the place of Python's import while faces are read, and hands on whatever is not theirs.
+
+    Several threads may read faces at once: it comes with the first of them and goes with the last.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._faces: dict[int, Mapping[str, object]] = {}
+        self._before: Any = None
+        self._instead: Any = None
+
+    def begin(self, face: Mapping[str, object]) -> None:
+        with self._lock:
+            if not self._faces:
+                self._before = builtins.__import__
+                # A new one each time: who has put his own before the last one calls that, and not this one in a circle.
+                self._instead = builtins.__import__ = partial(self._imported, self._before)
+            self._faces[id(face)] = face
+
+    def end(self, face: Mapping[str, object]) -> None:
+        with self._lock:
+            del self._faces[id(face)]
+            if not self._faces and builtins.__import__ is self._instead:
+                builtins.__import__ = self._before
+
+    def _imported(self, before: Callable[..., object], name: str, *given: Any, **named: Any) -> object:
+        importer = given[0] if given else named.get("globals")
+        face = self._faces.get(id(importer))
+        if face is None or face is not importer:
+            return before(name, *given, **named)
+        _, names, level = given[1:]  # a statement hands all of it in order
         if not names or level:
-            raise ImportError(f"{self._face['__name__']} may only have `from MODULE import NAME` there")
+            raise ImportError(f"{face['__name__']} may only have `from MODULE import NAME` there")
         return _Module(name)
 
 
@@ -88,3 +107,6 @@ def _loading(face: dict[str, object], homes: Mapping[str, _Noted]) -> Callable[[
         return value
 
     return load
+
+
+_NOTING: Final = _Noting()
