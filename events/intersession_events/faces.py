@@ -52,15 +52,16 @@ class _Noting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._faces: dict[int, Mapping[str, object]] = {}
-        self._before: Any = None
-        self._instead: Any = None
+        self._before: Any = None  # type checkers know Python's import by its parameters
+        self._instead: Any = None  # the same
 
     def begin(self, face: Mapping[str, object]) -> None:
         with self._lock:
             if not self._faces:
                 self._before = builtins.__import__
                 # A new one each time: who has put his own before the last one calls that, and not this one in a circle.
-                self._instead = builtins.__import__ = partial(self._imported, self._before)
+                self._instead = partial(self._imported, self._before)
+                builtins.__import__ = self._instead
             self._faces[id(face)] = face
 
     def end(self, face: Mapping[str, object]) -> None:
@@ -69,14 +70,20 @@ class _Noting:
             if not self._faces and builtins.__import__ is self._instead:
                 builtins.__import__ = self._before
 
-    def _imported(self, before: Callable[..., object], name: str, *given: Any, **named: Any) -> object:
-        importer = given[0] if given else named.get("globals")
+    def _imported(
+        self,
+        before: Callable[..., object],
+        name: str,
+        *given: Any,  # whatever it was given is handed on
+        **named: Any,  # the same
+    ) -> object:
+        importer: object = given[0] if given else named.get("globals")
         face = self._faces.get(id(importer))
         if face is None or face is not importer:
             return before(name, *given, **named)
         _, names, level = given[1:]  # a statement hands all of it in order
         if not names or level:
-            raise ImportError(f"{face['__name__']} may only have `from MODULE import NAME` there")
+            raise ImportError(f"{face.get('__name__')} may only have `from MODULE import NAME` there")
         return _Module(name)
 
 

@@ -106,7 +106,7 @@ def test_an_import_that_somebody_puts_in_its_place_meanwhile_stays_and_works(
             seen.append(name)
             return before(name, *given, **named)
 
-        builtins.__import__ = watched
+        monkeypatch.setattr(builtins, "__import__", watched)
 
     with on_demand({"__name__": "other"}):
         run("from colorsys import rgb_to_hls")

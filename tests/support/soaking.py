@@ -28,6 +28,7 @@ BOUNDED = {
     # What a view behind the log has still to take in, and the names of what it is taking in.
     "CommitSubscription._committed": 2_000,
     "_Names._known": 2_000,
+    "_Rows._rows": 200,
     # Those that were set off are swept together.
     "_Alarm": 256,
     "TimerWheel._alarms": 256,

@@ -156,12 +156,12 @@ def test_what_waited_and_was_over_before_a_run_is_not_read(tmp_path: Path) -> No
     path, runtime, runs = tmp_path / "log.db", SimulatedRuntime(), list[str]()
     with SessionSystem(path, runtime=runtime, agents=AGENTS, config=CONFIG) as system:
         tools = system.tools("agent:main:main")
+        asked = {"sessionKey": "agent:ops:main", "timeoutSeconds": 0}
         for _ in range(6):
             for number in range(20):
-                asked = {"sessionKey": "agent:ops:main", "message": f"{number}", "timeoutSeconds": 0}
-                tools.call("sessions_send", asked)
+                tools.call("sessions_send", {**asked, "message": f"{number}"})
             runtime.run_for(60)
-            runs.append(tools.call("sessions_send", asked)["runId"])
+            runs.append(tools.call("sessions_send", {**asked, "message": "19"})["runId"])
             runtime.run_for(60)
     with SqliteLog(path) as log:
         take_snapshots(log, long_sessions(log))

@@ -80,6 +80,11 @@ class Network:
         """Have the server gone in the place of an answer, the first, second or later one from now on, until `to` is set anew."""
         self._gone_at = self.answered + answers
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server has gone since it was told `gone_after`."""
+        return self._gone_at is None
+
     def cut_before(self, question: Callable[[bytes], bool]) -> None:
         """End a client's connection once, as it asks something: the server gets that only when it is `let_in`."""
         self._on_question = question

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Final
+from typing import Final, cast
 
 _UNUSUAL: Final = re.compile(r"[^ -~\n]+")
 _DELETE: Final = "\x7f"
@@ -24,13 +24,14 @@ def json_text(value: object, encoding: str | None, *, indent: int | None = 2) ->
 
 
 def _one_line(value: object, *, ensure_ascii: bool) -> str:
-    if isinstance(value, dict) and not ensure_ascii and any(map(_are_structs, value.values())):
+    document = _object_in(value)
+    if not ensure_ascii and any(map(_are_structs, document.values())):
         import msgspec  # noqa: PLC0415 - help prints no document
 
         try:
             parts = {
                 name: each if _are_structs(each) else msgspec.Raw(_plain(each).encode())
-                for name, each in value.items()
+                for name, each in document.items()
             }
             return msgspec.json.format(msgspec.json.encode(parts), indent=0).decode()
         except UnicodeEncodeError:
@@ -38,8 +39,15 @@ def _one_line(value: object, *, ensure_ascii: bool) -> str:
     return _plain(value, ensure_ascii=ensure_ascii)
 
 
+def _object_in(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
 def _are_structs(value: object) -> bool:
-    return isinstance(value, tuple) and bool(value) and hasattr(value[0], "__struct_fields__")
+    if not isinstance(value, tuple):
+        return False
+    each = cast("tuple[object, ...]", value)
+    return bool(each) and hasattr(each[0], "__struct_fields__")
 
 
 def _plain(value: object, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
