@@ -185,3 +185,16 @@ def test_appends_go_on_after_a_transaction_that_was_rolled_back(story: Story, er
     found = Runs(story.log).get("last")
     assert found is not None
     assert found.status == "ok"
+
+
+def test_a_search_reads_few_words_that_the_index_has_not_sorted_yet(story: Story, postgres_url: str) -> None:
+    """PostgreSQL puts new words aside until they are four megabytes, and each search read all that were."""
+    for number in range(900):
+        story.open(f"agent:main:job-{number}", label=f"a job with some words, number {number}")
+
+    with psycopg.connect(address_of(postgres_url).conninfo) as connection:
+        connection.execute(f"SET search_path TO {address_of(postgres_url).schema}".encode())
+        aside = connection.execute("SELECT gin_clean_pending_list('session_search_grams')").fetchone()
+
+    assert aside is not None
+    assert aside[0] <= 10  # pages of 8 KiB
