@@ -123,7 +123,8 @@ class RecordedLedger(ChainLedger):
         if not ahead:
             return known
         since = self._recording.looked_since(stream)
-        known = self._costs(known, ahead, self._recording.used_in(root, since=since))
+        late_cost = self._recording.used_in(root, since=since)
+        known = self._costs(known, ahead, late_cost, was_asked=self._refusals.comes(stream, ahead))
         if stream.startswith("session:"):
             return known
         late, open_ = self._recording.queued_in(root, since=since)
@@ -137,14 +138,17 @@ class RecordedLedger(ChainLedger):
         return msgspec.structs.replace(known, runs=min(max(used, known.runs - late), known.runs + open_))
 
     @staticmethod
-    def _costs(known: Spent, ahead: Sequence[Recorded], late: tuple[int, int]) -> Spent:
+    def _costs(known: Spent, ahead: Sequence[Recorded], late: tuple[int, int], *, was_asked: bool) -> Spent:
         """Return what a chain's runs had cost, of which some have ended so `late` that perhaps nobody knew it yet.
 
-        Where a number was recorded, that is what was looked at, as far as the log can have shown it then.
+        Where a number was recorded, that is what was looked at, as far as the log can have shown it then. `was_asked` is whether
+        a session refuses next what it is asked for now: no guard had tripped then, and what follows was decided later.
         """
         accepted = ahead[0].event
         if isinstance(accepted, facts.ExchangeAccepted):
             tokens, money = accepted.chain_tokens, accepted.chain_cost_micros
+        elif was_asked:
+            tokens, money = 0, 0
         else:
             tokens, money = (
                 _used_or_all(ahead, TOKENS, known.tokens),
