@@ -68,6 +68,8 @@ class RunsAsked(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknow
 def runs(view: View, given: RunsAsked) -> JsonObject:
     """Return runs, the newest first: `{runs, cursor}`; of a log without any, whether it was `imported`.
 
+    One that is not over has `waits` for the operator, as `why` has it: what it waits for, and since when.
+
     Raises:
         ToolRefused: a session, a place or the cursor is none.
     """
