@@ -60,16 +60,19 @@ def log_at(place: Path | str, kind: Any = None, **options: Any) -> Any:
     return made(url.removeprefix("sqlite:///"), **options)
 
 
-def changed_behind(url: str, statement: str, *given: object) -> None:
-    """Change what a store has written, behind the back of whoever has the log: one statement, with `?` for what is given."""
+def changed_behind(url: str, statement: str, *given: object) -> list[tuple[Any, ...]]:
+    """Change what a store has written, behind the back of whoever has the log: one statement, with `?` for what is given.
+
+    Returns the rows that it asks for, if any.
+    """
     if is_postgres(url):
         address = address_of(url)
         with psycopg.connect(address.conninfo, autocommit=True) as server:
             server.execute(f"SET search_path TO {address.schema}".encode())
-            server.execute(statement.replace("?", "%s").encode(), given)
-        return
+            asked = server.execute(statement.replace("?", "%s").encode(), given)
+            return asked.fetchall() if asked.description else []
     with closing(sqlite3.connect(located(url).place)) as file, file:
-        file.execute(statement, given)
+        return file.execute(statement, given).fetchall()
 
 
 def written(url: str) -> bytes:

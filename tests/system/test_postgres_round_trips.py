@@ -35,7 +35,7 @@ WAYS = {
     "list, as of the middle": 7,
     "history, the last 50": 4,
     "history, 50 before the middle": 8,
-    "wake": 2,
+    "wake": 1,
 }
 """How often each call waits for the server, at most."""
 WAYS_OF_A_BATCH = 2

@@ -1,12 +1,15 @@
 """A session that wakes from a snapshot is the session of its whole stream; what does not fit the log is not believed."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from eventsourcing.persistence import StoredEvent
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
@@ -15,12 +18,13 @@ from intersession_actors.session import ContextCache
 from intersession_actors.session.folding import SHAPE, Awake, SessionFolding
 from intersession_actors.session.state import Session, evolve
 from intersession_events import facts
-from intersession_events.log import EVERY, Folded, Recorded
-from intersession_events.stores import SqliteLog
+from intersession_events.log import EVERY, Folded, Question, Recorded, Row, Snapshot
+from intersession_events.stores import SqliteLog, located, migrate
+from intersession_events.stores.library import ChainedMapper
+from support.any_log import Logs, changed_behind, log_at
 from support.bare_events import bare
 from support.busy_session import STEPS, Busy
 from support.log_drafts import anywhere, draft
-from support.rows import edited
 
 KEY = "agent:main:main"
 STREAM = f"session:{KEY}"
@@ -84,8 +88,9 @@ def test_a_state_that_was_kept_at_any_version_goes_on_to_the_state_of_the_whole_
 class Written:
     """A session of which much is said, with snapshots, in a log whose readers and writer go step by step."""
 
-    def __init__(self, path: Path | str = ":memory:") -> None:
-        self.log = SqliteLog(path, threads=False)
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.log = log_at(url, threads=False)
         self.append(OPENED)
         for number in range(0, EVERY * 5 // 2, 25):
             self.append(*(said(each) for each in range(number, number + 25)))
@@ -121,15 +126,15 @@ class Written:
 
 
 @pytest.fixture
-def written() -> Iterator[Written]:
-    made = Written()
+def written(passing_url: str) -> Iterator[Written]:
+    made = Written(passing_url)
     with closing(made.log):
         yield made
 
 
 @pytest.fixture
-def filed(tmp_path: Path) -> Iterator[Written]:
-    made = Written(tmp_path / "log.db")
+def filed(log_url: str) -> Iterator[Written]:
+    made = Written(log_url)
     with closing(made.log):
         yield made
 
@@ -140,32 +145,30 @@ def test_a_long_stream_gets_snapshots_and_is_read_from_the_last_one(
     """Finding A19: 200,000 messages were folded each time that the session woke."""
     first = written.fold()
     read: list[int] = []
-    stream = written.log.states._read
+    event_of = ChainedMapper.to_domain_event
 
-    def watched(
-        name: str, *, after: int = 0, to: int | None = None, limit: int | None = None
-    ) -> Sequence[Recorded]:
-        found = stream(name, after=after, to=to, limit=limit)
-        read.append(len(found))
-        return found
+    def watched(mapper: ChainedMapper, row: StoredEvent) -> Recorded:
+        event = event_of(mapper, row)
+        read.append(event.version)
+        return event
 
-    monkeypatch.setattr(written.log.states, "_read", watched)
-    second = written.fold()
+    with monkeypatch.context() as patched:
+        patched.setattr(ChainedMapper, "to_domain_event", watched)
+        second = written.fold()
 
     assert (first.kept, second.kept) == (2 * EVERY, 2 * EVERY)
     assert list(written.log.states.versions(STREAM, SHAPE)) == [EVERY, 2 * EVERY]
-    assert sum(read) == first.version - 2 * EVERY + 1
+    assert read == list(range(2 * EVERY, first.version + 1))
     assert shown(second.state) == shown(first.state) == shown(naive(written.log.stream(STREAM)))
     assert second.last == first.last
 
 
 def test_a_snapshot_holds_no_transcript(filed: Written) -> None:
     filed.fold()
-    with edited(filed.log.path) as raw:
-        sizes = [size for (size,) in raw.execute("SELECT length(state) FROM stored_snapshots")]
+    kept = list(filed.log.states.kept(STREAM))
 
-    assert len(sizes) == 2
-    assert max(sizes) < 8_000
+    assert len(kept) == 2
+    assert max(len(one.data) for one in kept if isinstance(one, Snapshot)) < 8_000
 
 
 def test_a_session_that_is_not_long_has_no_snapshot_and_its_log_no_table_for_one(tmp_path: Path) -> None:
@@ -261,25 +264,41 @@ TAMPERINGS = {
     "no state": "UPDATE stored_snapshots SET state=NULL",
     "no JSON": "UPDATE stored_snapshots SET state=x'00ff'",
     "another version": "UPDATE stored_snapshots SET originator_version=originator_version+100",
+    "a version below all": "UPDATE stored_snapshots SET originator_version=250-originator_version",
     "a version that is none": "UPDATE stored_snapshots SET originator_version='x'||originator_version",
     "an earlier state as a later one": (
-        "UPDATE stored_snapshots SET state=(SELECT state FROM stored_snapshots ORDER BY originator_version)"
+        "UPDATE stored_snapshots SET state=(SELECT state FROM stored_snapshots ORDER BY originator_version LIMIT 1)"
     ),
     "a foreign shape": "UPDATE stored_snapshots SET topic='session_state.99'",
     "another table": "DROP TABLE stored_snapshots",
-    "another column": "ALTER TABLE stored_snapshots ADD COLUMN more",
+    "another column": "ALTER TABLE stored_snapshots ADD COLUMN more BIGINT",
+}
+_IN_A_FILE_ALONE = {"a version that is none"}
+_ON_A_SERVER = {
+    "no state": "ALTER TABLE stored_snapshots ALTER COLUMN state DROP NOT NULL; UPDATE stored_snapshots SET state=NULL",
+    "no JSON": "UPDATE stored_snapshots SET state='\\x00ff'",
+    **{
+        how: re.sub(
+            r"replace\(state, (.*)\)$",
+            r"convert_to(replace(convert_from(state,'UTF8'), \1),'UTF8')",
+            statement,
+        )
+        for how, statement in TAMPERINGS.items()
+        if "replace" in statement
+    },
 }
 
 
 @pytest.mark.parametrize("how", sorted(TAMPERINGS))
 def test_a_snapshot_that_was_changed_is_not_believed(
-    filed: Written, how: str, caplog: pytest.LogCaptureFixture
+    filed: Written, how: str, logs: Logs, caplog: pytest.LogCaptureFixture
 ) -> None:
+    if how in _IN_A_FILE_ALONE and not logs.are_files:
+        pytest.skip("a server takes nothing else there")
     expected = shown(filed.fold().state)
-    with edited(filed.log.path) as raw:
-        raw.execute(TAMPERINGS[how])
-        if how == "another table":
-            raw.execute("CREATE TABLE stored_snapshots (something)")
+    changed_behind(filed.url, TAMPERINGS[how] if logs.are_files else _ON_A_SERVER.get(how, TAMPERINGS[how]))
+    if how == "another table":
+        changed_behind(filed.url, "CREATE TABLE stored_snapshots (something BIGINT)")
 
     with caplog.at_level(logging.WARNING, logger="intersession.store"):
         again = filed.fold()
@@ -289,48 +308,87 @@ def test_a_snapshot_that_was_changed_is_not_believed(
     assert how == "another column" or any("snapshot" in record.message for record in caplog.records)
 
 
-def test_a_snapshot_of_another_stream_or_log_is_not_believed(filed: Written, tmp_path: Path) -> None:
+def test_a_snapshot_of_another_stream_or_log_is_not_believed(
+    filed: Written, logs: Logs, tmp_path: Path
+) -> None:
     filed.fold()
-    with closing(Written(tmp_path / "other.db").log) as other:
-        with edited(filed.log.path) as raw:
-            rows = raw.execute("SELECT * FROM stored_snapshots").fetchall()
+    url = logs.at(tmp_path, "other")
+    with closing(Written(url).log) as other:
+        rows = changed_behind(filed.url, "SELECT * FROM stored_snapshots")
         other.states.fold(STREAM, folding())
         other.step()
         expected = shown(naive(other.stream(STREAM)))
-        with edited(other.path) as raw:
-            raw.execute("DELETE FROM stored_snapshots")
-            raw.executemany("INSERT INTO stored_snapshots VALUES (?,?,?,?)", rows)
+        _kept_instead(url, rows)
 
         assert shown(other.states.fold(STREAM, folding()).state) == expected
 
 
-def test_a_snapshot_of_another_past_of_the_same_stream_is_not_believed(tmp_path: Path) -> None:
+def test_a_snapshot_of_another_past_of_the_same_stream_is_not_believed(logs: Logs, tmp_path: Path) -> None:
     """A backup that went on, say: its stream and its versions are the same, its events are not."""
-    paths = (tmp_path / "log.db", tmp_path / "backup.db")
+    url, backup = logs.at(tmp_path), logs.at(tmp_path, "backup")
 
-    def goes_on(path: Path, first: int) -> object:
-        with SqliteLog(path, threads=False) as log:
+    def goes_on(url: str, first: int) -> object:
+        with log_at(url, threads=False) as log:
             drafts = (draft(said(number), f"{number}") for number in range(first, first + 20))
             log.append_now((anywhere(STREAM, *drafts),))
             log.states.fold(STREAM, folding())
             log.step()
             return shown(log.states.fold(STREAM, folding()).state)
 
-    with SqliteLog(paths[0], threads=False) as log:
+    with log_at(url, threads=False) as log:
         drafts = (draft(said(number), f"{number}") for number in range(EVERY - 10))
         log.append_now((anywhere(STREAM, *drafts),))
-    with edited(paths[0]) as raw:
-        raw.execute("VACUUM INTO ?", (str(paths[1]),))
-    goes_on(paths[0], 10_000)
-    expected = goes_on(paths[1], 20_000)
-    with edited(paths[0]) as raw:
-        rows = raw.execute("SELECT * FROM stored_snapshots").fetchall()
-    with edited(paths[1]) as raw:
-        raw.executemany("INSERT OR REPLACE INTO stored_snapshots VALUES (?,?,?,?)", rows)
+    if logs.are_files:
+        changed_behind(url, "VACUUM INTO ?", located(backup).place)
+    else:
+        between = str(tmp_path / "between.db")
+        migrate(url, between)
+        migrate(between, backup)
+    goes_on(url, 10_000)
+    expected = goes_on(backup, 20_000)
+    rows = changed_behind(url, "SELECT * FROM stored_snapshots")
+    _kept_instead(backup, rows)
 
-    with SqliteLog(paths[1], threads=False) as log:
+    with log_at(backup, threads=False) as log:
         assert [row[1] for row in rows] == list(log.states.versions(STREAM, SHAPE)) == [EVERY]
         assert shown(log.states.fold(STREAM, folding()).state) == expected
+
+
+def test_a_snapshot_that_is_taken_while_a_session_wakes_is_no_reason_to_doubt_it(
+    filed: Written, logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The snapshot and what is behind it are asked for together, on a server, but not at one moment."""
+    expected = shown(filed.fold().state)
+    rows = changed_behind(filed.url, "SELECT * FROM stored_snapshots ORDER BY originator_version")
+    recorder = filed.log._recorder
+    each = recorder.each
+
+    def others_between(first: Sequence[Question], between: Callable[[], object]) -> list[list[Row]]:
+        found: list[list[Row]] = []
+        for number, question in enumerate(first):
+            if number == 1:
+                between()
+            found += each([question])
+        return found
+
+    for before, after in ((rows[:1], rows), (rows, rows[:1]), ([], rows), (rows, [])):
+        _kept_instead(filed.url, before)
+        with monkeypatch.context() as patched:
+            between = partial(_kept_instead, filed.url, after)
+            patched.setattr(
+                recorder, "each", lambda first, between=between: others_between(list(first), between)
+            )
+            assert shown(filed.log.states.fold(STREAM, folding()).state) == expected
+    assert not caplog.records
+    assert changed_behind(filed.url, "SELECT COUNT(*) FROM stored_snapshots") == [
+        (2 if logs.are_files else 0,)
+    ]
+
+
+def _kept_instead(url: str, rows: Sequence[tuple[object, ...]]) -> None:
+    changed_behind(url, "DELETE FROM stored_snapshots")
+    for row in rows:
+        changed_behind(url, "INSERT INTO stored_snapshots VALUES (?,?,?,?)", *row)
 
 
 def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(written: Written) -> None:
@@ -356,11 +414,9 @@ def test_a_snapshot_of_another_shape_is_not_read_as_one_of_this(written: Written
 def test_a_snapshot_of_what_the_log_has_lost_is_dropped(filed: Written) -> None:
     """The log is the truth: a copy of it that is older than its snapshots, say."""
     filed.fold()
-    path = filed.log.path
     filed.log.close()
-    with edited(path) as raw:
-        raw.execute("DELETE FROM stored_events WHERE originator_version>=?", (2 * EVERY,))
-    filed.log = SqliteLog(path, threads=False)
+    changed_behind(filed.url, "DELETE FROM stored_events WHERE originator_version>=?", 2 * EVERY)
+    filed.log = log_at(filed.url, threads=False)
 
     folded = filed.fold()
 
@@ -369,11 +425,10 @@ def test_a_snapshot_of_what_the_log_has_lost_is_dropped(filed: Written) -> None:
     assert list(filed.log.states.versions(STREAM, SHAPE)) == [EVERY]
 
 
-def test_a_crash_between_events_and_their_snapshot_loses_the_snapshot_alone(tmp_path: Path) -> None:
-    written = Written(tmp_path / "log.db")
+def test_a_crash_between_events_and_their_snapshot_loses_the_snapshot_alone(log_url: str) -> None:
+    written = Written(log_url)
     written.log.states.fold(STREAM, folding())  # what it keeps is on its way to the next commit
-    with edited(written.log.path) as raw:
-        lost = raw.execute("SELECT name FROM sqlite_master WHERE name='stored_snapshots'").fetchall()
+    lost = list(written.log.states.versions(STREAM, SHAPE))
     expected = shown(naive(written.log.stream(STREAM)))
     again = shown(written.log.states.fold(STREAM, folding()).state)
     written.log.close()
@@ -382,13 +437,13 @@ def test_a_crash_between_events_and_their_snapshot_loses_the_snapshot_alone(tmp_
     assert again == expected
 
 
-def test_a_log_that_is_open_for_reading_uses_the_snapshots_and_takes_none(tmp_path: Path) -> None:
-    written = Written(tmp_path / "log.db")
+def test_a_log_that_is_open_for_reading_uses_the_snapshots_and_takes_none(log_url: str) -> None:
+    written = Written(log_url)
     first = written.fold()
     written.append(*(said(number) for number in range(50_000, 50_000 + EVERY)))
     written.log.close()
 
-    with SqliteLog(tmp_path / "log.db", read_only=True) as log:
+    with log_at(log_url, read_only=True) as log:
         folded = log.states.fold(STREAM, folding())
 
         assert folded.kept == first.kept

@@ -14,6 +14,7 @@ from intersession_events.stores.library import ChainedMapper, Erasures
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.reading import ReadsLog
 from intersession_events.stores.snapshots import (
+    FromSnapshot,
     KeepsSnapshots,
     Later,
     OnTheWay,
@@ -70,6 +71,7 @@ class LogApplication(Application[str]):
         self,
         *,
         read: Read,
+        from_snapshot: FromSnapshot,
         later: Later,
         transact: Callable[[Callable[[Cursor], int]], int],
     ) -> StreamStates:
@@ -77,7 +79,13 @@ class LogApplication(Application[str]):
         recorder, snapshots = self.snapshot_recorder, cast("EventStore[str]", self.snapshots)
         recorder.rows = cast("ReadsLog", self.recorder).event_rows
         recorder.submit = self.submit_snapshot
-        return StreamStates(snapshots, read=read, later=later, clear=lambda: transact(recorder.clear))
+        return StreamStates(
+            snapshots,
+            read=read,
+            from_snapshot=from_snapshot,
+            later=later,
+            clear=lambda: transact(recorder.clear),
+        )
 
     @property
     def snapshot_recorder(self) -> KeepsSnapshots:

@@ -371,6 +371,7 @@ class PortableLog(ReadableLog):
     def _states_of(self, app: LogApplication) -> StreamStates:
         return app.states(
             read=self._events.stream,
+            from_snapshot=self._events.from_snapshot,
             later=self._loader.later,
             transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
         )

@@ -17,7 +17,8 @@ from intersession_events.stores.database import Cursor, Failures, of_stream, typ
 TABLE: Final = "stored_snapshots"
 """As the library calls it."""
 
-_COLUMNS: Final = "originator_id, originator_version, topic, state"
+SNAPSHOTS: Final = f"SELECT originator_id, originator_version, topic, state FROM {TABLE} "  # noqa: S608 - the name is the library's
+"""How each statement begins that reads rows of snapshots."""
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 Rows = Callable[[str, Sequence[str | int]], list[Row]]
@@ -79,8 +80,7 @@ class KeepsSnapshots(AggregateRecorder):
     ) -> Sequence[StoredEvent]:
         """Return the rows of a stream with `gt < version <= lte`, unproven; none where they can't be read."""
         rest, parameters = of_stream(originator_id, gt=gt, lte=lte, desc=desc, limit=limit)
-        statement = f"SELECT {_COLUMNS} FROM {TABLE} {rest}"  # noqa: S608 - the name is the library's
-        return [StoredEvent(*row) for row in self._found(statement, parameters)]
+        return [StoredEvent(*row) for row in self._found(SNAPSHOTS + rest, parameters)]
 
     def every(self, stream: str) -> Sequence[StoredEvent]:
         """Return all rows of a stream, unproven, for who holds them against the events.
@@ -90,8 +90,7 @@ class KeepsSnapshots(AggregateRecorder):
             StoreUnavailable: the store does not answer.
         """
         rest, parameters = of_stream(stream, gt=None, lte=None, desc=False, limit=None)
-        statement = f"SELECT {_COLUMNS} FROM {TABLE} {rest}"  # noqa: S608 - the same
-        return [StoredEvent(*row) for row in self._read(statement, parameters)]
+        return [StoredEvent(*row) for row in self._read(SNAPSHOTS + rest, parameters)]
 
     def versions(self, stream: str, topic: str) -> list[int]:
         """Return the versions of a stream that have a snapshot of a shape, in order."""

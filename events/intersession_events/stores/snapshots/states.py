@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, Protocol, TypeVar, cast
 
-from eventsourcing.persistence import EventStore
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import EventStore, StoredEvent
 
 from intersession_events.errors import CorruptEvent, LogError
 from intersession_events.log import EVERY, LARGEST_STATE, Folded, Folding, Recorded, Snapshot
@@ -33,6 +34,16 @@ class Read(Protocol):
         ...
 
 
+class FromSnapshot(Protocol):
+    """Reads the last snapshot of a stream together with the proven events from its own on."""
+
+    def __call__(
+        self, stream: str, *, to: int | None = None, limit: int
+    ) -> tuple[StoredEvent | None, Sequence[Recorded]] | None:
+        """Return the row of the snapshot up to a version, if there is one, and the first events; None if each is to be read by itself."""
+        ...
+
+
 class Later(Protocol):
     """Does reading work off a reader's thread, and tells what came of it."""
 
@@ -45,11 +56,18 @@ class StreamStates:
     """The states of one log's streams. `clear` drops all snapshots, in a transaction of the writer's."""
 
     def __init__(
-        self, snapshots: EventStore[str], *, read: Read, later: Later, clear: Callable[[], int]
+        self,
+        snapshots: EventStore[str],
+        *,
+        read: Read,
+        from_snapshot: FromSnapshot,
+        later: Later,
+        clear: Callable[[], int],
     ) -> None:
         self._snapshots = snapshots
         self._recorder = cast("KeepsSnapshots", snapshots.recorder)
         self._read = read
+        self._from_snapshot = from_snapshot
         self._later = later
         self._clear = clear
 
@@ -61,7 +79,8 @@ class StreamStates:
             UnknownTopic: one is of a newer version.
         """
         as_of = self._recorder.erasures
-        (folded,) = deque(self._walk(stream, folding, self._latest(stream, folding, to), to, as_of), maxlen=1)
+        found, page = self._begun(stream, folding, to)
+        (folded,) = deque(self._walk(stream, folding, found, to, as_of=as_of, page=page), maxlen=1)
         return folded
 
     def walk(self, stream: str, folding: Folding[S], *, since: int = 0) -> Iterator[Folded[S]]:
@@ -73,7 +92,7 @@ class StreamStates:
         """
         as_of = self._recorder.erasures
         found = self._latest(stream, folding, since) if since else None
-        return self._walk(stream, folding, found, None, as_of)
+        return self._walk(stream, folding, found, None, as_of=as_of)
 
     def load(
         self, stream: str, folding: Folding[S], on_folded: Callable[[Folded[S] | Exception], None]
@@ -155,20 +174,29 @@ class StreamStates:
         return self._clear()
 
     def _walk(
-        self, stream: str, folding: Folding[S], found: tuple[S, Snapshot] | None, to: int | None, as_of: int
+        self,
+        stream: str,
+        folding: Folding[S],
+        found: tuple[S, Snapshot] | None,
+        to: int | None,
+        *,
+        as_of: int,
+        page: Sequence[Recorded] | None = None,
     ) -> Iterator[Folded[S]]:
+        """Go on from a snapshot's state, or from the beginning; `page` has the first events from there on, if they were read."""
         state, snapshot = found or (folding.begin(), None)
         kept = 0 if snapshot is None else snapshot.version
         last: Recorded | None = None
         while True:
             # With a snapshot, the event that it is after is read as well: the state must be of this very event.
             after = last.version if last is not None else max(kept - 1, 0)
-            page = self._read(stream, after=after, to=to, limit=EVERY)
+            if page is None:
+                page = self._read(stream, after=after, to=to, limit=EVERY)
             if last is None and snapshot is not None:
                 if not page or page[0].hash != snapshot.hash:
                     reason = "the log has another event there, or none"
                     self._forget(stream, snapshot.version, folding.topic, reason)
-                    state, snapshot, kept = folding.begin(), None, 0
+                    state, snapshot, kept, page = folding.begin(), None, 0, None
                     continue
                 last, fresh = page[0], page[1:]
                 yield Folded(state, last, kept)
@@ -187,6 +215,24 @@ class StreamStates:
                 yield Folded(state, last, kept)
             if len(page) < EVERY:
                 return
+            page = None
+
+    def _begun(
+        self, stream: str, folding: Folding[S], to: int | None
+    ) -> tuple[tuple[S, Snapshot] | None, Sequence[Recorded] | None]:
+        """Return the state of the last snapshot, and the events from its own on where they came with it."""
+        together = self._from_snapshot(stream, to=to, limit=EVERY)
+        if together is None:
+            return self._latest(stream, folding, to), None
+        row, page = together
+        if row is None:
+            return None, page
+        try:
+            found = self._state_of(self._snapshots.mapper.to_domain_event(row), folding)
+        except CorruptEvent as error:
+            self._forget(stream, row.originator_version, folding.topic, error)
+            found = None
+        return (None, None) if found is None else (found, page)
 
     def _latest(self, stream: str, folding: Folding[S], to: int | None) -> tuple[S, Snapshot] | None:
         """Return the state of the last snapshot up to a version, if it is whole and of this shape."""
@@ -196,8 +242,15 @@ class StreamStates:
             (row,) = self._recorder.select_events(stream, lte=to, desc=True, limit=1)
             self._forget(stream, row.originator_version, folding.topic, error)
             return None
+        return self._state_of(snapshot, folding)
+
+    def _state_of(
+        self, snapshot: DomainEventProtocol[str] | None, folding: Folding[S]
+    ) -> tuple[S, Snapshot] | None:
+        """Return the state that a snapshot holds, if it is of this shape."""
         if not isinstance(snapshot, Snapshot):
             return None
+        stream = snapshot.stream
         if snapshot.topic != folding.topic:
             reason = f"its shape is {snapshot.topic}, this version's is {folding.topic}"
             self._forget(stream, snapshot.version, folding.topic, reason)

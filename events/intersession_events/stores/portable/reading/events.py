@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from eventsourcing.persistence import StoredEvent
+
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import FIRST, Lineage, Question, Recorded, StreamPart, among, filled, of_id
-from intersession_events.stores.database import COLUMNS, Row, notification_of, typed
+from intersession_events.stores.database import COLUMNS, Row, notification_of, of_stream, typed
 from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.portable.reading.recorder import ReadsLog
+from intersession_events.stores.snapshots import SNAPSHOTS, TABLE
 
 PAGE: Final = 1000
 """Rows fetched at a time; no reader holds a snapshot longer than a page takes."""
@@ -80,6 +83,43 @@ class EventReader:
             self._mapper.lineage,
         )
         return events
+
+    def from_snapshot(
+        self, stream: str, *, to: int | None = None, limit: int
+    ) -> tuple[StoredEvent | None, Sequence[Recorded]] | None:
+        """Read the last snapshot of a stream up to a version, unproven, and the first events from its own on: in one way.
+
+        None where that is no gain, or where it fails for what somebody has made of the snapshots: each is read by itself then.
+
+        Raises:
+            CorruptEvent: one of the events was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+            StoreUnavailable: the store does not answer.
+        """
+        if not self._recorder.takes_many:
+            return None
+        last, last_of = of_stream(stream, gt=None, lte=to, desc=True, limit=1)
+        rest, rest_of = of_stream(stream, gt=None, lte=to, desc=False, limit=limit)
+        kept = f"(SELECT originator_version FROM {TABLE} {last})"  # noqa: S608 - the name is the library's
+        behind = f"WHERE originator_version>=COALESCE({kept}, 1) AND {rest.removeprefix('WHERE ')}"
+        try:
+            snapshots, rows = self._recorder.each(
+                [(SNAPSHOTS + last, last_of), (COLUMNS + behind, (*last_of, *rest_of))]
+            )
+        except Exception as error:
+            failures = self._recorder.failures
+            if not failures.is_known(error):
+                raise
+            if failures.is_of_the_store(error):
+                raise failures.log_error(error) from error
+            return None
+        snapshot = StoredEvent(*snapshots[0]) if snapshots else None
+        first = 1 if snapshot is None else snapshot.originator_version
+        if (rows[0][2] if rows else 1) != first:
+            return None  # a snapshot was taken or dropped between the two; or an event is missing
+        events = [_placed(self.proven(row)) for row in rows]
+        _check_neighbours(events, first - 1, self._mapper.lineage)
+        return snapshot, events
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
         """Read the events at some positions, each once and in order.
