@@ -22,6 +22,7 @@ from intersession_events.log import (
 )
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
+from intersession_events.stores.database import Row as EventRow
 from support.log_drafts import draft, said, to
 from support.transacting import transact
 
@@ -187,8 +188,8 @@ def test_a_word_of_a_later_version_is_said_to_be_one() -> None:
 class Written(SqliteLog):
     """A log to which somebody writes an event of a new kind, once the last row has been read."""
 
-    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
-        page = super().rows(after=after, limit=limit)
+    def rows(self, *, limit: int = 1000, **between: int | None) -> list[EventRow]:
+        page = super().rows(limit=limit, **between)
         if not page:
             event = LoopEnded(reason="turn_limit", turns=1)
             self.append_now([to("exchange:e", 0, draft(event, "new"))])

@@ -2,7 +2,7 @@
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -64,7 +64,7 @@ class EventReader:
         backwards: bool = False,
         limit: int | None = None,
     ) -> Sequence[Recorded]:
-        """Read the events of a stream with `after < version <= to`.
+        """Read the events of a stream with `after < version <= to`; every row is proven.
 
         Raises:
             CorruptEvent: one of them was changed or is missing.
@@ -122,17 +122,17 @@ class EventReader:
         return snapshot, events
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        """Read the events at some positions, each once and in order.
+        """Read the events at some positions, each once and in order, many in one statement; every row is proven.
 
         Raises:
-            CorruptEvent: a row was changed; its `position` says which.
-            UnknownTopic: a row is of a newer version; the same.
+            CorruptEvent: one of them was changed; its `position` says which.
+            UnknownTopic: one of them is of a newer version; the same.
         """
         for found in self._each(among(_AT, sorted(positions))):
             yield from map(self.proven, found)
 
     def whole(self, streams: Sequence[str]) -> list[list[Recorded]]:
-        """Read some streams, each from its first event to its last.
+        """Read some streams, each from its first event to its last, many in one statement; every row is proven.
 
         Raises:
             CorruptEvent: one of their events was changed or is missing.
@@ -147,7 +147,7 @@ class EventReader:
         return [events[stream] for stream in streams]
 
     def parts(self, parts: Sequence[StreamPart]) -> list[list[Recorded]]:
-        """Read a part of each of some streams.
+        """Read a part of each of some streams, many in one statement; every row is proven.
 
         Raises:
             CorruptEvent: one of their events was changed or is missing.
@@ -181,19 +181,21 @@ class EventReader:
         after: int = 0,
         to: int | None = None,
         limit: int | None = None,
-        topics: Sequence[str] = (),
+        topics: Collection[str] = (),
     ) -> Iterator[Recorded]:
-        """Read all events with `after < position <= to`, in order, in pages; of some stored names alone, if any are given.
+        """Read all events with `after < position <= to`, in order, in pages; every row is proven.
+
+        `topics` are stored names: only events of these, if any are given.
 
         Raises:
             CorruptEvent: a row was changed; its `position` says where to read on.
             UnknownTopic: a row is of a newer version; the same.
         """
-        left = limit
+        left, named = limit, tuple(topics)
         while left is None or left > 0:
             size = PAGE if left is None else min(PAGE, left)
             with typed(self._recorder.failures):
-                page = self._recorder.select_notifications(after, size, to, topics, inclusive_of_start=False)
+                page = self._recorder.select_notifications(after, size, to, named, inclusive_of_start=False)
             yield from map(self._mapper.to_domain_event, page)
             if len(page) < PAGE:
                 return
@@ -214,7 +216,9 @@ class EventReader:
         return [name for (name,) in found if name.startswith(prefix)]
 
     def rows(self, *, after: int | None = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
-        """Return rows with `after < position <= to` as they lie in the table, unproven. None is before all there can be.
+        """Return rows with `after < position <= to` as they lie in the table, unproven: for verification.
+
+        `after` is None for all there are.
 
         Raises:
             CorruptEvent: a page of the file is damaged.
@@ -229,7 +233,7 @@ class EventReader:
             raise CorruptEvent(f"a page of the file is damaged: position {found[-1][0]} comes behind {after}")
         return found
 
-    def with_id(self, beginning: str, limit: int) -> list[Recorded]:
+    def with_id(self, beginning: str, *, limit: int) -> list[Recorded]:
         """Return the first events whose ids begin with a text, in the order of the log."""
         for condition, parameters in of_id(beginning):
             with typed(self._recorder.failures):
@@ -249,7 +253,7 @@ class EventReader:
             return self._recorder.max_notification_id() or 0
 
     def positions_given(self) -> int:
-        """Return the last position that was ever given to an event."""
+        """Return the last position that was ever given to an event: more than the head only if rows were taken away."""
         with typed(self._recorder.failures):
             return self._recorder.positions_given()
 

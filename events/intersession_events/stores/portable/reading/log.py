@@ -1,17 +1,32 @@
 """The events of a log, as whoever opened it reads them: in its process alone, from connections that never wait for its writer."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkedFrom
-from intersession_events.log import Lineage, OnLoaded, Recorded, StreamPart
-from intersession_events.stores.database import Row
+from intersession_events.log import Lineage, OnLoaded
 from intersession_events.stores.later import Loader
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.reading.recorder import ReadsLog
 from intersession_events.stores.snapshots import StreamStates
+
+_Taken = ParamSpec("_Taken")
+_Read = TypeVar("_Read")
+
+
+def _reads(
+    read: Callable[Concatenate[EventReader, _Taken], _Read],
+) -> Callable[Concatenate["ReadableLog", _Taken], _Read]:
+    """Return a method of the reader as one of a log: it takes and returns the same, in the process that opened the log."""
+
+    @wraps(read)
+    def read_of_log(self: "ReadableLog", /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Read:
+        return read(self.events, *args, **kwargs)
+
+    return read_of_log
 
 
 class ReadableLog:
@@ -73,110 +88,30 @@ class ReadableLog:
         if self._closed:
             raise StoreUnavailable("the log is closed")
 
-    def stream(
-        self,
-        stream: str,
-        *,
-        after: int = 0,
-        to: int | None = None,
-        backwards: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[Recorded]:
-        """Read the events of a stream with `after < version <= to`; every row is proven.
+    @property
+    def events(self) -> EventReader:
+        """The reader of its events, of which it has the methods below.
 
         Raises:
-            CorruptEvent: one of them was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
+            ForkedStoreError: another process opened it, of which this one is a fork.
         """
         self._check_process()
-        return self._events.stream(stream, after=after, to=to, backwards=backwards, limit=limit)
+        return self._events
 
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        """Read the events at some positions, each once and in order, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed; its `position` says which.
-            UnknownTopic: one of them is of a newer version; the same.
-        """
-        self._check_process()
-        return self._events.at(positions)
-
-    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        """Read some streams, each from its first event to its last, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        self._check_process()
-        return self._events.whole(streams)
-
-    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        """Read a part of each of some streams, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        self._check_process()
-        return self._events.parts(parts)
+    stream = _reads(EventReader.stream)
+    at = _reads(EventReader.at)
+    whole = _reads(EventReader.whole)
+    parts = _reads(EventReader.parts)
+    all = _reads(EventReader.all)
+    streams = _reads(EventReader.streams)
+    rows = _reads(EventReader.rows)
+    with_id = _reads(EventReader.with_id)
+    proven = _reads(EventReader.proven)
+    positions_given = _reads(EventReader.positions_given)
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
         """Read a stream behind a version, off a reader's thread; never blocks."""
         self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
-
-    def all(
-        self,
-        *,
-        after: int = 0,
-        to: int | None = None,
-        limit: int | None = None,
-        topics: Collection[str] = (),
-    ) -> Iterator[Recorded]:
-        """Read all events with `after < position <= to`, in order; every row is proven.
-
-        `topics` are stored names: only events of these, if any are given.
-
-        Raises:
-            CorruptEvent: a row was changed; its `position` says where to read on.
-            UnknownTopic: a row is of a newer version; the same.
-        """
-        self._check_process()
-        return self._events.all(after=after, to=to, limit=limit, topics=tuple(topics))
-
-    def streams(self, prefix: str) -> Sequence[str]:
-        """Return the names of the streams that begin with a prefix, sorted.
-
-        Raises:
-            CorruptEvent: the name of one of them is no text.
-        """
-        self._check_process()
-        return self._events.streams(prefix)
-
-    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
-        """Return rows after a position (None: all there are) as they lie in the table, unproven: for verification."""
-        self._check_process()
-        return self._events.rows(after=after, limit=limit)
-
-    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
-        """Return the first events whose ids begin with a text."""
-        self._check_process()
-        return self._events.with_id(beginning, limit)
-
-    def proven(self, row: Row) -> Recorded:
-        """Return the event of a row.
-
-        Raises:
-            CorruptEvent: it was changed.
-            UnknownTopic: it is of a newer version.
-        """
-        self._check_process()
-        return self._events.proven(row)
-
-    def positions_given(self) -> int:
-        """Return the last position that was ever given: more than `head()` only if rows were taken away."""
-        self._check_process()
-        return self._events.positions_given()
 
     def look(self) -> None:
         """Make sure that the store is still what was opened. Who only reads, or waits, would not notice: the next commit does.

@@ -3,13 +3,14 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
 from intersession_actors.agents import runner_of
 from intersession_actors.replaying.begun import Begins
+from intersession_actors.replaying.recording.given import Given
+from intersession_actors.replaying.recording.one_append import first_of_append
 from intersession_events import facts
 from intersession_events.facts import encode
 from intersession_events.ids import event_id, session_stream
@@ -21,24 +22,8 @@ _AROUND: Final = 200
 """So many messages beside an event show what the clock said."""
 _TRANSCRIPT: Final = re.compile(r"• transcript (\S*?([^/\s]+)\.jsonl)")
 
-_BEGINS: Final = facts.ExchangeReleased | facts.HoldRequested | facts.HoldWithdrawn
-"""What somebody outside says to a flow: each begins an append."""
-
 MANAGED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events actors decide. Those of others are inputs: configurations, receipts, what a channel told."""
-
-
-class _Given:
-    """A stream as far as it is given: its events, how many of the first ones are not, and how far the replay has come in it."""
-
-    __slots__ = ("ahead", "before", "came", "events")
-
-    def __init__(self, before: int) -> None:
-        self.events: list[Recorded] = []
-        self.before = before
-        self.came = 0
-        self.ahead: tuple[int, list[Recorded]] | None = None
-        """What one append may have made behind a version, as far as it was asked."""
 
 
 class Recording:
@@ -60,7 +45,7 @@ class Recording:
         self.begins = begins
         self.begun: Final = begun
         self.order: list[Recorded] = sorted(events, key=_POSITION)
-        self._streams: dict[str, _Given] = {}
+        self._streams: dict[str, Given] = {}
         self._messages: dict[str, dict[str, int]] = {}
         self.times: dict[str, int] = {}
         """When the last event of each stream happened that was come to."""
@@ -88,7 +73,7 @@ class Recording:
             given = self._streams.get(recorded.stream)
             if given is None:
                 before = begun[recorded.stream].first - 1 if recorded.stream in begun else 0
-                given = self._streams[recorded.stream] = _Given(before)
+                given = self._streams[recorded.stream] = Given(before)
             given.events.append(recorded)
             self._look_at(recorded)
         for stream, version in self._imported.items():
@@ -175,8 +160,7 @@ class Recording:
 
     def _import_of(self, stream: str, version: int) -> int:
         """Return how far an import goes in a stream: its events have other ids than what actors decide."""
-        given = self._streams[stream]
-        for recorded in given.events[version - given.before :]:
+        for recorded in self._streams[stream].behind(version):
             derived = event_id(self.log_id, stream, recorded.version, recorded.topic, encode(recorded.event))
             if recorded.id == derived:
                 break
@@ -199,16 +183,7 @@ class Recording:
 
     def stands(self, recorded: Recorded) -> bool:
         """Whether the log's time had not moved on when an event was recorded, so that the clock may have been behind it."""
-        return self._stood(self._first_of_append(recorded))
-
-    def _first_of_append(self, recorded: Recorded) -> Recorded:
-        """Return the first event of the append that an event was recorded with, in its stream: each causes the next."""
-        while (before := self._by_id.get(recorded.causation or "")) is not None and (
-            (before.stream, before.position, before.time)
-            == (recorded.stream, recorded.position - 1, recorded.time)
-        ):
-            recorded = before
-        return recorded
+        return self._stood(first_of_append(self._by_id, recorded))
 
     def _stood_still(self, recorded: Recorded) -> bool:
         """Whether the log's time stood at an event: then the clock may have been behind it."""
@@ -244,7 +219,7 @@ class Recording:
         named = (facts.run_named(item.event) for item in reversed(past))
         run_id = next((found for found in named if found is not None), "")
         for item in self.of_run(run_id):
-            before = self.at(item.stream, self._first_of_append(item).version - 1)
+            before = self.at(item.stream, first_of_append(self._by_id, item).version - 1)
             if item.version <= self.version(item.stream) and before is not None:
                 since = max(past[-1].position, before.position)
         return since
@@ -324,8 +299,7 @@ class Recording:
 
     def version(self, stream: str) -> int:
         """Return how far a stream has come."""
-        given = self._streams.get(stream)
-        return 0 if given is None else given.came
+        return self._given(stream).came
 
     def came_to(self, recorded: Recorded) -> None:
         """Note that the next event of a stream has happened."""
@@ -338,36 +312,22 @@ class Recording:
 
     def happened(self, stream: str, *, after: int = 0, to: int | None = None) -> Sequence[Recorded]:
         """Return what has happened in a stream, with `after < version <= to`."""
-        given = self._streams.get(stream)
-        if given is None:
-            return []
-        last = given.came if to is None else min(to, given.came)
-        return given.events[max(after - given.before, 0) : max(last - given.before, 0)]
+        return self._given(stream).happened(after, to)
 
     def ahead(self, stream: str, further: int = 0) -> Recorded | None:
         """Return the next event of a stream, or the one so many further on."""
-        given = self._streams.get(stream)
-        if given is None:
-            return None
-        at = given.came - given.before + further
-        return given.events[at] if at < len(given.events) else None
+        return self._given(stream).ahead(further)
 
     def at(self, stream: str, version: int) -> Recorded | None:
         """Return an event by its version."""
-        given = self._streams.get(stream)
-        if given is None:
-            return None
-        at = version - given.before
-        return given.events[at - 1] if 0 < at <= len(given.events) else None
+        return self._given(stream).at(version)
 
     def append_ahead(self, stream: str) -> Sequence[Recorded]:
-        """Return the events of a stream that follow, as far as one append may have made them: each causes the next, and stands before it."""
-        given = self._streams.get(stream)
-        if given is None:
-            return ()
-        if given.ahead is None or given.ahead[0] != given.came:
-            given.ahead = given.came, _of_one_append(given.events, given.came - given.before)
-        return given.ahead[1]
+        """Return the events of a stream that follow, as far as one append may have made them."""
+        return self._given(stream).append_ahead()
+
+    def _given(self, stream: str) -> Given:
+        return self._streams.get(stream) or Given(0)
 
     def message_version(self, key: str, message_id: str) -> int | None:
         """Return where a message stands in the stream of a session; None where it was never recorded."""
@@ -375,8 +335,7 @@ class Recording:
 
     def is_over(self, stream: str) -> bool:
         """Whether a stream was recorded to an end behind which nothing follows."""
-        given = self._streams.get(stream)
-        last = given.events[-1].event if given is not None else None
+        last = self._streams[stream].events[-1].event if stream in self._streams else None
         match last:
             case (
                 facts.ExchangeClosed()
@@ -390,27 +349,6 @@ class Recording:
                 return last.retry_at_ms is None
             case _:
                 return False
-
-
-def _of_one_append(events: Sequence[Recorded], at: int) -> list[Recorded]:
-    """Return the first of the events of a stream from a place on, and those that were recorded with it."""
-    found: list[Recorded] = []
-    for item in islice(events, max(at, 0), None):
-        if found and (
-            isinstance(item.event, _BEGINS)
-            or isinstance(found[-1].event, facts.RunCompleted)  # which ends its append
-            or (isinstance(item.event, facts.RunStarted) and not _queues(found[-1].event, item.event))
-            or (item.causation, item.time) != (found[-1].id, found[-1].time)
-            or item.position != found[-1].position + 1
-        ):
-            break
-        found.append(item)
-    return found
-
-
-def _queues(event: facts.Event, started: facts.RunStarted) -> bool:
-    """Whether an event queues the run that a start is of: only that append can start it, else the start is one of its own."""
-    return isinstance(event, facts.RunQueued) and event.run_id == started.run_id
 
 
 def clock_of(event: facts.Event) -> int | None:
