@@ -63,6 +63,10 @@ FAULTS: Final = (
 """Everything that is not the plain course."""
 
 
+class Crash(BaseException):
+    """The process has ended; what still runs of it is nobody's."""
+
+
 @dataclass
 class Tally:
     """How often what happened, in one simulation or in many: faults, crash points, refusals, guards."""

@@ -18,10 +18,10 @@ from typing import Final
 
 from simulation.bugs import BUGS
 from simulation.faults import Tally
+from simulation.seed import Outcome, simulate
 from simulation.shrinking import command, shrunk
 from simulation.table import missing, table
 from simulation.watching import SIGNALS, Seen, Stopped, Stops, stoppable, watched
-from simulation.world import Outcome, simulate
 from support.history import Finding
 
 AHEAD: Final = 20

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from simulation.chance import typed
-from simulation.world import Outcome, simulate
+from simulation.seed import Outcome, simulate
 
 Fails = Callable[[Sequence[str]], bool]
 

@@ -13,8 +13,9 @@ import pytest
 
 from simulation import run
 from simulation.faults import Tally
+from simulation.seed import Outcome, simulate
 from simulation.watching import Seen
-from simulation.world import Outcome, World, simulate
+from simulation.world import World
 from support.paths import ROOT
 
 MANY = [sys.executable, "-m", "tests.simulation", "--seeds", "100000", "--table"]

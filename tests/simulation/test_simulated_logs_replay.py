@@ -16,7 +16,7 @@ from intersession_actors.session import rules as session_rules
 from intersession_actors.spawn import rules as spawn_rules
 from intersession_events.facts import ExchangeClosed, SpawnClosed
 from simulation.bugs import BUGS
-from simulation.world import recorded_in
+from simulation.seed import recorded_in
 from support.history import check_sealed
 from support.paths import ROOT
 from support.rewritten import rewritten

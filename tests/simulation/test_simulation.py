@@ -13,6 +13,7 @@ from intersession_actors.errors import REFUSAL_CODES
 from simulation.bugs import BUGS
 from simulation.chance import typed
 from simulation.faults import FAULTS, Tally
+from simulation.seed import SEALED_EVERY, simulate
 from simulation.shrinking import command, shrunk
 from simulation.table import (
     ENDS_ELSEWHERE,
@@ -24,7 +25,6 @@ from simulation.table import (
     missing,
     table,
 )
-from simulation.world import SEALED_EVERY, simulate
 from support.paths import DOCS, ROOT
 
 # What a process had begun to await when it crashed, nobody awaits.
@@ -149,7 +149,7 @@ def test_a_seed_is_the_same_in_another_process_whatever_order_its_sets_have() ->
             [
                 sys.executable,
                 "-c",
-                "from simulation.world import simulate; print([simulate(s).trace for s in range(100)])",
+                "from simulation.seed import simulate; print([simulate(s).trace for s in range(100)])",
             ],
             env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Final
 
 from simulation.faults import Tally
-from simulation.world import Outcome
+from simulation.seed import Outcome
 
 TELLS_EVERY_S: Final = 30.0
 """So often a run says how far it is where nobody looks at a bar."""

@@ -1,13 +1,10 @@
 """One simulated system: begun, used, hurt, crashed and begun again; then left in peace until all is done, and checked."""
 
 import errno
-import gc
 import hashlib
-import logging
 import os
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -20,7 +17,6 @@ from intersession_actors.session.next_run import NextRun
 from intersession_actors.simulation import SimulatedRuntime, Stuck
 from intersession_actors.simulation.greenlets import SimulatedClock
 from intersession_actors.streams import Refused
-from intersession_events.crash_points import arm
 from intersession_events.errors import BackupFailed, StoreUnavailable
 from intersession_events.facts import (
     AccessRecorded,
@@ -36,14 +32,15 @@ from intersession_events.stores.sqlite import MEMORY
 from intersession_projections.inline_views import inline_views
 from simulation.chance import Chance, Schedule
 from simulation.clients import Answer, Client
-from simulation.clumsy import CLUMSY, MOST_BYTES, clumsy_calls
+from simulation.clumsy import CLUMSY, clumsy_calls
 from simulation.disk import Disk, wrong_with_files
-from simulation.faults import Faults, Tally
-from simulation.people import AGENTS, COSTS, MAINS, Agents, Channels, host_rule
+from simulation.faults import Crash, Faults, Tally
+from simulation.people import AGENTS, MAINS, Agents, Channels, host_rule
+from simulation.settings import settings_of
 from simulation.store import SIMULATED, STORE, cut_off
 from simulation.table import POINTS, SELDOM, happened
 from support.faulty_store import disk_full
-from support.history import Evidence, Finding, Op, broken, check_sealed, check_views, check_whole
+from support.history import Evidence, Finding, Op, broken, check_views, check_whole
 
 MOST_STEPS: Final = 20_000
 SOON_S: Final = 2.0
@@ -51,41 +48,11 @@ MOST_AT_ONCE: Final = 3_000
 """More steps than these while no time passes are a storm: somebody asks without a pause."""
 MOST_STARTS: Final = 40
 DAY_S: Final = 86_400.0
-WORKSPACE: Final = "/simulated"
 SECRET: Final = "what nobody may ever read again"
 MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
-SEALED_EVERY: Final = 4
-"""The log of each of so many seeds is replayed sealed: it takes a tenth of the time of a seed."""
 _OWN_TIME: Final = AccessRecorded | CheckpointTaken | SessionArchived | ChildArchived
 """What is written in its own time, or as a receipt: no trace of a call that was refused meanwhile."""
 VIEWS: Final = [view.name for view in inline_views()]
-
-
-Kept = tuple[str, list[Recorded]]
-"""A log that is kept: its id and its events."""
-
-
-class Crash(BaseException):
-    """The process has ended; what still runs of it is nobody's."""
-
-
-@dataclass
-class Outcome:
-    """What came of a seed. `departures` are what was not of the plain course, `trace` is a hash over all that was recorded."""
-
-    seed: int
-    findings: list[Finding]
-    departures: list[str]
-    tally: Tally
-    trace: str
-    steps: int = 0
-    seconds: float = 0.0
-    """How much of the processor's time it took, where somebody has looked."""
-
-    @property
-    def law(self) -> str | None:
-        """The first law that was broken."""
-        return self.findings[0].law if self.findings else None
 
 
 class World:
@@ -131,68 +98,7 @@ class World:
             self._passes = self.chance.fixed("passes", 2)
         self.holds = self.faults.enabled & {"hold", "hold_rule", "hold_setting"}
         """What stops exchanges in this simulation."""
-        self._config = self._settings()
-
-    def _settings(self) -> Mapping[str, Any]:
-        pick = self.chance.pick
-        costs = "agent_costs" in self.faults.enabled
-        hops = (
-            self.chance.fixed("hops for ever", 1) == 1
-        )  # else a chain can come back as often as revisits let it
-        self.attempts = 2 - (pick("retries", 2) == 1)
-        return {
-            "tools": {
-                "sessions": {"visibility": "all"},
-                "agentToAgent": {"enabled": True},
-                "sessions_spawn": {
-                    "attachments": {
-                        "enabled": "files" in self.faults.enabled,
-                        "maxFileBytes": MOST_BYTES,
-                        "maxTotalBytes": 2 * MOST_BYTES,
-                    }
-                },
-            },
-            "agents": {
-                "list": [
-                    {"id": name, "default": name == "main", "subagents": {"allowAgents": ["*"]}}
-                    for name in AGENTS
-                ],
-                "defaults": {
-                    "subagents": {"archiveAfterMinutes": (60, 0, 1)[pick("archive", 2)]},
-                    "workspace": WORKSPACE,
-                },
-            },
-            "session": {
-                "agentToAgent": {
-                    "maxPingPongTurns": (2, 0, 1, 5)[pick("turns", 3)],
-                    "announce": ("always", "routed")[pick("announce", 1)],
-                    "turnTimeoutSeconds": 30,
-                    "hold": self._held_by_setting(),
-                    "limits": {
-                        "runs": (12, 4, 30)[pick("runs", 2)],
-                        "hops": (3, 1)[pick("hops", 1)] if hops else 0,
-                        "revisits": (2, 1)[pick("revisits", 1)] if hops else 1,
-                        "wallSeconds": (3600, 60)[pick("wall", 1)],
-                        "tokens": (0, 2 * COSTS)[costs and pick("tokens", 1)],
-                        "costMicros": (0, COSTS)[costs and pick("money", 1)],
-                    },
-                }
-            },
-            "runs": {
-                "retryInterrupted": self.attempts - 1,
-                "shutdownGraceSeconds": 0,
-                "idleSeconds": (60, 1)[pick("idle", 1)],
-                "storeRetryMaxSeconds": (60, 2)[pick("patience", 1)],
-                "poolSize": (8, 1)[pick("pool", 1)],
-            },
-            "deliveries": {"timeoutSeconds": 30, "perChannel": (8, 1)[pick("seats", 1)]},
-        }
-
-    def _held_by_setting(self) -> str:
-        """Return which texts of each exchange the configuration holds."""
-        if not self.faults.strikes("hold_setting", 0.3):
-            return "off"
-        return ("reply", "announce", "every-turn")[self.chance.fixed("held by setting", 2)]
+        self._config, self.attempts = settings_of(self.faults, self.chance)
 
     # --- what others tell
 
@@ -602,91 +508,3 @@ class World:
             digest.update(item.hash.encode())
         digest.update(repr((self.ops, self.agents.asked, self.channels.shown)).encode())
         return digest.hexdigest()
-
-
-class Heard(logging.Handler):
-    """Hears of errors that nobody should have to hear of."""
-
-    SAYS = ("must not", "outside its handler", "could not be delivered", "could not be reported")
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.said: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep what the system itself calls a fault of its own."""
-        text = record.getMessage()
-        if any(words in text for words in self.SAYS) and not isinstance(
-            (record.exc_info or (None, None))[1], Crash
-        ):
-            self.said.append(f"{text}: {(record.exc_info or (None, None))[1]!r}")
-
-
-@contextmanager
-def _hearing() -> Generator[Heard]:
-    """Hear of errors also where they are shown to nobody."""
-    heard, logger = Heard(), logging.getLogger("intersession")
-    level, propagates = logger.level, logger.propagate
-    logger.propagate = propagates and logger.isEnabledFor(logging.ERROR)
-    logger.setLevel(min(logger.getEffectiveLevel(), logging.ERROR))
-    logger.addHandler(heard)
-    try:
-        yield heard
-    finally:
-        logger.removeHandler(heard)
-        logger.setLevel(level)
-        logger.propagate = propagates
-
-
-@contextmanager
-def _uncollected() -> Generator[None]:
-    """Collect no garbage meanwhile: that takes a third of the time, and a greenlet or coroutine may not end just anywhere."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def simulate(seed: int, keep: Collection[str] | None = None, *, sealed: bool | None = None) -> Outcome:
-    """Simulate one seed; with `keep` only these departures from the plain course happen.
-
-    With `sealed` what was recorded is decided again, too; unless it is said, so it is with each of a few seeds.
-    """
-    outcome, recorded = _simulated(World(seed, keep))
-    if sealed or (sealed is None and seed % SEALED_EVERY == 0):
-        outcome.tally.add("replayed", "sealed")
-        outcome.findings += check_sealed(*recorded)
-    return outcome
-
-
-def recorded_in(seed: int) -> Kept:
-    """Return the log of one seed."""
-    return _simulated(World(seed))[1]
-
-
-def _simulated(world: World) -> tuple[Outcome, Kept]:
-    disarm = arm(world._pass)
-    trace = ""
-    events: list[Recorded] = []
-    with (
-        STORE.of(world._commit, None if world.is_new else world.log_id),
-        world.disk.mounted(),
-        _uncollected(),
-        _hearing() as heard,
-        world.noting_starts(),
-    ):
-        try:
-            world.happens()
-            events = list(world.log.all())
-            trace = world.trace(events)
-            findings = world.judged(events)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the seed has found it
-            findings = [*world.findings, Finding("raised", f"{type(error).__name__}: {error}")]
-        finally:
-            disarm()
-    findings += [Finding("told", words) for words in heard.said]
-    outcome = Outcome(world.chance.seed, findings, world.chance.taken, world.tally, trace, world.steps)
-    return outcome, (world.log_id, events)

@@ -9,8 +9,8 @@ from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.policy import HoldOrder
 from intersession_actors.prompt import is_announce_skip, spoken, visible_text
-from intersession_actors.streams import Refused
-from intersession_events import facts
+from intersession_actors.streams import Refused, RunEnded
+from intersession_events import facts, ids
 
 _SETTING: Final = "session.agentToAgent.hold"
 _OF_RUN: Final = "run"
@@ -39,6 +39,43 @@ def _own(state: Exchange) -> Iterable[HoldOrder]:
         yield HoldOrder(source="run", before=asked.before, by=asked.by, order=_OF_RUN)
     if setting != "off":
         yield HoldOrder(source="setting", before=setting, by=_SETTING, order=_SETTING)
+
+
+def held_by(
+    order: HoldOrder,
+    state: Exchange,
+    *,
+    log_id: str,
+    since_ms: int,
+    step: facts.HeldText,
+    text: str,
+    speaker: str,
+    to: str | None = None,
+    following: facts.ExchangeEvent | None = None,
+    outcome: RunEnded | None = None,
+) -> facts.ExchangeHeld:
+    """Return that a text is held at an order, since then; `following` is what it would go on with."""
+    ended = following if isinstance(following, facts.LoopEnded) else None
+    return facts.ExchangeHeld(
+        hold_id=ids.derive(log_id, "hold", state.accepted.exchange_id, step, state.turn),
+        step=step,
+        text=text,
+        speaker=speaker,
+        since_ms=since_ms,
+        before=order.before,
+        source=order.source,
+        by=order.by,
+        order=order.order,
+        to=to,
+        turn=state.turn,
+        next_turn=following.turn if isinstance(following, facts.TurnRequested) else None,
+        next_end=None if ended is None else ended.reason,
+        next_limit=None if ended is None else ended.limit,
+        next_note=None if ended is None else ended.note,
+        note=order.note,
+        run_id=outcome.run_id if outcome is not None else None,
+        usage=outcome.usage if outcome is not None else None,
+    )
 
 
 def evolve_held(state: Exchange, event: facts.ExchangeHeld) -> Exchange:

@@ -11,7 +11,13 @@ import msgspec
 
 from intersession_actors.exchange.commands import ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.exchange.holds import decide_release, evolve_held, evolve_released, order_before
+from intersession_actors.exchange.holds import (
+    decide_release,
+    evolve_held,
+    evolve_released,
+    held_by,
+    order_before,
+)
 from intersession_actors.policy import HoldOrder, Spent, check_run
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
@@ -164,10 +170,11 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
         return following
     speaker = speaker_of(accepted, state.turn)
     return [
-        _held(
-            state,
+        held_by(
             order,
-            now,
+            state,
+            log_id=now.log_id,
+            since_ms=now.wall_ms,
             step="reply",
             text=state.latest or "",
             speaker=speaker,
@@ -175,42 +182,6 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
             following=first,
         )
     ]
-
-
-def _held(
-    state: Exchange,
-    order: HoldOrder,
-    now: Circumstances,
-    *,
-    step: facts.HeldText,
-    text: str,
-    speaker: str,
-    to: str | None = None,
-    following: facts.ExchangeEvent | None = None,
-    outcome: RunEnded | None = None,
-) -> facts.ExchangeHeld:
-    """Return that a text is held; `following` is what it would go on with."""
-    ended = following if isinstance(following, facts.LoopEnded) else None
-    return facts.ExchangeHeld(
-        hold_id=ids.derive(now.log_id, "hold", state.accepted.exchange_id, step, state.turn),
-        step=step,
-        text=text,
-        speaker=speaker,
-        since_ms=now.wall_ms,
-        before=order.before,
-        source=order.source,
-        by=order.by,
-        order=order.order,
-        to=to,
-        turn=state.turn,
-        next_turn=following.turn if isinstance(following, facts.TurnRequested) else None,
-        next_end=None if ended is None else ended.reason,
-        next_limit=None if ended is None else ended.limit,
-        next_note=None if ended is None else ended.note,
-        note=order.note,
-        run_id=outcome.run_id if outcome is not None else None,
-        usage=outcome.usage if outcome is not None else None,
-    )
 
 
 def _released(state: Exchange, command: ReleaseExchange, now: Circumstances) -> list[facts.ExchangeEvent]:
@@ -366,7 +337,18 @@ def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> l
     order = order_before(state, "announce", now.orders)
     if order is not None:
         target = state.accepted.target
-        return [_held(state, order, now, step="announce", text=text, speaker=target, outcome=outcome)]
+        return [
+            held_by(
+                order,
+                state,
+                log_id=now.log_id,
+                since_ms=now.wall_ms,
+                step="announce",
+                text=text,
+                speaker=target,
+                outcome=outcome,
+            )
+        ]
     return _announced(
         state, facts.AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage), now
     )

@@ -9,6 +9,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonValue
+from intersession_projections.differences.drafts import Draft
 from intersession_projections.differences.parts import FlowKind, Outline, Part, Totals
 from intersession_projections.flows import DeliverySummary, accept_flow, evolve_flow
 from intersession_projections.wording import asker_of, route_text, speaker
@@ -50,52 +51,20 @@ def outline_of(
     return folding.outline(events)
 
 
-class _Draft:
-    """A part that is being made."""
-
-    def __init__(self, name: str, at: Recorded, likeness: str = "") -> None:
-        self.name = name
-        self.likeness = likeness
-        self.position = at.position
-        self.fields: dict[str, JsonValue] = {}
-        self.sessions: dict[str, str] = {}
-        self.ids: dict[str, str] = {}
-        self.events = [at]
-        self.parts: list[_Draft | Part] = []
-
-    def saw(self, recorded: Recorded, *, moves: bool = True) -> None:
-        """Take an event in; where it moves, the part is complete behind it."""
-        self.events.append(recorded)
-        if moves:
-            self.position = recorded.position
-
-    def part(self) -> Part:
-        return Part(
-            name=self.name,
-            position=self.position,
-            likeness=self.likeness,
-            fields={name: value for name, value in self.fields.items() if value is not None},
-            sessions=self.sessions,
-            ids=self.ids,
-            events=tuple(sorted(self.events, key=lambda recorded: recorded.position)),
-            parts=tuple(part.part() if isinstance(part, _Draft) else part for part in self.parts),
-        )
-
-
 class _Folding:
     def __init__(self, kind: FlowKind, begun: Begun, shown: Shown, since: Since) -> None:
         self._kind: FlowKind = kind
         self._begun = begun
         self._shown = shown
         self._since = since
-        self._parts: list[_Draft] = []
-        self._runs: dict[str, _Draft] = {}
+        self._parts: list[Draft] = []
+        self._runs: dict[str, Draft] = {}
         self._of_flow: set[str] = set()
         """The runs of which the flow itself says what they answered."""
         self._usage: dict[str, facts.Usage] = {}
-        self._calls: dict[str, _Draft] = {}
+        self._calls: dict[str, Draft] = {}
         self._messages: dict[str, Recorded] = {}
-        self._announced: dict[str, _Draft] = {}
+        self._announced: dict[str, Draft] = {}
         """The announces that deliveries, by their ids, are of."""
         self._lanes: dict[str, str] = {}
         self._threads: set[str | None] = set()
@@ -177,13 +146,13 @@ class _Folding:
 
     def _asked(
         self, name: str, recorded: Recorded, speaker: str, event: facts.RunAsked | facts.TurnReplied
-    ) -> _Draft:
+    ) -> Draft:
         draft = self._begin(name, recorded, speaker, event.run_id)
         if not isinstance(event, facts.TurnReplied):
             draft.ids["message"] = event.message_id
         return draft
 
-    def _begin(self, name: str, recorded: Recorded, speaker: str, run_id: str) -> _Draft:
+    def _begin(self, name: str, recorded: Recorded, speaker: str, run_id: str) -> Draft:
         draft = self._add(name, recorded, {"status": _OPEN})
         draft.sessions["who"] = speaker
         draft.ids["run"] = run_id
@@ -263,7 +232,7 @@ class _Folding:
 
     def _ended(
         self,
-        draft: _Draft,
+        draft: Draft,
         recorded: Recorded,
         event: facts.RunEnd,
         *,
@@ -292,8 +261,8 @@ class _Folding:
         elif message.role == "toolResult":
             self._gave(recorded, key, message)
 
-    def _called(self, draft: _Draft, recorded: Recorded, key: str, block: facts.ToolCallBlock) -> None:
-        call = _Draft(block.name, recorded, likeness=block.arguments)
+    def _called(self, draft: Draft, recorded: Recorded, key: str, block: facts.ToolCallBlock) -> None:
+        call = Draft(block.name, recorded, likeness=block.arguments)
         call.ids["call"] = block.id
         call.sessions["who"] = key
         call.fields["arguments"] = _json_or_text(self._shown(block.arguments, key))
@@ -304,7 +273,7 @@ class _Folding:
         call = self._calls.get(message.tool_call_id or "")
         if call is None:
             return
-        result = _Draft("result", recorded, likeness=call.name)
+        result = Draft("result", recorded, likeness=call.name)
         result.ids["message"] = message.id
         text = self._shown(facts.text_of(message), key)
         result.fields["result"] = _json_or_text(text) if call.name.startswith(_OURS) else text
@@ -315,7 +284,7 @@ class _Folding:
 
     def deliveries(self, events: Iterable[Recorded]) -> None:
         """Add the texts that went outside to the runs that said them."""
-        found: dict[str, tuple[_Draft, DeliverySummary]] = {}
+        found: dict[str, tuple[Draft, DeliverySummary]] = {}
         for recorded in events:
             if isinstance(recorded.event, facts.DeliveryDecided):
                 row = accept_flow(recorded)
@@ -329,10 +298,10 @@ class _Folding:
                     draft.fields["state"] = after.state
                     found[recorded.stream] = draft, after
 
-    def _delivery(self, recorded: Recorded, event: facts.DeliveryDecided) -> _Draft:
+    def _delivery(self, recorded: Recorded, event: facts.DeliveryDecided) -> Draft:
         own = event.route.thread if event.route.thread in self._threads else None
         route = event.route if own is None else msgspec.structs.replace(event.route, thread="<its thread>")
-        draft = _Draft("delivery", recorded, likeness=f"{route_text(route)} {event.text}")
+        draft = Draft("delivery", recorded, likeness=f"{route_text(route)} {event.text}")
         draft.ids["delivery"] = event.delivery_id
         if own is not None:
             draft.ids["thread"] = own
@@ -385,8 +354,8 @@ class _Folding:
             deliveries=dict(sorted(texts.items())),
         )
 
-    def _add(self, name: str, recorded: Recorded, fields: Mapping[str, JsonValue]) -> _Draft:
-        draft = _Draft(name, recorded)
+    def _add(self, name: str, recorded: Recorded, fields: Mapping[str, JsonValue]) -> Draft:
+        draft = Draft(name, recorded)
         draft.fields.update(fields)
         self._parts.append(draft)
         return draft

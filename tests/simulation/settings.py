@@ -1,0 +1,74 @@
+"""The configuration of a simulated system: what chance draws for it, and what the faults that it has need."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from simulation.chance import Chance
+from simulation.clumsy import MOST_BYTES
+from simulation.faults import Faults
+from simulation.people import AGENTS, COSTS
+
+WORKSPACE: Final = "/simulated"
+
+
+def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]:
+    """Return the configuration of a simulated system, and how often it may begin a run."""
+    pick = chance.pick
+    costs = "agent_costs" in faults.enabled
+    hops = chance.fixed("hops for ever", 1) == 1  # else a chain can come back as often as revisits let it
+    attempts = 2 - (pick("retries", 2) == 1)
+    settings = {
+        "tools": {
+            "sessions": {"visibility": "all"},
+            "agentToAgent": {"enabled": True},
+            "sessions_spawn": {
+                "attachments": {
+                    "enabled": "files" in faults.enabled,
+                    "maxFileBytes": MOST_BYTES,
+                    "maxTotalBytes": 2 * MOST_BYTES,
+                }
+            },
+        },
+        "agents": {
+            "list": [
+                {"id": name, "default": name == "main", "subagents": {"allowAgents": ["*"]}}
+                for name in AGENTS
+            ],
+            "defaults": {
+                "subagents": {"archiveAfterMinutes": (60, 0, 1)[pick("archive", 2)]},
+                "workspace": WORKSPACE,
+            },
+        },
+        "session": {
+            "agentToAgent": {
+                "maxPingPongTurns": (2, 0, 1, 5)[pick("turns", 3)],
+                "announce": ("always", "routed")[pick("announce", 1)],
+                "turnTimeoutSeconds": 30,
+                "hold": _held_by_setting(faults, chance),
+                "limits": {
+                    "runs": (12, 4, 30)[pick("runs", 2)],
+                    "hops": (3, 1)[pick("hops", 1)] if hops else 0,
+                    "revisits": (2, 1)[pick("revisits", 1)] if hops else 1,
+                    "wallSeconds": (3600, 60)[pick("wall", 1)],
+                    "tokens": (0, 2 * COSTS)[costs and pick("tokens", 1)],
+                    "costMicros": (0, COSTS)[costs and pick("money", 1)],
+                },
+            }
+        },
+        "runs": {
+            "retryInterrupted": attempts - 1,
+            "shutdownGraceSeconds": 0,
+            "idleSeconds": (60, 1)[pick("idle", 1)],
+            "storeRetryMaxSeconds": (60, 2)[pick("patience", 1)],
+            "poolSize": (8, 1)[pick("pool", 1)],
+        },
+        "deliveries": {"timeoutSeconds": 30, "perChannel": (8, 1)[pick("seats", 1)]},
+    }
+    return settings, attempts
+
+
+def _held_by_setting(faults: Faults, chance: Chance) -> str:
+    """Return which texts of each exchange the configuration holds."""
+    if not faults.strikes("hold_setting", 0.3):
+        return "off"
+    return ("reply", "announce", "every-turn")[chance.fixed("held by setting", 2)]
