@@ -22,14 +22,14 @@ from intersession_actors.runtime import Clock, Runtime, TimerWheel
 from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
-from intersession_actors.streams import RulesInForce, World
+from intersession_actors.streams import STORE_RETRY_MS, RulesInForce, World
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.tracing import Tracing
 from intersession_actors.system.turns import Turns
 from intersession_actors.tools import tools_offered
-from intersession_events.errors import LogError
+from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import ExchangeAccepted, ForkEdit
 from intersession_events.log import Log
 from intersession_events.proofs import PrivateKey
@@ -216,7 +216,7 @@ class Assembly:
                 "exchange": Recipe(Coordinator, (world,)),
                 "spawn": Recipe(Spawner, (world,)),
             },
-            recover=partial(recover_flows, self.service),
+            recover=self._recover_flows,
         )
         record_opening(self.service, self._config())
         sweep_staged(self.service)
@@ -260,10 +260,27 @@ class Assembly:
 
     def _resume_flow(self, stream: str) -> None:
         """Have one flow carried on as after a restart; the views are read outside of any actor."""
-        self._on_disk(
-            partial(recover_flow, self.service, stream),
-            partial(_resumed, self.supervisor.set_aside, self.reports, stream),
-        )
+        self._on_disk(partial(recover_flow, self.service, stream), partial(self._resumed, stream))
+
+    def _resumed(self, stream: str, failed: Exception | None) -> None:
+        """Try again where the store was away. Nothing else goes on with a flow until the next start, so any other failure is shown."""
+        if isinstance(failed, StoreUnavailable):
+            self._later(failed, stream, partial(self._resume_flow, stream))
+        elif failed is not None:
+            self.reports.tell("flow_set_aside", stream=stream, error=failed)
+            self.supervisor.set_aside(stream, described(failed))
+
+    def _recover_flows(self, prefix: str) -> None:
+        """Tell a manager that was started again what is open, as soon as the store says it."""
+        try:
+            recover_flows(self.service, prefix)
+        except StoreUnavailable as error:
+            again = partial(self._recover_flows, prefix)
+            self._later(error, prefix, partial(self._on_disk, again, lambda _: None))
+
+    def _later(self, error: StoreUnavailable, name: str, again: Callable[[], None]) -> None:
+        self.reports.store_unread(error)
+        self.timers.after(STORE_RETRY_MS, ("resume", name), again)
 
     def _on_disk(self, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
         """Do work on files on a thread of its own; while the system stops, nothing is done and nothing comes back."""
@@ -314,12 +331,3 @@ def _is_on_its_way(service: Service, stream: str) -> bool:
         and delivery.state in {"decided", "started"}
         and service.world.channels.has(delivery.channel)
     )
-
-
-def _resumed(
-    set_aside: Callable[[str, str], None], reports: Reports, stream: str, failed: Exception | None
-) -> None:
-    """Have a flow that could not be resumed shown as set aside: nothing else goes on with it until the next start."""
-    if failed is not None:
-        reports.tell("flow_set_aside", stream=stream, error=failed)
-        set_aside(stream, described(failed))

@@ -287,8 +287,13 @@ def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait
     future = service.waits.expect(awaited)
     if wait is not None:
         wait.give_up = lambda: service.waits.finish(awaited, future)
-    if has_answer(service, caller, run_id):
-        service.waits.finish(awaited, future)
+    try:
+        if has_answer(service, caller, run_id):
+            service.waits.finish(awaited, future)
+    except (
+        StoreUnavailable
+    ) as error:  # it was accepted: the wait ends with what the log tells, or with its time
+        service.store_failed(error)
 
     def over() -> None:
         service.waits.forget(awaited, future)

@@ -109,7 +109,11 @@ class Tools(ToolBox):
             answer = begun.answer
             if ran_out is not None and isinstance(answer, Pending):
                 answer = answer.as_then(ran_out=ran_out)
-            result = finished(answer, self._service.blocking)
+            try:
+                with self._service.refusing_without_store():
+                    result = finished(answer, self._service.blocking)
+            except ToolRefused as refused:
+                result = dict(refused.as_result())
             _record_result(begun.recording, name, result)
         return result
 
@@ -143,7 +147,11 @@ class Tools(ToolBox):
         return tool is not None and tool.at_once and self._caller.key is None
 
     async def _afinish(self, begun: _Begun, name: str) -> Result:
-        result = await afinished(begun.answer, self._threads, self._caller.name)
+        try:
+            with self._service.refusing_without_store():
+                result = await afinished(begun.answer, self._threads, self._caller.name)
+        except ToolRefused as refused:
+            result = dict(refused.as_result())
         if begun.recording is not None:
             with suppress(StoreUnavailable):
                 await self._threads.run(
@@ -161,7 +169,8 @@ class Tools(ToolBox):
                 raise invalid("tool", "its name is no text, give one")
             if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("arguments", "they are not a JSON object, send one")
-            recording = self._record_call(name, arguments, ordinal)
+            with self._service.refusing_without_store():
+                recording = self._record_call(name, arguments, ordinal)
             before = None if recording is None else recording.before
             if before is not None and before.answer is not None:
                 return _Begun(None, before.answer)
@@ -220,7 +229,8 @@ def _record_result(recording: _Recording | None, name: str, result: Result) -> N
         return
     is_error = result.get("status") in {"error", "forbidden"}
     try:
-        recording.recorder.tool_result(recording.call_id, name, _source(result), is_error)
+        with recording.service.refusing_without_store():
+            recording.recorder.tool_result(recording.call_id, name, _source(result), is_error)
     except ToolRefused as refused:
         # Else the attempt is over; its agent is talking to nobody.
         if refused.code == "unavailable":
