@@ -236,15 +236,51 @@ def test_a_pooler_that_lends_its_connections_for_a_transaction_is_refused(
         assert [event.id for event in log.all()] == ["id-a"]
 
 
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        ("CREATE TABLE stored_events (mine int)", "stored_events"),
+        ("CREATE TABLE log_identity (mine int)", "log_identity"),
+        ("CREATE TABLE flows (mine int)", "flows"),  # which a view of ours would drop, to make its own
+        ("CREATE TABLE orders (mine int)", "orders"),
+        ("CREATE VIEW clock AS SELECT 1 AS mine", "clock"),
+        ("CREATE FUNCTION touched() RETURNS int LANGUAGE sql AS 'SELECT 1'", "touched"),
+    ],
+)
 @pytest.mark.postgres
-def test_other_tables_are_left_as_they_are(postgres: Server, postgres_url: str) -> None:
-    told_to(postgres.url, f"CREATE SCHEMA {address_of(postgres_url).schema}")
-    told_to(postgres_url, "CREATE TABLE stored_events (mine int)")
+def test_what_others_keep_in_a_schema_is_left_as_it_is(
+    postgres: Server, postgres_url: str, made: str, name: str
+) -> None:
+    """Issue 13: a schema has one log, and nobody else's tables are dropped for it."""
+    schema = address_of(postgres_url).schema
+    told_to(postgres.url, f"CREATE SCHEMA {schema}")
+    told_to(postgres_url, made)
 
     for read_only in (False, True):
-        with pytest.raises(NotALog, match="other tables"):
+        with pytest.raises(NotALog, match=rf"other tables or functions \({name}\)"):
             PostgresLog(postgres_url, read_only=read_only)
-    told_to(postgres_url, "INSERT INTO stored_events VALUES (1)")
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        left = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) UNION ALL "
+            "SELECT proname FROM pg_proc WHERE pronamespace = to_regnamespace(%s)",
+            (schema, schema),
+        ).fetchall()
+    assert left == [(name,)]
+
+
+@pytest.mark.postgres
+def test_a_role_that_may_not_look_into_the_schema_is_told_so(postgres: Server, postgres_url: str) -> None:
+    """Issue 13: else it hears that a whole log was something else, or is not there."""
+    schema = address_of(postgres_url).schema
+    PostgresLog(postgres_url).close()
+    role = f"stranger_{schema}"
+    told_to(postgres.url, f"CREATE ROLE {role} LOGIN")
+    url = postgres_url.replace("//postgres@", f"//{role}@")
+    for what in (f"schema {schema}", "table"):
+        for read_only in (False, True):
+            with pytest.raises(StoreUnavailable, match=rf"lacks a right \(permission denied for {what}"):
+                PostgresLog(url, read_only=read_only)
+        told_to(postgres.url, f"GRANT USAGE ON SCHEMA {schema} TO {role}")
 
 
 @pytest.mark.postgres

@@ -89,7 +89,7 @@ def open_for_writing(
 
     Raises:
         StoreLocked: another process is the writer.
-        NotALog: there are other tables in the schema.
+        NotALog: there are other tables or functions in the schema.
         LogTooNew: a newer version wrote it.
         NoSuchStore: the server is none that a log can lie on.
         StoreUnavailable: the server can't be reached, or refuses.
@@ -149,7 +149,7 @@ def inspect(
 
     Raises:
         NoSuchStore: the server is none that a log can lie on.
-        NotALog: there are other tables in the schema.
+        NotALog: there are other tables or functions in the schema.
         StoreUnavailable: the server can't be reached, or refuses.
     """
     return _asked(address, lambda connection: _looked_at(connection, address, unfinished=unfinished), keep)
@@ -192,6 +192,8 @@ def _asked(
             raise
         else:
             return found
+    except psycopg.errors.InsufficientPrivilege as error:
+        failure = PostgresFailures(address).log_error(error)
     except psycopg.ProgrammingError as error:
         failure = NoSuchStore(address.shown, address.said(error))
     except psycopg.Error as error:
@@ -206,11 +208,17 @@ def _looked_at(
     unfinished: bool,
 ) -> Identity | None:
     reading = Reading(connection, settle=settling(connection, address.schema, writes=False))
-    ((ours, filling, others),), *made = reading.together([(_IS_THERE, (address.schema,)), *asking_of_log()])
+    ((ours, filling, may_look, other),), *made = reading.together(
+        [(_IS_THERE, (address.schema,)), *asking_of_log()]
+    )
+    if not may_look:
+        # Who may not look into a schema finds no table there, and gets no error for it.
+        raise psycopg.errors.InsufficientPrivilege(f"permission denied for schema {address.schema}")
     if not ours:
-        if others:
+        if other is not None:
             raise NotALog(
-                f"{address.shown} has other tables, and nothing was written there; name another schema"
+                f"{address.shown} has other tables or functions ({other}), and nothing was written there; "
+                "name another schema"
             )
         connection.execute("COMMIT")
         return None
@@ -237,10 +245,20 @@ def _looked_at(
     return identity_of(found[0], {topic for (topic,) in topics}, reading, problems)
 
 
-_IS_THERE: Final = (
-    "SELECT to_regclass('log_identity') IS NOT NULL, to_regclass('log_filling') IS NOT NULL, "
-    "EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename IN ('stored_events', 'log_head'))"
-)
+# Views are dropped and made by their names, and functions replaced: where somebody else's could be, no log is made. What an
+# extension has put into a schema is not anybody's.
+_IS_THERE: Final = """SELECT ours, to_regclass('log_filling') IS NOT NULL, coalesce(has_schema_privilege(schema, 'USAGE'), true),
+    CASE WHEN NOT ours THEN (
+        SELECT min(name) FROM (
+            SELECT 'pg_class'::regclass, oid, relname FROM pg_class
+                WHERE relnamespace = schema AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+            UNION ALL SELECT 'pg_proc'::regclass, oid, proname FROM pg_proc WHERE pronamespace = schema
+        ) AS one (kind, id, name)
+        WHERE NOT EXISTS (SELECT 1 FROM pg_depend WHERE classid = kind AND objid = id AND deptype = 'e')
+    ) END
+FROM (SELECT (SELECT oid FROM pg_namespace WHERE nspname = ?) AS schema, EXISTS (
+    SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('log_identity') AND attname = 'log_id'
+) AS ours) AS here"""
 
 
 def _check_server(connection: Connection[TupleRow], address: Address) -> None:
