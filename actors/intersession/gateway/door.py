@@ -14,7 +14,7 @@ from intersession.gateway.about_gateway import CONFIG, PRESENCE, configuration, 
 from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
 from intersession.gateway.protocol import PROTOCOL, Connection, Frame, name_for, named, second_answer
-from intersession.web import Rates
+from intersession.web import ForksFolder, Rates
 from intersession_actors.config import Gateway, GatewayAuth
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gate import KeyText, invalid
@@ -99,6 +99,8 @@ class Door:
         """For what clients can cause as often as they like."""
         self.questions = Rates(time.monotonic)
         """How often each caller may ask the web debugger's questions."""
+        self.forks = ForksFolder(system.log, monotonic=time.monotonic, every_s=self.limits.check_s)
+        """What all live pages of the web debugger are told of forks by."""
         self.hub = Hub(system.log, self.logger)
         self.metrics = Metrics(system)
         self.draining = False

@@ -18,7 +18,7 @@ from intersession.web.access import ACCESS, Question
 from intersession.web.answers import HANDLERS, Application
 from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, file_at
-from intersession.web.happened import ForksBeside, erased_behind, told_erased, told_live
+from intersession.web.happened import ForksBeside, ForksFolder, erased_behind, told_erased, told_live
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
 from intersession.web.stopping import ended_well
@@ -61,9 +61,16 @@ class ReadOnly:
     """Whoever looks at a log that is only read, as its operator: without receipts, which nobody could write."""
 
     def __init__(
-        self, reader: Reader, rates: Rates, *, ending: Callable[[], bool], can: Collection[str]
+        self,
+        reader: Reader,
+        rates: Rates,
+        *,
+        monotonic: Callable[[], float],
+        ending: Callable[[], bool],
+        can: Collection[str],
     ) -> None:
         self._reader = reader
+        self._folder = ForksFolder(reader.log, monotonic=monotonic, every_s=_LOOK_S)
         self._rates = rates
         self._can = can
         self._ending = ending
@@ -100,7 +107,7 @@ class ReadOnly:
         """Yield positions as they come, by looking: another process writes them."""
         log = self._reader.log
         at = await asyncio.to_thread(log.head) if after is None else after
-        forks, quiet = ForksBeside(log), 0
+        forks, quiet = ForksBeside(self._folder), 0
         yield b"retry: 1000\n\n"
         while not self._ending():
             told, at = await asyncio.to_thread(_news, log, at, forks)
@@ -162,7 +169,8 @@ class Alone:
         """Serve a log from now on. `fork` calls the methods of forks; without it, none are made here."""
         self._fork = fork
         can = FORKING if fork is not None else ()
-        self._access = ReadOnly(reader, Rates(self._monotonic), ending=lambda: self.ending, can=can)
+        now = self._monotonic
+        self._access = ReadOnly(reader, Rates(now), monotonic=now, ending=lambda: self.ending, can=can)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

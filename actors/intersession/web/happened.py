@@ -1,8 +1,9 @@
 """What live pages are told of besides positions: that words were erased, and that the forks beside the log are other ones now."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import msgspec
@@ -49,11 +50,51 @@ def forks_state(log: Log) -> str:
     return _digest(_stamps(log))
 
 
-class ForksBeside:
-    """The forks beside a log, for one who is told whenever they are other ones."""
+class ForksFolder:
+    """The forks beside a log, looked at once for all pages of a process that are told of them: at most every `every_s` seconds."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, *, monotonic: Callable[[], float], every_s: float) -> None:
         self._log = log
+        self._monotonic = monotonic
+        self._every_s = every_s
+        self._stamps: Mapping[str, Stamp] = {}
+        self._looked: float | None = None
+        self._erased: dict[str, tuple[Stamp, bool]] = {}
+        self._lock = Lock()
+
+    def stamps(self) -> Mapping[str, Stamp]:
+        """Return sizes and times of the forks' files, as they were at the last look."""
+        with self._lock:
+            now = self._monotonic()
+            if self._looked is None or now - self._looked >= self._every_s:
+                self._stamps, self._looked = _stamps(self._log), now
+                self._erased = {fork: known for fork, known in self._erased.items() if fork in self._stamps}
+            return self._stamps
+
+    def has_erasures(self, fork: str, stamp: Stamp) -> bool:
+        """Whether words were erased in a fork, or nobody can know; it is opened once for each stamp."""
+        with self._lock:
+            known = self._erased.get(fork)
+            if known is None or known[0] != stamp:
+                known = self._erased[fork] = (stamp, self._looked_up(fork))
+            return known[1]
+
+    def _looked_up(self, fork: str) -> bool:
+        file = next((file for file in forks_beside(self._log.place) if file.stem == fork), None)
+        if file is None:
+            return False
+        try:
+            with open_log(str(file), read_only=True) as log:
+                return erased_behind(log, 0)
+        except LogError:
+            return True  # nobody knows
+
+
+class ForksBeside:
+    """The forks beside a log, for one page that is told whenever they are other ones."""
+
+    def __init__(self, folder: ForksFolder) -> None:
+        self._folder = folder
         self._known: Mapping[str, Stamp] | None = None
 
     def news(self) -> bytes | None:
@@ -61,25 +102,17 @@ class ForksBeside:
 
         `erased` are those that have changed since, and have had words erased in them: whoever shows one of these asks again.
         """
-        now, known = _stamps(self._log), self._known
+        now, known = self._folder.stamps(), self._known
         if now == known:
             return None
         self._known = now
-        changed = (
-            [] if known is None else [fork for fork, stamp in now.items() if known.get(fork, stamp) != stamp]
-        )
-        said: JsonObject = {"state": _digest(now), "erased": list(self._with_erasures(changed))}
+        said: JsonObject = {"state": _digest(now), "erased": list(self._with_erasures(known or now, now))}
         return b"event: forks\ndata: %s\n\n" % msgspec.json.encode(said)
 
-    def _with_erasures(self, forks: Collection[str]) -> Iterator[str]:
-        for file in forks_beside(self._log.place):
-            if file.stem in forks:
-                try:
-                    with open_log(str(file), read_only=True) as fork:
-                        if erased_behind(fork, 0):
-                            yield file.stem
-                except LogError:
-                    yield file.stem  # nobody knows
+    def _with_erasures(self, known: Mapping[str, Stamp], now: Mapping[str, Stamp]) -> Iterator[str]:
+        for fork, stamp in now.items():
+            if known.get(fork, stamp) != stamp and self._folder.has_erasures(fork, stamp):
+                yield fork
 
 
 def _stamps(log: Log) -> Mapping[str, Stamp]:

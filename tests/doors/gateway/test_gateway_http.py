@@ -19,7 +19,7 @@ from support.hostile import given, row_id, rows
 from support.running import SEES_ALL, merged
 
 OPEN = {"gateway": {"tools": {"allow": ["sessions_send", "sessions_spawn"]}}}
-SHORT = Limits(body_s=0.2, check_s=0.02, keep_alive_s=0.05)
+SHORT = Limits(check_s=0.02, keep_alive_s=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,8 @@ def test_a_body_that_takes_too_long_is_given_up(gateway: LiveGateway) -> None:
         "content-type: application/json\r\ncontent-length: 50\r\n\r\n{"
     )
 
-    answer = raw(gateway, head.encode())
+    with LiveGateway(gateway.door.system, limits=Limits(body_s=0.2)) as impatient:
+        answer = raw(impatient, head.encode())
 
     assert answer.startswith(b"HTTP/1.1 408 ")
 

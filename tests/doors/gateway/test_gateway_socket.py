@@ -14,7 +14,8 @@ from intersession.gateway.admission import FailedAttempts, Limits
 from support.doors.gateway_live import CONNECT, GATEWAY, READER, TOKEN, WRITER, LiveGateway, WireClient
 from support.running import SEES_ALL, Gate, merged
 
-SHORT = Limits(handshake_s=0.3, check_s=0.02, tick_s=0.1, close_s=1.0)
+# How long a handshake may take is as everywhere: a busy machine needs a while to let somebody in.
+SHORT = Limits(check_s=0.02, tick_s=0.1, close_s=1.0)
 
 
 class Agents:
@@ -196,9 +197,9 @@ def test_a_large_frame_is_taken_from_who_is_in(shared: LiveGateway) -> None:
     assert answer["error"]["details"]["code"] == "unknown_run"
 
 
-def test_who_says_nothing_is_given_up(shared: LiveGateway) -> None:
-    with shared.socket() as opened:
-        WireClient(opened).challenge()
+def test_who_says_nothing_is_given_up(system: SessionSystem) -> None:
+    limits = Limits(handshake_s=0.3, close_s=1.0)
+    with LiveGateway(system, limits=limits) as impatient, impatient.socket() as opened:
         closed = until_closed(WireClient(opened))
 
     assert (closed.code, closed.reason) == (1008, "handshake timeout")

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from intersession import SessionSystem
-from intersession.web import ForksBeside
+from intersession.web import ForksBeside, ForksFolder
 from intersession.web.alone import ReadOnly
 from intersession.web.rate import Rates
 from intersession_actors.service import Reader
@@ -154,12 +155,18 @@ def test_a_fork_that_another_process_makes_or_deletes_is_told_to_the_operator_al
 def test_words_that_are_erased_in_a_fork_are_told_with_its_name(happening: Happening) -> None:
     file = forked(happening)
     with open_log(str(happening.store), read_only=True) as log:
-        forks = ForksBeside(log)
+        now = 0.0
+        folder = ForksFolder(log, monotonic=lambda: now, every_s=1.0)
+        forks, other = ForksBeside(folder), ForksBeside(folder)
         assert forks.news() is not None
         assert forks.news() is None
+        assert other.news() is not None
         assert ran("erase", RESEARCH, "--yes", "--store", file).exit_code == 0
-        assert file.stem in json.loads((forks.news() or b"").partition(b"data: ")[2])["erased"]
-        assert forks.news() is None
+        assert forks.news() is None, "it is looked once in a while, for all pages together"
+        now = 1.0
+        for page in (forks, other):
+            assert file.stem in json.loads((page.news() or b"").partition(b"data: ")[2])["erased"]
+            assert page.news() is None
 
 
 @pytest.mark.clause("ERASE-1")
@@ -170,7 +177,10 @@ def test_who_reads_beside_the_host_is_told_all_the_same(log_url: str) -> None:
         nonlocal ending
         with open_log(log_url, read_only=True) as log:
             reader = Reader(log, config=lambda: system.config, clock=ManualClock())
-            stream = ReadOnly(reader, Rates(lambda: 0.0), ending=lambda: ending, can=()).live(None)
+            watching = ReadOnly(
+                reader, Rates(lambda: 0.0), monotonic=count().__next__, ending=lambda: ending, can=()
+            )
+            stream = watching.live(None)
             found = [await anext(stream), await anext(stream)]
             await asyncio.to_thread(system.erase, MAIN, unsent="giveUp")
             found += [await anext(stream), await anext(stream)]

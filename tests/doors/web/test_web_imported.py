@@ -4,18 +4,22 @@ import shutil
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from playwright.sync_api import expect
 
 from intersession.cli.host import forking_beside, reader_of
 from intersession.cli.shell import Reading
 from intersession.web import Deed
+from intersession.web.questions.called import with_names
 from intersession.web.questions.of_runs import RunsAsked, runs
 from intersession_actors.debugger import open_log
 from intersession_actors.service import Reader
+from intersession_projections.wording.openclaw import begins_as_openclaws
 from support.doors.chromium import WAIT_MS, Tab, chromium
 from support.doors.command_line import ran
 from support.doors.debugging import debugging
@@ -50,6 +54,19 @@ def test_a_run_of_an_import_takes_as_long_as_from_its_start_to_its_end(household
 
     assert found
     assert all(run["tookMs"] >= run["closedAt"] - run["began"] for run in found)
+
+
+def test_words_of_openclaws_own_are_told_as_its_own(household: Path) -> None:
+    """A page called whoever had said them `user`, or the session that had asked."""
+    with open_log(household) as log:
+        state = with_names(log.debug.view, log.debug.state())
+
+    told: Any = msgspec.to_builtins(state)
+    transcripts = chain(*(one["transcript"] for one in told["sessions"]))
+    said = {one["id"]: one["content"] for one in transcripts if one["role"] == "user"}
+    begun = {one: text if isinstance(text, str) else text[0].get("text", "") for one, text in said.items()}
+    assert told["openClaws"]
+    assert {*told["openClaws"]} == {one for one, text in begun.items() if begins_as_openclaws(text)}
 
 
 @pytest.fixture

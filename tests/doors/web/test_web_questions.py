@@ -85,6 +85,8 @@ def test_a_sub_agent_is_called_by_its_label_and_found_by_that_name(served: Serve
     assert child["name"] == "main/detour"
     assert place == "after the end: the spawn of main/detour is over, announced"
     assert served[0].debug.state("main/detour")["sessions"][0]["key"] == child["id"]
+    for question in ("events", "sessions", "runs"):
+        assert asked(served, question)["names"] == {child["id"]: "main/detour"}, "so does every page call it"
 
 
 def test_a_run_is_given_in_parts_that_agree_with_the_drawing_of_the_command_line(served: Served) -> None:

@@ -78,7 +78,7 @@ class DoorAccess:
         head = self._door.system.log.head()
         at = head if after is None else min(after, head)
         # Forks hold whole sessions: they are the operator's to know of.
-        beside = ForksBeside(self._door.system.log).news if self._credential.caller.is_operator else None
+        beside = ForksBeside(self._door.forks).news if self._credential.caller.is_operator else None
         return event_stream(self._door, self._credential, self._hold, at, _told, beside=beside)
 
     def _check_reads(self) -> None:

@@ -14,6 +14,7 @@ from litestar.params import QueryParameter
 from intersession.web.access import ACCESS, Access
 from intersession.web.answers import declared, failed, told
 from intersession.web.files import API
+from intersession.web.questions.called import with_names
 from intersession.web.questions.of_forks import asked_in
 from intersession_actors.debugger import View
 from intersession_actors.disclosure import redact_value
@@ -55,7 +56,7 @@ def route_of(question: Question) -> HTTPRouteHandler:
             typed | where,
             asked_in(
                 fork if isinstance(fork, str) else None,
-                lambda view: question.call(view, read(question, typed)),
+                lambda view: with_names(view, question.call(view, read(question, typed))),
             ),
             view=_view(question, typed | where),
         )

@@ -1,5 +1,6 @@
 // Asks the log: one function for a question, one for the stream of what comes. Every text in an answer is data.
 import { signal } from './lib.js';
+import { learn } from './words.js';
 
 const HERE = new URL('../..', import.meta.url); // …/debug/, wherever a proxy has put it
 export const BASE = HERE.pathname;
@@ -7,6 +8,7 @@ export const out = signal(false); // nobody is in: show the door
 export const coming = signal(null); // how far a log is that is imported just now
 export const live = signal({ state: 'waiting', head: 0, since: 0 });
 export const forked = signal(''); // what stands for the forks beside the log: another text, once they are other ones
+export const openClaws = new Set(); // messages of an import whose words are OpenClaw's own, by their ids
 export const erased = signal(0); // how often words were erased since the page began: what is shown is drawn anew
 
 // What says that there is more to be read: how far the log is, and inside a fork also what stands for the forks.
@@ -84,6 +86,8 @@ async function asked(name, url, stop) {
       const said = await read(answer);
       if (coming.peek()) coming.value = null;
       if (name !== 'about') await whenKnown;
+      if (said.names) learn(said.names);
+      for (const id of said.openClaws ?? []) openClaws.add(id);
       return said;
     } catch (error) {
       if (error.code !== 'importing') {

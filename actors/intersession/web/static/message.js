@@ -1,4 +1,5 @@
 // A message of a transcript: who said it, to whom, and its words.
+import { openClaws } from './api.js';
 import { html, signal, view } from './lib.js';
 import { Time, hueOf, laneOf } from './parts.js';
 import { calls, gave, given, parsed, short, textOf } from './words.js';
@@ -41,6 +42,8 @@ export const Message = ({ message, owner, at, turn, isNew }) => {
       ? [short(owner), hue(owner), calls(message.content).length ? 'calls' : injected(origin)]
       : message.role === 'toolResult'
         ? [message.toolName ?? 'tool', hue(owner), 'gave']
+        : openClaws.has(message.id)
+          ? ['OpenClaw', 'c-grey', 'tells']
         : from
           ? [
               short(from),

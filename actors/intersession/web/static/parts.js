@@ -108,15 +108,17 @@ export const tickShape = (letter, x, y) => {
       return null;
   }
 };
+const LIVE = 6; // what the dot of an open run needs behind the line's end
 export const Outline = ({ run }) => {
   const ticks = run.outline ?? [];
   const wide = Math.max(ticks.length * 12 + 8, 24);
+  const isOpen = run.state === 'open';
   const fit = Math.min(wide, 184);
   const step = (fit - 12) / Math.max(ticks.length, 1);
   const many = letter => ticks.filter(one => one[0] === letter).length;
   const said = `${counted(ticks.length, 'step')}: ${many('u')} by who asks, ${many('d')} by who is asked`;
   return html`
-    <svg class="ol" width=${fit} height="34" role="img" aria-label=${said}>
+    <svg class="ol" width=${isOpen ? fit + LIVE : fit} height="34" role="img" aria-label=${said}>
       <line class="base" x1="4" x2=${fit - 4} y1="17" y2="17" />
       ${ticks.map(([letter, lane], place) => {
         const x = 8 + place * step;
@@ -131,7 +133,7 @@ export const Outline = ({ run }) => {
               : html`<path class="ok" d=${`M${x - 4} 17l3 3.5 5.5-7`} />`;
         return html`<g class=${`tick ${of ? hueOf(of.kind, of.id) : 'c-grey'}`}>${tickShape(letter, x, 17)}</g>`;
       })}
-      ${run.state === 'open' ? html`<circle class="live" cx=${fit - 2} cy="17" r="4" />` : null}
+      ${isOpen ? html`<circle class="live" cx=${fit} cy="17" r="4" />` : null}
     </svg>
   `;
 };

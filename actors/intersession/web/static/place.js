@@ -2,7 +2,7 @@
 import { batch, computed, effect, signal } from './lib.js';
 import { ask, inside, moved } from './api.js';
 import { here, queried, route, setQuery } from './state.js';
-import { name } from './words.js';
+import { learn } from './words.js';
 
 const PAGE = 500;
 const ALL = 3000;
@@ -70,7 +70,7 @@ export class Place {
 
   // A sub-agent is called on the whole page as its run calls it: by its label, where it has one.
   #named(run) {
-    for (const lane of run.lanes) if (lane.kind === 'sub') name(lane.id, lane.name);
+    learn(Object.fromEntries(run.lanes.filter(lane => lane.kind === 'sub').map(lane => [lane.id, lane.name])));
     return run;
   }
   async open() {

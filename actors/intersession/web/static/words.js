@@ -1,6 +1,8 @@
-// How times, lengths, names and ends are said. Pure, but for the names that a run has given to its sub-agents.
+// How times, lengths, names and ends are said. Pure, but for the names of sub-agents that answers have told of.
 const named = new Map();
-export const name = (key, said) => named.set(key, said);
+export const learn = names => {
+  for (const [key, said] of Object.entries(names)) named.set(key, said);
+};
 export const short = key => {
   if (named.has(key)) return named.get(key);
   const [kind, agent, ...rest] = String(key ?? '').split(':');
@@ -59,9 +61,13 @@ export const failed = run =>
   BAD_LOOPS.has(run.loopEnd) ||
   BAD.has(run.closeReason) ||
   (run.deliveries ?? []).some(one => ['failed', 'denied', 'unknown'].includes(one.state));
+// A sentence begins with a capital, but for a name, which stays as it is.
+const namesIn = run =>
+  (run.lanes ?? []).flatMap(lane => (lane.kind === 'channel' ? [lane.name, lane.id.split(':')[0]] : [lane.name]));
+const begun = (text, run) => (namesIn(run).some(one => text.startsWith(`${one} `)) ? text : capital(text));
 export const ended = run => {
   const parts = (run.told ?? '').split('; ').filter(part => !/^\d+ turns?$/.test(part));
-  return [capital(parts[0] ?? ''), parts.slice(1).join('; ')];
+  return [begun(parts[0] ?? '', run), parts.slice(1).join('; ')];
 };
 export const SMELLS = {
   polite_loop: 'polite loop',

@@ -1,0 +1,54 @@
+"""How pages call those whom an answer names: sub-agents by their labels, and OpenClaw where an import has its words as a user's."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from intersession_actors.debugger import View
+from intersession_events.facts import Message
+from intersession_events.plain_json import JsonObject, is_list, is_object
+from intersession_projections.sessions import SessionNames
+from intersession_projections.wording import is_openclaws, short_name
+
+_SUB_AGENT: Final = re.compile(r"agent:[^:\s\"\\]{1,64}:subagent:[0-9a-f-]{36}(?![\w:-])")
+_MOST: Final = 500
+
+
+def with_names(view: View, answer: Mapping[str, object]) -> Mapping[str, object]:
+    """Return an answer with what its keys alone don't say.
+
+    `names` are those of the sub-agents in it that have a label, by their keys. `openClaws` are the ids of messages in
+    it whose words are OpenClaw's own, whoever an imported transcript has them from.
+    """
+    found: JsonObject = {}
+    if names := _names(view, answer):
+        found["names"] = names
+    if openclaws := [message.id for message in _messages(answer) if is_openclaws(message)]:
+        found["openClaws"] = openclaws
+    return {**answer, **found} if found else answer
+
+
+def _names(view: View, answer: Mapping[str, object]) -> dict[str, str]:
+    keys = dict.fromkeys(
+        match[0] for match in _SUB_AGENT.finditer(msgspec.json.encode(answer).decode(errors="replace"))
+    )
+    if not keys:
+        return {}
+    called = SessionNames(view.log, view.sees).of(islice(keys, _MOST))
+    return {key: name for key, name in called.items() if name != short_name(key)}
+
+
+def _messages(answer: Mapping[str, object]) -> Iterator[Message]:
+    """Yield the messages of users that an answer has: of its sessions' transcripts, or of what an agent was given."""
+    sessions = answer.get("sessions")
+    listed = [one.get("transcript") for one in sessions if is_object(one)] if is_list(sessions) else []
+    for some in (*listed, answer.get("messages"), [answer.get("message")]):
+        for raw in some if is_list(some) else ():
+            if is_object(raw) and raw.get("role") == "user":
+                try:
+                    yield msgspec.convert(raw, Message)
+                except msgspec.ValidationError:
+                    continue  # one of which a part was left out, for it is long
