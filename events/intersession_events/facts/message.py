@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, ready
 from intersession_events.plain_json import JsonObject, JsonValue
 
 Role = Literal["user", "assistant", "toolResult", "system"]
@@ -94,6 +94,7 @@ Block = TextBlock | ThinkingBlock | ToolCallBlock | ImageBlock | OtherBlock
 Content = str | tuple[Block, ...]
 
 
+@ready
 class Message(Fact, frozen=True, kw_only=True):
     """One message of a transcript (HIST-3). `timestamp` is in milliseconds.
 
