@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from eventsourcing.projection import BaseProjectionRunner
 
+from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, MessageRecorded, SessionOpened, topics_of
 from intersession_events.log import Draft, Recorded, Sql, StreamAppend
 from intersession_events.stores import KeptView, SqliteLog, Tail, Tails, ViewFile, place_of
@@ -193,6 +194,17 @@ def test_two_that_keep_the_same_file_count_each_event_once(tmp_path: Path) -> No
         assert words(one.view) == [*map(str, range(1_200)), "last"]
         one.stop()
         other.stop()
+
+
+def test_whoever_brings_a_view_up_to_date_is_told_that_the_log_is_away(tmp_path: Path) -> None:
+    """`usage` added up what it had read by then, and said nothing else than that with exit code 0."""
+    log = SqliteLog(tmp_path / "log.db")
+    say(log, *map(str, range(1_200)))
+    tail = Tail(log, ViewFile(Words(), log))
+    with pytest.raises(StoreUnavailable, match="closed"):
+        tail.catch_up(lambda reached, _of: log.close() if reached else None)
+    assert words(tail.view)[-1] == "499"
+    tail.stop()
 
 
 def test_a_view_that_cannot_be_written_goes_on_when_it_can(

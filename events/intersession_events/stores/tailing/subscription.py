@@ -71,7 +71,11 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
         self._unsubscribe = log.on_committed(self._wake) if follows else lambda: None
 
     def __next__(self) -> Notification:
-        """Return the next event. It ends when it was stopped and what had been committed is given."""
+        """Return the next event. It ends when it was stopped and what had been committed is given.
+
+        Raises:
+            LogError: the log can't be read, and it does not wait until it can.
+        """
         while not self._page:
             self._after = self._written(self._given)
             self._rest()
@@ -113,10 +117,13 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
                     return False
                 if not failed and left > 0 and self._read(committed):
                     return True
-            except LogError as error:  # the store is away: it is read when something happens again
-                _LOGGER.warning("the log can't be read behind position %d: %s", self._given, error)
+            except LogError as error:
                 if self._page:
                     return True
+                if not self._follows:
+                    raise
+                # The store is away: it is read when something happens again.
+                _LOGGER.warning("the log can't be read behind position %d: %s", self._given, error)
             if stopping or not self._follows:
                 return False
             with self._changed:

@@ -92,6 +92,9 @@ class Tail(Generic[V]):
         """Take in all that the log has, in the calling thread; return the position reached.
 
         `progress` gets the position and the last one.
+
+        Raises:
+            LogError: the log can't be read.
         """
         head = self._log.head()
 
