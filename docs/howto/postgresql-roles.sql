@@ -1,13 +1,18 @@
 -- Three roles for one log: who owns its tables and makes them, who writes, and who only reads.
 --
 -- Make the roles first, with passwords or certificates of your own. Run this before the log is made, and once more after
--- its owner has made it; as often as you like, as a superuser or as who may make schemas:
+-- its owner has made it; as often as you like, as a superuser or as the owner itself, which at first needs CREATE on the
+-- database, unless somebody has made the schema for it:
 --
 --   psql -v schema=audit -v owner=bots_owner -v writer=bots_writer -v reader=bots_reader -f postgresql-roles.sql bots
 
 \set ON_ERROR_STOP on
 BEGIN;
-CREATE SCHEMA IF NOT EXISTS :"schema" AUTHORIZATION :"owner";
+-- Who owns a schema need not be allowed to make one.
+SELECT to_regnamespace(quote_ident(:'schema')) IS NULL AS missing \gset
+\if :missing
+CREATE SCHEMA :"schema" AUTHORIZATION :"owner";
+\endif
 REVOKE ALL ON SCHEMA :"schema" FROM PUBLIC;
 GRANT USAGE ON SCHEMA :"schema" TO :"writer", :"reader";
 -- What the owner makes from now on, among it the tables of views that a later version has:

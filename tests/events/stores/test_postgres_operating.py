@@ -24,6 +24,7 @@ from intersession_events.stores import Tail, ViewFile, back_up, kept, migrate
 from intersession_events.stores.postgres import PostgresLog, dumping
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.tailing import inside
+from intersession_projections.inline_views import inline_views
 from intersession_projections.usage import UsageView
 from support.forked import A, source_log
 from support.log_drafts import anywhere, said, to
@@ -170,15 +171,42 @@ def roles(postgres: Server, postgres_url: str) -> Iterator[dict[str, str]]:
             connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
 
 
-def give_rights(postgres: Server, schema: str, names: dict[str, str]) -> None:
+def give_rights(postgres: Server, schema: str, names: dict[str, str], *, by: str = "postgres") -> None:
     script = postgres.directory / "roles.sql"
     shutil.copy(DOCS / "howto" / "postgresql-roles.sql", script)
     script.chmod(0o644)
     variables = (f"--set={key}={value}" for key, value in {"schema": schema, **names}.items())
     postgres.run(
-        *("psql", "-h", str(postgres.directory), "-U", "postgres", "-d", "postgres"),
+        *("psql", "-h", str(postgres.directory), "-U", by, "-d", "postgres"),
         *(*variables, "-f", "roles.sql"),
     )
+
+
+def test_an_owner_who_may_make_no_schema_gives_the_rights_itself(
+    postgres: Server, postgres_url: str, roles: dict[str, str]
+) -> None:
+    """The script made the schema if it was missing, and only who may make one may ask for that."""
+    schema = schema_of(postgres_url)
+    names = {role: f"{schema}_{role}" for role in roles}
+    give_rights(postgres, schema, names, by=names["owner"])
+    PostgresLog(roles["owner"]).close()
+    give_rights(postgres, schema, names, by=names["owner"])
+    with PostgresLog(roles["writer"]) as log:
+        assert log.append_now([to("s", 0, said("a"))]).position == 1
+
+
+def test_a_role_that_owns_no_view_is_told_so_when_it_builds_one_anew(
+    postgres: Server, postgres_url: str, roles: dict[str, str]
+) -> None:
+    """`rebuild` ended with a traceback, as a fault of this software; so did a host of a version with another view."""
+    schema = schema_of(postgres_url)
+    PostgresLog(roles["owner"], inline=inline_views()).close()
+    give_rights(postgres, schema, {role: f"{schema}_{role}" for role in roles})
+    with (
+        PostgresLog(roles["writer"], inline=inline_views()) as log,
+        pytest.raises(StoreUnavailable, match=r"lacks a right .* only the owner makes"),
+    ):
+        log.rebuild("session_list")
 
 
 def test_each_role_can_do_what_it_is_for_and_nothing_else(

@@ -54,14 +54,14 @@ class Transact(Generic[T]):
         """Wait for the end and return what the function returned, or raise what it raised.
 
         Raises:
-            StoreUnavailable: the store failed, or its turn did not come in time.
+            StoreUnavailable: the store failed, the role lacks a right, or its turn did not come in time.
         """
         if not self._told.wait(timeout):
             self._abandoned = True
             raise StoreUnavailable(f"the writer had no time for it in {timeout:g} s")
         if self._error is None:
             return self._returned[0]
-        if self._failures.is_of_the_store(self._error):
+        if self._failures.is_of_the_store(self._error) or self._failures.is_forbidden(self._error):
             raise self._failures.log_error(self._error) from self._error
         raise self._error
 

@@ -42,7 +42,8 @@ class PostgresFailures:
             return StoreFull(f"no space left for the log: {said}; reading still works, free some space")
         if found is not None and found.sqlstate == _NO_RIGHT:
             return StoreUnavailable(
-                f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it needs"
+                f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it "
+                "needs, and only the owner makes and changes tables"
             )
         if found is not None and found.sqlstate == _GIVEN_UP:
             return StoreUnavailable(
