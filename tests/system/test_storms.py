@@ -35,16 +35,12 @@ def passes_on(*targets: str) -> Any:
 
 
 def until_calm(system: SessionSystem, timeout: float = 60.0) -> None:
-    """Wait until no run and no exchange is open."""
-    calm = threading.Event()
-
-    def look(_batch: object) -> None:
-        if not system.service.runs.open_runs() and not system.service.flows.open_exchanges():
-            calm.set()
-
-    stop = system.log.on_committed(lambda batch: threading.Thread(target=look, args=(batch,)).start())
-    look(())
-    assert calm.wait(timeout), "the storm did not end"
+    """Wait until no run and no exchange is open; `timeout` is for each commit until then, in seconds."""
+    changed = threading.Event()
+    stop = system.log.on_committed(lambda _batch: changed.set())
+    while system.service.runs.open_runs() or system.service.flows.open_exchanges():
+        assert changed.wait(timeout), "the storm did not end"
+        changed.clear()
     stop()
 
 
