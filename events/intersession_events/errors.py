@@ -15,6 +15,7 @@
       · StoreBusy
       · ForkedStoreError
       · WriterSuperseded
+      · LogRewound
       · NoSuchStore
     + NotALog
       · AlteredLog
@@ -147,6 +148,21 @@ class WriterSuperseded(StoreUnavailable):
         )
         self.mine = mine
         self.now = now
+
+
+class LogRewound(StoreUnavailable):
+    """The server that answers lacks what was acknowledged: it is an earlier primary, or a standby that was behind when it was promoted.
+
+    Nothing is written to it. A writer goes on by itself once it reaches the server that has it all.
+    """
+
+    def __init__(self, position: int) -> None:
+        super().__init__(
+            f"the event at position {position}, which was acknowledged, is not in the log that answers now: an earlier primary, or a "
+            "standby that was promoted without it. Nothing is written there; name the server that has it, or, if it is lost, open "
+            "the log again"
+        )
+        self.position = position
 
 
 class NoSuchStore(StoreUnavailable):

@@ -24,6 +24,7 @@ from intersession_events.log import Recorded, Sql
 from intersession_events.stores import located
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.connections import WRITERS
 from intersession_events.stores.postgres.cursor import OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import translated
@@ -103,6 +104,8 @@ def test_a_writer_in_another_container_of_this_machine_is_not_taken_to_have_died
             assert holder.endswith(f"/{Path('/proc/self/ns/pid').readlink()}")
             its_own = f"{2**22 + 1} {holder.partition(' ')[2].partition('/')[0]}/pid:[1]"
             connection.execute("UPDATE log_writer SET holder = %s", (its_own,))
+        assert isinstance(first.application, WriterApplication)
+        first.application.commits.holder = its_own  # as it had written it there
         with pytest.raises(StoreLocked):
             PostgresLog(postgres_url)
         assert first.append_now([to("s", 0, said("a"))]).position == 1

@@ -28,11 +28,12 @@ class Frontier:
         """The position of the last committed event."""
         return self._head
 
-    def advance(self, position: int) -> None:
-        """Take note of a commit, and wake who waits for it."""
+    def advance(self, position: int) -> int:
+        """Take note of a commit, wake who waits for it, and return the position of the last one."""
         with self._moved:
             self._head = max(self._head, position)
             self._moved.notify_all()
+            return self._head
 
     def tell(self, recorded: Sequence[Recorded]) -> None:
         """Give committed events to the listeners; what goes wrong in one stays there."""

@@ -106,6 +106,10 @@ class Committing(ReadsLog):
         """Return whether nothing of a transaction can be there, and the next one has a better chance."""
         return False
 
+    def is_elsewhere(self) -> bool:
+        """Return whether the transaction that goes on may be one of another server than the one before."""
+        return False
+
     def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[Row] | None:  # noqa: ARG002 - for others
         """Return the last rows of streams; None where each is read as fast when it is asked for."""
         return None

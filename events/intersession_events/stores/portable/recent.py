@@ -5,14 +5,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from intersession_events.errors import CorruptEvent
-from intersession_events.log import Draft, Question, Row, opened
+from intersession_events.errors import CorruptEvent, LogRewound
+from intersession_events.log import Draft, Question, Row, hash_in, opened
 from intersession_events.stores.database import Cursor
 
 KNOWN: Final = 20_000
 """So many events are known again by their ids (a few megabytes)."""
 _LAST_EVENTS: Final = 512
 """So many are looked at as a log is opened. The last ones may be of an import, with times of their own."""
+
+
+class End(NamedTuple):
+    """The last event that is known to be in the log for good: its position, and its hash."""
+
+    position: int
+    hash: str
+
+
+EMPTY: Final = End(0, "")
+"""That of a log without events."""
 
 
 class Recent(NamedTuple):
@@ -22,6 +33,8 @@ class Recent(NamedTuple):
     """The latest time (ms) among them; 0 if there is none that can be read."""
     ids: Mapping[str, int]
     """Their ids with their positions, from the first on."""
+    end: End
+    """The last one of those that can be read."""
 
 
 LAST_EVENTS: Final[Question] = (
@@ -33,12 +46,24 @@ LAST_EVENTS: Final[Question] = (
 
 def recent_of(rows: Sequence[Row]) -> Recent:
     """Return what a log has taken in of late, by its last events, the last one first."""
-    latest, ids = 0, dict[str, int]()
+    latest, ids, end = 0, dict[str, int](), EMPTY
     for position, state in reversed(rows):
         with suppress(CorruptEvent):  # whoever reads the event says so
             event = opened(state, where="a row")
             latest, ids[event.id] = max(latest, event.time), position
-    return Recent(latest, ids)
+            end = End(position, event.hash)
+    return Recent(latest, ids, end)
+
+
+def _is_end(row: Row, end: End) -> bool:
+    """Return whether a row, its position and its state, is that of an event. One that is damaged is said by whoever reads it."""
+    position, state = row
+    if position != end.position:
+        return False
+    try:
+        return hash_in(state, where="a row") == end.hash
+    except CorruptEvent:
+        return True
 
 
 class LogClock:
@@ -72,10 +97,17 @@ class KnownIds:
         """Begin a transaction, and forget what was written in one that has failed."""
         self._now = {}
 
-    def read(self, cursor: Cursor, *, after: int) -> None:
-        """Learn, inside a transaction, which events are in the log behind a position."""
-        cursor.execute("SELECT rowid, state FROM stored_events WHERE rowid > ?", (after,))
-        for position, state in cursor.fetchall():
+    def read(self, cursor: Cursor, *, end: End) -> None:
+        """Learn, inside a transaction, which events are in the log behind the last one that was acknowledged.
+
+        Raises:
+            LogRewound: that one is not there.
+        """
+        cursor.execute("SELECT rowid, state FROM stored_events WHERE rowid >= ?", (end.position,))
+        rows: list[Row] = cursor.fetchall()
+        if end.position and not any(_is_end(row, end) for row in rows):
+            raise LogRewound(end.position)
+        for position, state in rows:
             with suppress(CorruptEvent):
                 self._durable[opened(state, where="a row").id] = position
 

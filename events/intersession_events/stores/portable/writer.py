@@ -38,7 +38,7 @@ from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.group_commit import Work
 from intersession_events.stores.portable.inline_views import Answers
 from intersession_events.stores.portable.reading import EventReader
-from intersession_events.stores.portable.recent import KnownIds, LogClock, Recent
+from intersession_events.stores.portable.recent import End, KnownIds, LogClock, Recent
 
 T = TypeVar("T")
 
@@ -130,6 +130,7 @@ class Writer:
         self._mapper = opened.mapper
         self._heads = Heads(opened.mapper, opened.recorder)
         self._known = KnownIds(opened.recent.ids)
+        self._end = opened.recent.end
         self._topics: set[str] = set()
         self._unsure = False
         """Whether a commit failed since the last, or may have: nobody was told of what it put in the log after all."""
@@ -269,12 +270,13 @@ class Writer:
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
         """Read at once what the appends of a batch would each ask for, and what is in the log that nobody was told of.
 
-        Refuses the transaction if another writer has taken over (`WriterSuperseded`), and sees what was touched.
+        Refuses the transaction if another writer has taken over (`WriterSuperseded`) or what was acknowledged is not there
+        (`LogRewound`), and sees what was touched.
         """
         appends = [work for work in batch if isinstance(work, Append)]
         self._answers = self._views.ask(cursor, [event for append in appends for event in append.coming])
-        if self._unsure:
-            self._known.read(cursor, after=self._frontier.head)
+        if self._unsure or self._recorder.is_elsewhere():
+            self._known.read(cursor, end=self._end)
         self._heads.foresee(cursor, (stream for append in appends for stream in append.streams))
         if self._opened.check(cursor):
             self._views.look(cursor)
@@ -302,7 +304,7 @@ class Writer:
             self._unsure = False
             self._tell_unheard(recorded[0].position - 1 if recorded else None)
         if recorded:
-            self._frontier.advance(recorded[-1].position)
+            self._moved_to(recorded[-1])
         self._under_way = self._unsure
 
     def acknowledged(self, written: Sequence[Work]) -> None:
@@ -325,8 +327,12 @@ class Writer:
             self._unsure = True  # it is looked for again with the next commit
             return
         if unheard:
-            self._frontier.advance(unheard[-1].position)
+            self._moved_to(unheard[-1])
             self._frontier.tell(unheard)
+
+    def _moved_to(self, last: Recorded) -> None:
+        self._end = End(last.position, last.hash)
+        self._frontier.advance(last.position)
 
     def _part(self, one: StreamAppend) -> Part:
         try:

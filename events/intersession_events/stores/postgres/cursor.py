@@ -9,9 +9,10 @@ from typing import Any, Final, Self
 
 import psycopg
 from psycopg import Connection, Cursor, sql
+from psycopg.errors import Diagnostic
 from psycopg.rows import TupleRow, tuple_row
 
-from intersession_events.errors import WriterSuperseded
+from intersession_events.errors import StoreUnavailable, WriterSuperseded
 from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.wire import (
@@ -28,6 +29,9 @@ from intersession_events.stores.postgres.wire import (
 OTHER_EPOCH: Final = "IS001"
 OTHER_PLACE: Final = "IS002"
 """What `append_events` raises: another writer has taken over, or has written where these events should be."""
+
+_WAITS_FOR_STANDBY: Final = "SyncRepWaitForLSN"
+"""The function of the server's that warns when it waits no longer, and says in the same breath that the commit was made."""
 
 _FORGETTING: Final = ("ROLLBACK", "DROP ", "ALTER ")
 """After these psycopg has the server forget all that was prepared, ours as well, if it had prepared anything itself."""
@@ -69,12 +73,18 @@ class PgCursor:
         self._rows: deque[TupleRow] | None = None
         self._looked: Answer | None = None
         self._forgets = False
+        self._gave_up_waiting = False
         self.touched = False
         """Whether somebody else has written into a view, as the transaction began; known with the first rows."""
         self.in_doubt = False
         """Whether it was to be made durable, and nobody said that it is."""
         self.is_over = False
         """Whether it is durable."""
+
+    @property
+    def connection(self) -> object:
+        """The connection of the transaction, to be told from another."""
+        return self._connection
 
     @cached_property
     def _cursor(self) -> Cursor[TupleRow]:
@@ -205,8 +215,25 @@ class PgCursor:
         self._pipeline, self._is_ahead = Pipeline(self._connection), True
 
     def commit(self) -> None:
-        """Make it durable."""
+        """Make it durable.
+
+        Raises:
+            StoreUnavailable: somebody ended the wait for a standby: the server has it, and may still lose it.
+        """
         self.in_doubt = self._begun or self._put_off is not None
+        self._connection.add_notice_handler(self._noticed)
+        try:
+            self._commit()
+        finally:
+            self._connection.remove_notice_handler(self._noticed)
+        if self._gave_up_waiting:
+            raise StoreUnavailable(
+                "somebody ended a commit's wait for its standby (pg_cancel_backend): nothing is acknowledged before a standby has it"
+            )
+        self.in_doubt = False
+        self.is_over = True
+
+    def _commit(self) -> None:
         if not self._begun:
             self._call()
         elif self._pipeline is None:
@@ -215,8 +242,10 @@ class PgCursor:
             self._commit_behind(self._pipeline)
         if self._forgets:
             self._forget()
-        self.in_doubt = False
-        self.is_over = True
+
+    def _noticed(self, said: Diagnostic) -> None:
+        # Its words are in the server's language.
+        self._gave_up_waiting |= said.source_function == _WAITS_FOR_STANDBY
 
     def rollback(self) -> None:
         """Leave nothing of it."""

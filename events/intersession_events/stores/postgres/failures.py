@@ -6,7 +6,14 @@ import psycopg
 from eventsourcing.persistence import PersistenceError
 from psycopg_pool import PoolTimeout, TooManyRequests
 
-from intersession_events.errors import LogError, StoreBusy, StoreFull, StoreUnavailable, WriterSuperseded
+from intersession_events.errors import (
+    LogError,
+    LogRewound,
+    StoreBusy,
+    StoreFull,
+    StoreUnavailable,
+    WriterSuperseded,
+)
 from intersession_events.stores.database import another
 from intersession_events.stores.postgres.address import Address
 
@@ -62,7 +69,7 @@ class PostgresFailures:
 
     def is_of_the_store(self, error: BaseException) -> bool:
         """Return whether the server, the network or the machine failed, and not the statement that it was given."""
-        if isinstance(error, MemoryError | WriterSuperseded):
+        if isinstance(error, MemoryError | WriterSuperseded | LogRewound):
             return True
         found = _postgres_error(error)
         return found is not None and not isinstance(found, _OF_STATEMENTS)

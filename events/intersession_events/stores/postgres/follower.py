@@ -1,6 +1,7 @@
 """Follows a log that another process writes: by LISTEN, with a look now and then, or by looking alone (`wake=poll`, and on a standby)."""
 
 import logging
+import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Final
@@ -25,12 +26,16 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 class Follower(Following):
     """A thread that hears when another process has committed, and has somebody catch up."""
 
-    def __init__(self, address: Address, catch_up: Callable[[], object]) -> None:
-        """Catch up, then follow."""
+    def __init__(self, address: Address, catch_up: Callable[[], int], given: Callable[[], int]) -> None:
+        """Catch up, then follow. `given` returns the last position that the log has given."""
         self._address = address
+        self._given = given
         self._is_out = False
         """Whether the log can't be reached, and that was said."""
         self._listens = address.notifies
+        self._checks_at = 0.0
+        self._is_behind = False
+        """Whether the log went back, and that was said."""
         super().__init__(catch_up)
 
     def _run(self) -> None:
@@ -63,5 +68,21 @@ class Follower(Following):
                     self._look()
 
     def _look(self) -> None:
-        self._catch_up()
+        reached = self._catch_up()
         self._is_out = False
+        now = time.monotonic()
+        if now >= self._checks_at:
+            self._checks_at = now + NET_S
+            self._check(reached)
+
+    def _check(self, reached: int) -> None:
+        """Say it once where the log lacks what was read: nobody hears of what stands there instead."""
+        given = self._given()
+        if given < reached and not self._is_behind:
+            _LOGGER.warning(
+                "the log is at position %d, and was followed up to %d: the server that answers lacks what was read. What it gets up to "
+                "there is not heard of; open the log again, and build anew what was made of it",
+                given,
+                reached,
+            )
+        self._is_behind = given < reached

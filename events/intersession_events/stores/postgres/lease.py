@@ -54,8 +54,8 @@ class _Process(NamedTuple):
 
     def is_here(self) -> bool:
         """Whether it is of this machine, as it runs now."""
-        here = _Process.here()
-        return bool(self.boot) and (self.host, self.boot) == (here.host, here.boot)
+        ours = _Process.here()
+        return bool(self.boot) and (self.host, self.boot) == (ours.host, ours.boot)
 
     def is_dead(self) -> bool:
         """Whether it was of this machine, as it runs now, and has ended."""
@@ -68,6 +68,11 @@ class _Process(NamedTuple):
         except OSError:
             return False
         return False
+
+
+def here() -> str:
+    """Return what stands in a log that this process writes."""
+    return str(_Process.here())
 
 
 def holder_in(rows: Callable[[str], list[Row]]) -> Holder | None:
@@ -104,7 +109,7 @@ def take(cursor: PgCursor, shown: str) -> int:
     ((taken,),), _ = cursor.together(
         [
             ("UPDATE log_identity SET epoch = epoch + 1 RETURNING epoch", ()),
-            (_TAKE, (str(_Process.here()), ALIVE_S)),
+            (_TAKE, (here(), ALIVE_S)),
         ]
     )
     epoch: int = taken

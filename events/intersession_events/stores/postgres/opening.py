@@ -20,7 +20,7 @@ from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.connections import settle, settling
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.failures import PostgresFailures
-from intersession_events.stores.postgres.lease import Lease, holder_in, take
+from intersession_events.stores.postgres.lease import Lease, here, holder_in, take
 from intersession_events.stores.postgres.readers import Reading
 from intersession_events.stores.postgres.tables import (
     FUNCTIONS_OF,
@@ -115,9 +115,10 @@ def open_for_writing(
             epoch = take(cursor, address.shown)
             ((made_of,),), ((log_id, head),), last = cursor.together([FUNCTIONS_OF, _BEGUN, LAST_EVENTS])
             make_functions(cursor, address.schema, made_of)
+            app.commits.wrote_on = cursor.connection
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
         app.chained.writes_short = known is None or known.format >= SHORT_FROM
-        app.commits.epoch = epoch
+        app.commits.epoch, app.commits.holder = epoch, here()
         lease = Lease(app.datastore, epoch, threads=threads)
     except BaseException:
         app.close()

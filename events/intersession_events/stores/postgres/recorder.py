@@ -14,7 +14,7 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 from psycopg_pool import PoolTimeout
 
-from intersession_events.errors import NotStorable
+from intersession_events.errors import NotStorable, WriterSuperseded
 from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.database import Row as EventRow
@@ -33,7 +33,10 @@ _ENDS: Final = """SELECT ended.* FROM unnest(?::text[]) AS wanted (stream) CROSS
     WHERE originator_id = wanted.stream ORDER BY originator_version DESC LIMIT 1) AS ended"""
 """The last row of each of many streams: one look into the index for each."""
 
-_NEXT_TURN: Final = "UPDATE log_head SET turn = turn + 1 RETURNING position, turn"
+_NEXT_TURN: Final = (
+    "UPDATE log_head SET turn = turn + 1 RETURNING position, turn, (SELECT holder FROM log_writer) AS holder"
+)
+_WHOSE: Final = "SELECT epoch, (SELECT holder FROM log_writer) AS holder FROM log_identity FOR SHARE"
 
 _LOOKING_BACK_S: Final = 15.0
 """So long a commit of which nobody knows how it ended is looked for, while the server can't be reached."""
@@ -67,9 +70,9 @@ class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
         given: int = self.rows("SELECT position FROM log_head")[0][0]
         return given
 
-    def follow(self, catch_up: Callable[[], object]) -> Follower:
+    def follow(self, catch_up: Callable[[], int]) -> Follower:
         """Catch up, and then whenever another process has committed."""
-        return Follower(self.store.address, catch_up)
+        return Follower(self.store.address, catch_up, self.positions_given)
 
     def close_readers(self) -> None:
         """Close what reads, at once or when it comes back."""
@@ -90,6 +93,11 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         super().__init__(datastore, events_table_name=events_table_name)
         self.epoch = 0
         """The writer's, set by whoever opens the log."""
+        self.holder = ""
+        """Who the writer is. Two that began on servers that did not know of each other may have one epoch."""
+        self.wrote_on: object = None
+        """The connection of the last transaction. Another one may be to another server: an old primary that is back."""
+        self._is_elsewhere = False
         self._in_doubt = False
         self._last: int | None = None
         """The last position, as long as it is known: nobody else writes in this epoch."""
@@ -105,16 +113,24 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         self._last_before, self._last = self._last, None
         self._in_doubt = False
         with self.store.writing(self.epoch) as cursor:
+            self._is_elsewhere = cursor.connection is not self.wrote_on
+            if self._is_elsewhere:
+                self._last_before = None
             try:
                 yield cursor
                 cursor.commit()
             finally:
                 self._in_doubt = cursor.in_doubt
+            self.wrote_on = cursor.connection
         self._last = self._given
 
     def is_in_doubt(self) -> bool:
         """Return whether the transaction that failed was to be committed: before that, a lost connection has undone it."""
         return self._in_doubt
+
+    def is_elsewhere(self) -> bool:
+        """Return whether the transaction that goes on is on another connection than the one before."""
+        return self._is_elsewhere
 
     @contextmanager
     def looking_back(self) -> Generator[Cursor]:
@@ -127,8 +143,8 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             try:
                 self.store.check()
                 with self.store.writing(None) as cursor:
-                    cursor.execute("SELECT epoch FROM log_identity FOR SHARE")
-                    if cursor.fetchall() == [(self.epoch,)]:  # else the epoch keeps it out
+                    cursor.execute(_WHOSE)
+                    if cursor.fetchall() == [(self.epoch, self.holder)]:  # else the epoch keeps it out
                         cursor.execute(_NEXT_TURN)
                 break
             except psycopg.Error as error:
@@ -144,7 +160,9 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             return self._last_before
         position: int
         cursor.execute(_NEXT_TURN)
-        position, self._turn = cursor.fetchone()
+        position, self._turn, holder = cursor.fetchone()
+        if holder != self.holder:
+            raise WriterSuperseded(self.epoch, self.epoch)
         return position
 
     def may_begin_again(self, error: Exception) -> bool:

@@ -18,7 +18,7 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 class Follower(Following):
     """A thread that sees when another process has committed, and has somebody catch up."""
 
-    def __init__(self, readers: Readers, catch_up: Callable[[], object]) -> None:
+    def __init__(self, readers: Readers, catch_up: Callable[[], int]) -> None:
         """Catch up, then follow."""
         self._readers = readers
         super().__init__(catch_up)

@@ -46,7 +46,7 @@ class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
         # Others can write into this table: what is no number is told by verification.
         return max((seq for (seq,) in found if isinstance(seq, int)), default=0)
 
-    def follow(self, catch_up: Callable[[], object]) -> Follower:
+    def follow(self, catch_up: Callable[[], int]) -> Follower:
         """Catch up, and then whenever another process has committed."""
         return Follower(self.readers, catch_up)
 

@@ -274,8 +274,11 @@ class EventReader:
                 found = self._recorder.each(some)
             yield from found
 
-    def tell(self, frontier: Frontier) -> None:
-        """Tell the listeners of a frontier all that is in the log behind it; rows that can't be read are passed over."""
+    def tell(self, frontier: Frontier) -> int:
+        """Tell the listeners of a frontier all that is in the log behind it, and return where that is then.
+
+        Rows that can't be read are passed over.
+        """
         while page := self.rows(after=frontier.head, limit=PAGE):
             recorded: list[Recorded] = []
             for row in page:
@@ -286,6 +289,7 @@ class EventReader:
             frontier.advance(page[-1][0])
             if recorded:
                 frontier.tell(recorded)
+        return frontier.head
 
 
 def _parts(some: list[StreamPart]) -> Question:

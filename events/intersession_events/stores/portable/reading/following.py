@@ -8,8 +8,8 @@ from collections.abc import Callable
 class Following(ABC):
     """A thread that notices when another process has committed."""
 
-    def __init__(self, catch_up: Callable[[], object]) -> None:
-        """Catch up, then follow."""
+    def __init__(self, catch_up: Callable[[], int]) -> None:
+        """Catch up, then follow. `catch_up` returns the position that was reached."""
         self._catch_up = catch_up
         self._stopping = threading.Event()
         catch_up()

@@ -76,7 +76,7 @@ class ReadsLog(ApplicationRecorder):
         """Return the last position that was ever given to an event, also to one that somebody took away since."""
 
     @abstractmethod
-    def follow(self, catch_up: Callable[[], object]) -> Follows:
+    def follow(self, catch_up: Callable[[], int]) -> Follows:
         """Catch up, and then whenever another process has committed."""
 
     @abstractmethod
