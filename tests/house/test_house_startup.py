@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -56,6 +57,17 @@ WRITING = {
 }
 """The rooms of whoever writes a log: commands that read it need none of them."""
 
+VERBS_NEED: dict[str, set[str]] = {
+    "diff": {"exchange", "spawn", "streams"},
+    "lens": {"agents", "session", "streams"},
+    "origin": set(),
+    "search": set(),
+    "show": set(),
+    "smells": set(),
+    "state": {"exchange", "spawn", "streams"},
+}
+"""Commands of one verb of the debugger, and the rooms of whoever writes a log whose rules or folding they ask."""
+
 ROOMS = """
 import json, os, sys
 from intersession.cli.app import app
@@ -65,6 +77,9 @@ for name in json.loads(sys.argv[1]):
     ours, theirs = os.pipe()
     if os.fork() == 0:
         app[name]  # that loads its module
+        if sys.argv[2:]:
+            from intersession_actors.debugger import VERBS
+            VERBS[name].arguments  # and that what the verb does
         with open(theirs, "w", encoding="utf-8") as told:
             json.dump(sorted(sys.modules), told)
         os._exit(0)
@@ -164,16 +179,38 @@ def test_a_gateway_that_serves_has_not_loaded_what_nobody_has_asked_for(loaded: 
     assert loaded["serving"] & WHEN_USED == set()
 
 
-def test_a_command_that_lists_loads_nothing_of_what_writes() -> None:
-    """A face that loads its names on demand keeps it so: one import of what writes brings half a system with it."""
+def loaded_by(commands: Iterable[str], *further: str) -> dict[str, list[str]]:
+    """Say which modules each of some commands loads before it is called; `verb`: with the verb that it calls."""
     asked = subprocess.run(
-        [sys.executable, "-c", ROOMS, json.dumps(LISTS)], capture_output=True, text=True, cwd=ROOT, check=True
+        [sys.executable, "-c", ROOMS, json.dumps([*commands]), *further],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
     )
     modules: dict[str, list[str]] = json.loads(asked.stdout)
+    assert list(modules) == [*commands]
+    return modules
 
-    assert list(modules) == LISTS
-    for command, names in modules.items():
+
+def rooms_of_writers(names: Iterable[str]) -> set[str]:
+    return {name.split(".")[1] for name in names if name.startswith("intersession_actors.")} & WRITING
+
+
+def test_a_command_that_lists_loads_nothing_of_what_writes() -> None:
+    """A face that loads its names on demand keeps it so: one import of what writes brings half a system with it."""
+    for command, names in loaded_by(LISTS).items():
         assert "intersession_actors.service.reader" in names, command
-        rooms = {name.split(".")[1] for name in names if name.startswith("intersession_actors.")}
-        assert rooms & WRITING == set(), command
+        assert rooms_of_writers(names) == set(), command
         assert {"asyncio", "pykka", "email", "ssl"} & {*names} == set(), command
+
+
+def test_a_verb_loads_what_it_needs_and_no_other_verb_does() -> None:
+    """All of them together are half as much again: sealed replay alone has every actor."""
+    for command, names in loaded_by(VERBS_NEED, "verb").items():
+        assert f"intersession_actors.debugger.{command}" in names, command
+        assert rooms_of_writers(names) - {"host"} == VERBS_NEED[command], command
+        assert {"asyncio", "pykka", "ssl"} & {*names} == set(), command
+        assert not any(name.endswith((".coordinator", ".spawner", ".outbox", ".actor")) for name in names), (
+            command
+        )

@@ -1,6 +1,9 @@
 """Causal chains: what each has used, counted in one place, and what code of the host's is called for (LOOP-5)."""
 
-from intersession_actors.chains.cause import Cause, UnderWay, current_cause
-from intersession_actors.chains.ledger import ChainLedger, RunsOf, RunUse
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.chains.cause import Cause, UnderWay, current_cause
+    from intersession_actors.chains.ledger import ChainLedger, RunsOf, RunUse
 
 __all__ = ["Cause", "ChainLedger", "RunUse", "RunsOf", "UnderWay", "current_cause"]

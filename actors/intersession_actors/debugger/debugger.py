@@ -1,45 +1,51 @@
 """The face of the debugger: all its verbs on one log, for Python, the command line, the gateway and MCP."""
 
-import asyncio
+from __future__ import annotations
+
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
-from typing import Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 
-from intersession_actors.debugger.diff import Diff, DiffAnswer, diff_of, replayed
 from intersession_actors.debugger.forks import ForkViews
-from intersession_actors.debugger.lens import LensAnswer, LensDialect
-from intersession_actors.debugger.lists import DeliveriesAnswer, EventsAnswer, MessagesAnswer, RunsAnswer
-from intersession_actors.debugger.origin import OriginAnswer
-from intersession_actors.debugger.search import SearchAnswer
-from intersession_actors.debugger.show import Show, ShowAnswer, drawing
-from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer
-from intersession_actors.debugger.standing import StateAnswer
-from intersession_actors.debugger.state import ChangesAnswer
 from intersession_actors.debugger.verbs import VERBS
 from intersession_actors.debugger.view import At, View
-from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import text_of
-from intersession_actors.replaying import Replayed
 from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
-from intersession_projections.diagram import Diagram
-from intersession_projections.work import WorkEnd, WorkKind
+
+if TYPE_CHECKING:
+    # A verb is loaded when it is called, and its answer with it.
+    from intersession_actors.debugger.diff import DiffAnswer
+    from intersession_actors.debugger.lens import LensAnswer, LensDialect
+    from intersession_actors.debugger.lists import DeliveriesAnswer, EventsAnswer, MessagesAnswer, RunsAnswer
+    from intersession_actors.debugger.origin import OriginAnswer
+    from intersession_actors.debugger.search import SearchAnswer
+    from intersession_actors.debugger.show import ShowAnswer
+    from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer
+    from intersession_actors.debugger.standing import StateAnswer
+    from intersession_actors.debugger.state import ChangesAnswer
+    from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
+    from intersession_actors.replaying import Replayed
+    from intersession_projections.diagram import Diagram
+    from intersession_projections.work import WorkEnd, WorkKind
 
 _Taken = ParamSpec("_Taken")
 _Given = TypeVar("_Given")
 
 
 def _awaitable(
-    verb: Callable[Concatenate["Debugger", _Taken], _Given],
-) -> Callable[Concatenate["Debugger", _Taken], Coroutine[object, None, _Given]]:
+    verb: Callable[Concatenate[Debugger, _Taken], _Given],
+) -> Callable[Concatenate[Debugger, _Taken], Coroutine[object, None, _Given]]:
     """Return the same verb to be awaited: it takes and returns the same, and blocks a thread in place of the event loop.
 
     Overloads of a verb hold for its twin as well.
     """
 
     @wraps(verb)
-    async def awaited(self: "Debugger", /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Given:
+    async def awaited(self: Debugger, /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Given:
+        import asyncio  # noqa: PLC0415 - who is called by none of these names has no loop
+
         return await asyncio.to_thread(verb, self, *args, **kwargs)
 
     return awaited
@@ -92,6 +98,8 @@ class Debugger:
             ToolRefused: there is no such run, or several are meant (`invalid_request`); who asks does not see everything (`forbidden`).
             CorruptEvent: a row of the log can't be read.
         """
+        from intersession_actors.debugger.replay import replayed  # noqa: PLC0415 - a verb is loaded when it is called
+
         return replayed(self._view, run, progress)
 
     areplay = _awaitable(replay)
@@ -212,6 +220,8 @@ class Debugger:
         Raises:
             ToolRefused: as `show`.
         """
+        from intersession_actors.debugger.show import Show, drawing  # noqa: PLC0415 - as above
+
         with ForkViews(self._view) as forks:
             view, names = forks.of([run, at], field="run")
             given: JsonObject = dict(zip(("run", "at"), names, strict=True))
@@ -298,7 +308,7 @@ class Debugger:
 
     asmells = _awaitable(smells)
 
-    def diff(self, a: str, b: str, *, exact: bool = False, other: "Debugger | None" = None) -> DiffAnswer:
+    def diff(self, a: str, b: str, *, exact: bool = False, other: Debugger | None = None) -> DiffAnswer:
         """Return what differs between two runs, or between two places of one, by structure and by what is meant (DIFF).
 
         Each is an exchange, a spawn or a run by any name of it, or a place of one (`RUN@turn:1`): then as far as there. `other` is
@@ -307,6 +317,8 @@ class Debugger:
         Raises:
             ToolRefused: what is named is no run, and no place of one (`invalid_request`).
         """
+        from intersession_actors.debugger.diff import Diff, diff_of  # noqa: PLC0415 - as above
+
         given = read_arguments(Diff, {"a": a, "b": b, "exact": exact})
         return diff_of(self._view, self._view if other is None else other.view, given)
 

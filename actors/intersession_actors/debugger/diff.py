@@ -1,6 +1,6 @@
-"""The verbs `diff` and `replay`: what differs between two runs (DIFF), or between a run as it was recorded and as it is decided today (SEAL)."""
+"""The verb `diff`: what differs between two runs (DIFF)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 
 import msgspec
@@ -8,9 +8,7 @@ import msgspec
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import KeyText, PlaceText
-from intersession_actors.replaying import Replayed, replay_all, replay_run
+from intersession_actors.gate import PlaceText
 from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
@@ -44,40 +42,6 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     exact: Annotated[
         bool, msgspec.Meta(description="Ids, times, positions and hashes count, too. Default: false.")
     ] = False
-
-
-@ready
-class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller of `replay` gives: a whole log takes as long as it is, and is replayed beside it."""
-
-    run: Annotated[
-        KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it; or a fork.")
-    ]
-
-
-def replay(view: View, given: Replay) -> Replayed:
-    """Decide a run again by today's rules and actors, with the recorded inputs alone, and say what comes out otherwise.
-
-    Raises:
-        ToolRefused: as `replayed`.
-    """
-    return replayed(view, given.run)
-
-
-def replayed(view: View, run: str | None, progress: Callable[[int, int], None] | None = None) -> Replayed:
-    """Replay a run sealed, or (None) the whole log. `progress` is told (events done, events to do).
-
-    Raises:
-        ToolRefused: there is no such run, or several are meant (`invalid_request`); who asks does not see everything (`forbidden`).
-        CorruptEvent: a row of the log can't be read.
-    """
-    if not view.is_operator:
-        raise ToolRefused("forbidden", "run: only the operator replays a log")
-    if run is None:
-        return replay_all(view.log, progress)
-    with ForkViews(view) as forks:
-        of, name = forks.meant(run, field="run")
-        return replay_run(of.log, of.flow(name), progress)
 
 
 class ComparedAnswer(TypedDict):

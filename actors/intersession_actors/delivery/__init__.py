@@ -1,14 +1,17 @@
 """The outbox: takes each text that was decided to its channel, and records how that ended."""
 
-from intersession_actors.delivery.commands import (
-    DeliveryReturned,
-    GiveUpDelivery,
-    RetryDelivery,
-    RetryDue,
-    TooOld,
-)
-from intersession_actors.delivery.outbox import Outbox
-from intersession_actors.delivery.rules import ended_in
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.delivery.commands import (
+        DeliveryReturned,
+        GiveUpDelivery,
+        RetryDelivery,
+        RetryDue,
+        TooOld,
+    )
+    from intersession_actors.delivery.outbox import Outbox
+    from intersession_actors.delivery.rules import ended_in
 
 __all__ = [
     "DeliveryReturned",

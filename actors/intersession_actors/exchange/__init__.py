@@ -1,12 +1,15 @@
 """The coordinator: drives each `sessions_send` through its run, the reply-back loop and the announce."""
 
-from intersession_actors.exchange.commands import HoldExchange, OpenExchange, ReleaseExchange, StopAsking
-from intersession_actors.exchange.coordinator import Coordinator
-from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.exchange.fixed import fixed_by
-from intersession_actors.exchange.holds import stops
-from intersession_actors.exchange.rules import Circumstances, Outcome, decide, exchange_in, speaker_of
-from intersession_actors.exchange.steps import announce_run, primary_run, turn_run
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.exchange.commands import HoldExchange, OpenExchange, ReleaseExchange, StopAsking
+    from intersession_actors.exchange.coordinator import Coordinator
+    from intersession_actors.exchange.exchange import Exchange
+    from intersession_actors.exchange.fixed import fixed_by
+    from intersession_actors.exchange.holds import stops
+    from intersession_actors.exchange.rules import Circumstances, Outcome, decide, exchange_in, speaker_of
+    from intersession_actors.exchange.steps import announce_run, primary_run, turn_run
 
 __all__ = [
     "Circumstances",

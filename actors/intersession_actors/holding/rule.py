@@ -1,51 +1,17 @@
 """Asks a rule of the host's whether a text of an exchange may go on, outside of any actor (LIVE-1)."""
 
-from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
-
-import msgspec
+from collections.abc import Callable
+from typing import Final
 
 from intersession_actors.failures import Reports, described
 from intersession_actors.gate import plain_text, word_of
+from intersession_actors.holding.ruling import GoingOn, HoldRule, Ruling
 from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside, Raised
 from intersession_actors.runtime import Threads, Timers
-from intersession_events.facts import HeldText
 
 RULE_TIMEOUT_MS: Final = 60_000
 """So long a rule may take to say something; then the text is held."""
 _POOL: Final = 4
-
-
-class GoingOn(msgspec.Struct, frozen=True, kw_only=True):
-    """A text of an exchange that is about to go on, as a host's rule is asked about it.
-
-    `step` is `reply` for a text that goes to the other session (`to`), `announce` for one that goes to a channel (`channel`, None
-    where there is nowhere to go). `turn` is the turn that the text is from: 0 for the reply of the first run. `speaker` said it; all
-    three are session keys. `run_id` is the exchange's first run, by which it is named everywhere.
-    """
-
-    run_id: str
-    exchange_id: str
-    step: HeldText
-    text: str
-    speaker: str
-    to: str | None
-    channel: str | None
-    turn: int
-    requester: str | None
-    target: str
-    request: str
-
-
-class Ruling(NamedTuple):
-    """What a rule said. `note` is why, in its words, or in ours where it said nothing that can be understood."""
-
-    holds: bool
-    note: str | None = None
-
-
-HoldRule = Callable[[GoingOn], bool | str | Awaitable[bool | str | None] | None]
-"""Says whether a text is held: True, or a text that says why; False and None let it go on. Sync or async."""
 
 
 class RuleCaller:

@@ -1,9 +1,12 @@
 """The spawner: drives each `sessions_spawn` through its child's task, the announce and the archiving."""
 
-from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
-from intersession_actors.spawn.rules import Circumstances, Spawn, decide, spawn_in
-from intersession_actors.spawn.spawner import Spawner
-from intersession_actors.spawn.steps import announce_run, task_run
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.spawn.commands import ArchiveDue, AskStarted, FilesRemoved, OpenSpawn, Prepared
+    from intersession_actors.spawn.rules import Circumstances, Spawn, decide, spawn_in
+    from intersession_actors.spawn.spawner import Spawner
+    from intersession_actors.spawn.steps import announce_run, task_run
 
 __all__ = [
     "ArchiveDue",

@@ -28,9 +28,10 @@ with on_demand(globals()):
     from intersession_actors.streams.outcomes import Accepted, Answer, Refused
     from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
     from intersession_actors.streams.plan import Plan
-    from intersession_actors.streams.process_manager import Flow, ProcessManager, foreign
+    from intersession_actors.streams.process_manager import Flow, ProcessManager
     from intersession_actors.streams.rules_in_force import RulesInForce
     from intersession_actors.streams.slow import handle_timed
+    from intersession_actors.streams.strays import foreign
     from intersession_actors.streams.work import Commit, Told
     from intersession_actors.streams.world import World
 

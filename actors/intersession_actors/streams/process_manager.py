@@ -27,7 +27,7 @@ from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.slow import handle_timed
 from intersession_actors.streams.work import Commit, Told
 from intersession_actors.streams.world import World
-from intersession_events.errors import AppendConflict, CorruptEvent, LogError, NotStorable
+from intersession_events.errors import AppendConflict, LogError, NotStorable
 from intersession_events.log import InFlight, Recorded, StreamAppend
 
 S = TypeVar("S")
@@ -312,10 +312,3 @@ class ProcessManager(Handler, Generic[S, C]):
                 flow.looks_again = True
             else:
                 self.world.resume_flow(stream)
-
-
-def foreign(recorded: Recorded) -> CorruptEvent:
-    """Return the error of an event that no stream of its kind holds."""
-    return CorruptEvent(
-        f"{recorded.stream} holds {type(recorded.event).__name__} at version {recorded.version}, an event of another kind of stream"
-    )

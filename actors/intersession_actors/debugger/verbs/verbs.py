@@ -5,40 +5,33 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.debugger.diff import Diff, Replay, diff, replay
 from intersession_actors.debugger.forks import naming_forks
-from intersession_actors.debugger.lens import Lens, lens
-from intersession_actors.debugger.lists import (
-    Deliveries,
-    Events,
-    MessagesOf,
-    Runs,
-    list_deliveries,
-    list_events,
-    list_messages,
-    list_runs,
-)
-from intersession_actors.debugger.origin import Origin, origin
-from intersession_actors.debugger.search import Search, search
-from intersession_actors.debugger.show import Show, show
-from intersession_actors.debugger.smells import SmellsOf, smells
-from intersession_actors.debugger.state import State, state
+from intersession_actors.debugger.verbs import on_call
 from intersession_actors.debugger.view import View
-from intersession_actors.debugger.why import Why, why
+
+_Loaded = tuple[type[msgspec.Struct], Callable[[View, Any], Mapping[str, object]]]
+"""The arguments of a verb, and what is called with them: each verb takes its own."""
 
 
 class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """A verb, and all that doors need to know of it. It reads, and changes nothing.
 
-    `title` is what a person sees, `description` what a model reads. `arguments` is a struct with a default for whatever may be left
-    out; `call` returns a plain JSON object.
+    `title` is what a person sees, `description` what a model reads. What it takes and does is loaded when it is first asked for.
     """
 
     name: str
     title: str
     description: str
-    arguments: type[msgspec.Struct]
-    call: Callable[[View, Any], Mapping[str, object]]  # its own arguments, which `arguments` names
+    loads: Callable[[], _Loaded]
+
+    @property
+    def arguments(self) -> type[msgspec.Struct]:
+        """What it takes: a struct with a default for whatever may be left out."""
+        return self.loads()[0]
+
+    def call(self, view: View, given: msgspec.Struct) -> Mapping[str, object]:
+        """Return its answer, a plain JSON object, to its `arguments`."""
+        return self.loads()[1](view, given)
 
 
 VERBS: Final[Mapping[str, Verb]] = {
@@ -52,8 +45,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "whom, how each stands or ended, what became of its texts. All filters hold at once; `smell` marks what is "
                 "seldom meant; `cursor` is for more. The other tools take these ids."
             ),
-            arguments=Runs,
-            call=list_runs,
+            loads=lambda: (on_call.Runs, on_call.list_runs),
         ),
         Verb(
             name="messages",
@@ -62,8 +54,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "What people and sessions said to sessions, newest first: from whom, to whom, for which person; with `why` the "
                 "message that it all began with, with `delivered` what became of the answers that went outside."
             ),
-            arguments=MessagesOf,
-            call=list_messages,
+            loads=lambda: (on_call.MessagesOf, on_call.list_messages),
         ),
         Verb(
             name="deliveries",
@@ -71,8 +62,7 @@ VERBS: Final[Mapping[str, Verb]] = {
             description=(
                 "Texts that went to a channel, or should have, newest first: where to, in whose name, whether they arrived."
             ),
-            arguments=Deliveries,
-            call=list_deliveries,
+            loads=lambda: (on_call.Deliveries, on_call.list_deliveries),
         ),
         Verb(
             name="events",
@@ -80,8 +70,7 @@ VERBS: Final[Mapping[str, Verb]] = {
             description=(
                 "The events of the log, newest first, by name, stream or session: position, time, who, to whom, what it says."
             ),
-            arguments=Events,
-            call=list_events,
+            loads=lambda: (on_call.Events, on_call.list_events),
         ),
         Verb(
             name="lens",
@@ -91,8 +80,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "schemas, model, deadline; rebuilt from the log and held against the hash recorded then (`asRecorded`). "
                 "`dialect` also gives it as a model got it."
             ),
-            arguments=Lens,
-            call=naming_forks(lens, "run", "than"),
+            loads=lambda: (on_call.Lens, naming_forks(on_call.lens, "run", "than")),
         ),
         Verb(
             name="search",
@@ -101,8 +89,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "Where words were said, in all transcripts and events, newest first: `hits` with position, session, run and "
                 "the words around; `cursor` is for more. All of the words have to be there, in any case and order."
             ),
-            arguments=Search,
-            call=search,
+            loads=lambda: (on_call.Search, on_call.search),
         ),
         Verb(
             name="show",
@@ -111,8 +98,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "An exchange, a spawn or a run as a sequence diagram: who takes part (`lanes`), who said what to whom and what "
                 "happened besides (`rows`, in log order, lanes by number)."
             ),
-            arguments=Show,
-            call=naming_forks(show, "run", "at"),
+            loads=lambda: (on_call.Show, naming_forks(on_call.show, "run", "at")),
         ),
         Verb(
             name="state",
@@ -122,8 +108,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "open; with `from` and `to`, what differs between two places. A place is a position, event:ID, an ISO "
                 "time, head, or RUN@start, RUN@reply, RUN@turn:N, RUN@announce, RUN@end."
             ),
-            arguments=State,
-            call=naming_forks(state, "of", "at", "from_", "to"),
+            loads=lambda: (on_call.State, naming_forks(on_call.state, "of", "at", "from_", "to")),
         ),
         Verb(
             name="why",
@@ -134,8 +119,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "it looked at, what would have changed it. With `forward`, all that it led to. `of` is a place, an event's "
                 "id, or the id of an exchange, a spawn, a run or a delivery."
             ),
-            arguments=Why,
-            call=naming_forks(why, "of"),
+            loads=lambda: (on_call.Why, naming_forks(on_call.why, "of")),
         ),
         Verb(
             name="origin",
@@ -145,8 +129,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "and who repeated them. Words that nobody said so are looked for in any case and white space, then by the "
                 "longest run of them."
             ),
-            arguments=Origin,
-            call=naming_forks(origin, "run", "at"),
+            loads=lambda: (on_call.Origin, naming_forks(on_call.origin, "run", "at")),
         ),
         Verb(
             name="smells",
@@ -156,8 +139,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "turns that repeat each other, a late or a doubled message, a loop that a limit cut, a guard that refused, an "
                 "announce that nobody got."
             ),
-            arguments=SmellsOf,
-            call=naming_forks(smells, "run"),
+            loads=lambda: (on_call.SmellsOf, naming_forks(on_call.smells, "run")),
         ),
         Verb(
             name="diff",
@@ -167,8 +149,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "(step, turn, tool call), by what is meant and not by ids and times. `firstDivergence` is where they part, "
                 "`turns` is all of both: same, changed (`differs`, words marked), only in a, only in b; then `totals`."
             ),
-            arguments=Diff,
-            call=diff,
+            loads=lambda: (on_call.Diff, on_call.diff),
         ),
         Verb(
             name="replay",
@@ -178,8 +159,7 @@ VERBS: Final[Mapping[str, Verb]] = {
                 "and times, and nothing else. `same`, or `firstDifference`: the first event that comes out otherwise, field by "
                 "field, and the command that led to it. For the operator alone."
             ),
-            arguments=Replay,
-            call=replay,
+            loads=lambda: (on_call.Replay, on_call.replay),
         ),
     )
 }

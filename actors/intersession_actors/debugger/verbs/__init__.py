@@ -1,0 +1,5 @@
+"""The verbs of the debugger by name, for every door: what each is for, and what it takes and does when it is called."""
+
+from intersession_actors.debugger.verbs.verbs import VERBS
+
+__all__ = ["VERBS"]
