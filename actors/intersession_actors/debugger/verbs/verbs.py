@@ -9,8 +9,11 @@ from intersession_actors.debugger.forks import naming_forks
 from intersession_actors.debugger.verbs import on_call
 from intersession_actors.debugger.view import View
 
-_Loaded = tuple[type[msgspec.Struct], Callable[[View, Any], Mapping[str, object]]]
-"""The arguments of a verb, and what is called with them: each verb takes its own."""
+_Loaded = tuple[
+    type[msgspec.Struct],
+    Callable[[View, Any], Mapping[str, object]],  # its own arguments, which the struct names
+]
+"""The arguments of a verb, and what is called with them."""
 
 
 class Verb(msgspec.Struct, frozen=True, kw_only=True):
