@@ -579,6 +579,21 @@ def test_appends_are_planned_once_and_what_views_are_asked_each_time(log: Postgr
     assert unchecked == ("force_custom_plan", "on")
 
 
+def test_no_statement_is_compiled_whatever_the_server_would_have(postgres_url: str) -> None:
+    """On PostgreSQL 15 with LLVM an append took 58 ms of the server's processor, 0.5 without (its plan reads a table of one row)."""
+    compiles = f"{postgres_url}&options=-c%20jit%3Don%20-c%20jit_above_cost%3D0"
+    asked = "SELECT current_setting('jit')"
+    with PostgresLog(compiles) as log:
+        with log.application.datastore.writing(log.epoch) as cursor:
+            (of_appends,) = cursor._connection.execute(asked).fetchall()
+            cursor.execute(asked)
+            in_a_transaction = cursor.fetchall()
+        assert [*of_appends] == ["off"]
+        assert in_a_transaction == log.query(asked) == [("off",)]
+    with PostgresLog(compiles, read_only=True) as log:
+        assert log.query(asked) == [("off",)]
+
+
 def test_a_connection_stays_at_hand_for_a_while_and_none_is_lost(
     log: PostgresLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
