@@ -4,9 +4,10 @@ Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of t
 `append_events` for each batch. The library's own function (`enable_db_functions`) takes no lock, so its subscribers miss events.
 """
 
+import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final, cast
 
 import psycopg
@@ -38,9 +39,18 @@ _NEXT_TURN: Final = (
 )
 _WHOSE: Final = "SELECT epoch, (SELECT holder FROM log_writer) AS holder FROM log_identity FOR SHARE"
 
+_NOBODY: Final = truth(False)
 _LOOKING_BACK_S: Final = 15.0
 """So long a commit of which nobody knows how it ended is looked for, while the server can't be reached."""
 _AGAIN_S: Final = 0.2
+
+
+_UNTOLD_S: Final = 10.0
+"""So long commits are told to nobody, where the server's queue for that was full; who follows looks every second."""
+_TELLS: Final = "PreCommit_Notify"
+"""The function of the server's that refuses a commit for that."""
+
+_LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
@@ -106,6 +116,8 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         self._turn = 0
         """What it was when the last position was read: appends of an earlier turn are refused."""
         self._wakes = truth(self.store.address.notifies)
+        self._tells_from = 0.0
+        """When commits are told again, where the server could tell nobody."""
 
     @contextmanager
     def transaction(self) -> Generator[Cursor]:
@@ -166,7 +178,10 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         return position
 
     def may_begin_again(self, error: Exception) -> bool:
-        """Return whether a connection was lost before the commit: others may be alive, or can be made."""
+        """Return whether a connection was lost before the commit, or was refused for who is to be told of it."""
+        if isinstance(error, psycopg.Error) and error.diag.source_function == _TELLS:
+            self._tell_nobody(error)
+            return True
         if (
             self._in_doubt
             or not isinstance(error, psycopg.OperationalError)
@@ -175,6 +190,16 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             return False
         self.store.check()
         return True
+
+    def _tell_nobody(self, error: psycopg.Error) -> None:
+        self._tells_from = time.monotonic() + _UNTOLD_S
+        _LOGGER.warning(
+            "the server can tell nobody of commits (%s): a session that listens is in a transaction that is long open, see "
+            "pg_stat_activity; who follows the log looks every second meanwhile",
+            self.store.address.said(error),
+        )
+        with suppress(psycopg.Error):
+            self.rows("SELECT pg_notification_queue_usage()")  # has the server forget what all have heard
 
     def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[EventRow]:
         """Return the last rows of streams, by one statement."""
@@ -213,7 +238,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
                 numbers(event.originator_version for event in stored_events),
                 texts(event.topic for event in stored_events),
                 byte_strings([event.state for event in stored_events]),
-                self._wakes,
+                self._wakes if time.monotonic() >= self._tells_from else _NOBODY,
             )
         )
         return range(first, first + len(stored_events))

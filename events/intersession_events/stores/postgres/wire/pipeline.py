@@ -168,15 +168,18 @@ class Pipeline:
                 while not to.is_busy():
                     result = to.get_result()
                     if result is None:
-                        if not coming or to.status != ConnStatus.OK:
+                        if to.status != ConnStatus.OK or not (coming or refused):
                             raise psycopg.OperationalError(to.get_error_message())
-                        coming.popleft()
+                        if coming:
+                            coming.popleft()
                     elif result.status == ExecStatus.PIPELINE_SYNC:
                         return refused
-                    elif coming:
-                        coming[0].result = result
+                    else:
+                        # Behind the last answer the server commits what is a transaction of its own, and may refuse that.
+                        answer = coming[0] if coming else Answer()
+                        answer.result = result
                         if refused is None and result.status not in _DONE:
-                            refused = _Refused(result, coming[0])
+                            refused = _Refused(result, answer)
             if ready & Ready.W:
                 left = to.flush()
 
