@@ -14,8 +14,9 @@ from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
 from intersession_projections.forks import pauses_in
-from intersession_projections.places import flow_id, steps_of_flow
+from intersession_projections.places import calling_run, events_of_flow, flow_id
 from intersession_projections.sessions import SessionNames
+from intersession_projections.timeline import steps_of
 
 
 @ready
@@ -77,11 +78,20 @@ def drawing(view: View, given: Show) -> Diagram:
     name, place = view.parted(given.run, given.at, field="run")
     flow = view.flow(name)
     at = None if place is None else view.place(place).position
-    positions = [step.position for step in steps_of_flow(view.log, flow)]
-    events = [recorded for recorded in view.log.at(positions) if view.may_know(recorded)]
+    found = events_of_flow(view.log, flow)
+    own = {step.position for step in steps_of(found)}
+    calling = calling_run(view.log, flow, found)
+    of_caller: frozenset[int] = frozenset() if calling is None else calling.shown - own
+    events = [recorded for recorded in view.log.at(sorted(own | of_caller)) if view.may_know(recorded)]
     forked = [pause.born_ms for pause in pauses_in(view.log)]
     drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(view), at=at, forked=forked)
-    return msgspec.structs.replace(drawn, rows=tuple(_readable(view, drawn.lanes, row) for row in drawn.rows))
+    rows = (_readable(view, drawn.lanes, row) for row in drawn.rows)
+    return msgspec.structs.replace(drawn, rows=tuple(_of_caller(row, of_caller) for row in rows))
+
+
+def _of_caller(row: Row, positions: frozenset[int]) -> Row:
+    is_callers = not isinstance(row, Gap) and row.position in positions
+    return msgspec.structs.replace(row, caller=True) if is_callers else row
 
 
 def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:

@@ -33,6 +33,8 @@ class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="r
     """What it is, in a word or two: `asks`, `replies`, `turn 2`, `announces`."""
     tokens: int | None = None
     """How many tokens the run took that made these words; None where none said so."""
+    caller: bool = False
+    """Whether it is of the run that called, which the run that is drawn came of."""
 
     def said(self, between: str = ": ") -> str:
         """Return what stands at it: what it is, and the words, if it has any."""
@@ -40,13 +42,14 @@ class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="r
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", tag_field="row"):
-    """Something that happened on one lane, or to all of them (`lane` is None)."""
+    """Something that happened on one lane, or to all of them (`lane` is None). `caller` is as of an arrow."""
 
     position: int
     time: int
     lane: int | None
     text: str
     kind: MarkKind
+    caller: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True, tag="gap", tag_field="row", omit_defaults=True):

@@ -1,5 +1,6 @@
 """Places in a log: how they are typed, which position each one means, and what it is in words (PLACE)."""
 
+from intersession_projections.places.calling import CallingRun, calling_run
 from intersession_projections.places.described import Described, PlaceWords
 from intersession_projections.places.grammar import FORMS, InRun, UnknownPlace, parse_place, parse_time
 from intersession_projections.places.located import (
@@ -24,6 +25,7 @@ from intersession_projections.places.then import Then
 __all__ = [
     "FEWEST",
     "FORMS",
+    "CallingRun",
     "Described",
     "Flow",
     "InRun",
@@ -34,6 +36,7 @@ __all__ = [
     "Sees",
     "Then",
     "UnknownPlace",
+    "calling_run",
     "events_of_flow",
     "flow_id",
     "flow_sessions",

@@ -60,6 +60,10 @@ class Timeline:
         flow = self._flows.flow_of_run(run_id)
         if flow is not None:
             return self.events_of_flow(flow)
+        return self.events_of_that_run(run_id)
+
+    def events_of_that_run(self, run_id: str) -> list[Recorded]:
+        """Return the events of a run itself, also of one that belongs to an exchange or a spawn, in the same way."""
         outcome = self._runs.without_words(run_id)
         if outcome is None:
             return []

@@ -1,11 +1,11 @@
 """A run as a sequence diagram, as far as who asks may see it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from intersession import SessionSystem, ToolRefused
+from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.service import Reader
 from support.any_log import Logs
@@ -89,3 +89,50 @@ def test_what_is_no_run_and_what_is_out_of_reach_are_refused_alike(log_url: str)
             words.append(str(refused.value).replace(name, "…"))
         assert words[0] == words[1]
         assert as_session(system, DESK).show(run)["lanes"] != []
+
+
+def hands_on(key: str, answer: str) -> Callable[[Turn], str]:
+    def agent(turn: Turn) -> str:
+        if turn.step in {"message", "primary"}:
+            turn.tools.call(
+                "sessions_send", {"sessionKey": key, "message": f"{turn.message}?", "timeoutSeconds": 20}
+            )
+        return answer
+
+    return agent
+
+
+@pytest.mark.clause("SHOW-1")
+def test_it_has_what_was_asked_of_the_run_that_called_and_what_that_answered(
+    logs: Logs, tmp_path: Path
+) -> None:
+    """The person who had asked was on no drawing of what came of it (issue 12)."""
+    agents = {
+        "main": lambda _: "fine",
+        "research": hands_on(MAIN, "it is fine"),
+        "desk": hands_on(RESEARCH, "it is fine, they say"),
+    }
+    config = merged(SEES_ALL, LISTED, TWO_TURNS)
+    channels = {"telegram": MemoryChannel()}
+    with SessionSystem(logs.at(tmp_path), agents=agents, channels=channels, config=config) as system:
+        system.inbound(channel="telegram", chat_id="1", text="hi", sender="ann", agent_id="desk", wait=20)
+        listed = system.debug.runs(kind=["exchange"])["runs"]
+        for run in listed:
+            closed_exchange(system, run["runId"])
+        inner, outer = (run["id"] for run in listed)
+        of_ann, of_research = (arrows_of(system, run) for run in (outer, inner))
+
+    assert of_ann[:2] == [("ann (telegram)", "desk", "hi", True), ("desk", "research", "hi?", False)]
+    assert ("desk", "telegram:1", "it is fine, they say", True) in of_ann
+    assert of_research[:2] == [("desk", "research", "hi?", True), ("research", "main", "hi??", False)]
+    assert [arrow for arrow in of_research if "telegram" in arrow[0] or "telegram" in arrow[1]] == []
+
+
+def arrows_of(system: SessionSystem, run: str) -> list[tuple[str, str, str, bool]]:
+    found = system.debug.show(run)
+    names = [str(lane["name"]) for lane in found["lanes"]]
+    return [
+        (names[row["source"]], names[row["target"]], row["text"], "caller" in row)
+        for row in found["rows"]
+        if row["row"] == "arrow"
+    ]

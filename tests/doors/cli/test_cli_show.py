@@ -18,8 +18,8 @@ def test_it_says_where_it_is_looked_at_from_and_draws_every_message(demo_log: De
     lines = shown.out.splitlines()
     assert lines[0].startswith("after turn 2: research has answered, main has not yet")
     assert lines[1].startswith("next: ")
-    assert lines[3].split() == ["main", "research", "discord:lab"]
-    assert sum("▶" in line or "◀" in line for line in lines) == 7
+    assert lines[3].split() == ["ada", "(telegram)", "main", "research", "discord:lab"]
+    assert sum("▶" in line or "◀" in line for line in lines) == 9
     assert max(map(len, lines)) <= 100
 
 
@@ -38,7 +38,7 @@ def test_it_is_written_as_svg_and_as_mermaid(demo_log: DemoLog, tmp_path: Path) 
     shown = ran("show", demo_log.spawn, "--store", demo_log.path, "--svg", file, "--mermaid")
 
     assert ET.fromstring(file.read_text(encoding="utf-8")).tag.endswith("svg")  # noqa: S314 - ours
-    assert shown.out.startswith("sequenceDiagram\n    participant L0 as main")
+    assert shown.out.startswith("sequenceDiagram\n    actor L0 as ada (telegram)\n    participant L1 as main")
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def test_runs_are_listed_newest_first_in_pages_with_their_outline(served: Served
     assert accepted == sorted(accepted, reverse=True)
     (exchange,) = asked(served, "runs", kind="exchange")["runs"]
     assert exchange["title"] == "Is the lake crossing open on Saturday?"
-    assert [letter for letter, *_ in exchange["outline"]] == [*"udududu", "e", "c", "e"]
-    assert [lane["kind"] for lane in exchange["lanes"]] == ["session", "session", "channel"]
+    assert [letter for letter, *_ in exchange["outline"]] == [*"pudcududu", "e", "c", "e"]
+    assert [lane["kind"] for lane in exchange["lanes"]] == ["person", "session", "session", "channel"]
     assert [smell["code"] for smell in exchange["smells"]] == ["loop_cut"]
 
 

@@ -22,7 +22,7 @@ from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import ExchangeSummary
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.frozen import frozen_in
-from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
+from intersession_projections.places import Flow, calling_run, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step
 from intersession_projections.wording import words_in
@@ -153,6 +153,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
 def run(view: View, given: Run) -> JsonObject:
     """Return a run: who took part, how it ended, its outline, and how much there is to ask for of it.
 
+    `caller` is the run that it came of, where an agent called: `{runId, sessionKey, from, to, waits}`, positions between which it was at
+    work, and pairs of them between which it waited for a tool.
+
     `kinds` has a letter for each row of the diagram: `a` arrow, `m` mark, `g` gap. `steps` is how many events it has.
 
     Raises:
@@ -168,6 +171,7 @@ def run(view: View, given: Run) -> JsonObject:
     before = runs_beside.last_of_session(sessions[-1], first) if sessions else None
     after = runs_beside.next_of_session(sessions[-1], last) if sessions else None
     (standing,) = _standings(view, [flow])
+    calling = calling_run(view.log, flow)
     return (
         _summary(view, flow, drawn)
         | standing
@@ -182,6 +186,9 @@ def run(view: View, given: Run) -> JsonObject:
                 "before": None if before is None else before.run_id,
                 "after": None if after is None else after.run_id,
                 "imported": getattr(flow, "inferred", None) or None,
+                "caller": None
+                if calling is None or not view.is_seen(calling.session_key)
+                else calling.value(),
             }
         )
     )
@@ -304,7 +311,7 @@ def steps_of(view: View, flow: Flow) -> tuple[Step, ...]:
 def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
     value = flow_value(flow)
     ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
-    timed = [row.time for row in drawn.rows if not isinstance(row, Gap)]
+    timed = [row.time for row in _own(drawn) if not isinstance(row, Gap)]
     pauses = pauses_in(view.log)
     began = without_pauses(pauses)
     sent = [
@@ -334,8 +341,13 @@ def title_of(view: View, flow: Flow) -> str:
 
 
 def _title(drawn: Diagram) -> str:
-    said = next((row.text for row in drawn.rows if isinstance(row, Arrow)), "")
-    return (said or next((row.text for row in drawn.rows if isinstance(row, Mark)), ""))[:_TITLE]
+    said = next((row.text for row in _own(drawn) if isinstance(row, Arrow)), "")
+    return (said or next((row.text for row in _own(drawn) if isinstance(row, Mark)), ""))[:_TITLE]
+
+
+def _own(drawn: Diagram) -> Iterator[Row]:
+    """Yield the rows of a run without those of the run that called."""
+    return (row for row in drawn.rows if isinstance(row, Gap) or row.caller is not True)
 
 
 def _lane(lane: Lane) -> JsonObject:
@@ -373,7 +385,7 @@ def _tick(row: Row, lanes: Sequence[Lane], asked: str | None) -> list[int | str]
             return ["/", -1, 0]
         case Arrow():
             source, target = lanes[row.source], lanes[row.target]
-            if target.kind == "channel":
+            if target.kind != "session":
                 return ["c", row.target, row.position]
             if source.kind in {"person", "operator"}:
                 return ["p", row.source, row.position]

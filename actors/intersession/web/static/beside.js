@@ -1,65 +1,19 @@
 // Two runs in one diagram, row by row: what is the same, what was said otherwise, what only one of them has,
 // and where a fork was cut.
 import { createRef, html, signal, view } from './lib.js';
-import { ask } from './api.js';
 import { LINE, cut, lines, needsTwo, widthOf } from './fit.js';
-import { Badge, Failed, Loading, Seg, hueOf } from './parts.js';
+import { calledBy, waiting, working } from './layout.js';
+import { Badge, Failed, Hatch, Loading, Seg, hueOf } from './parts.js';
+import { provenIn } from './proven.js';
 import { Words, endOf, signOf } from './rows.js';
 import { gapped } from './words.js';
 
-const MOST = 500;
 const LEAST = 760;
 const ROW = 52;
 const GAP = 26;
 const HEAD = 8;
 const SIGNS = { same: '=', changed: '≠', a: 'A', b: 'B' };
 const SAID = { same: 'the same', changed: 'other words', a: 'only in A', b: 'only in B' };
-const keyOf = (row, lanes) =>
-  row.row === 'arrow'
-    ? `${lanes[row.source].id}>${lanes[row.target].id}:${row.how}`
-    : row.row === 'gap'
-      ? 'gap'
-      : `${row.lane === null ? '' : lanes[row.lane].id}:${row.kind}`;
-
-// The longest course that both have in common, by who, to whom and when; the rest is one's alone.
-export function aligned(a, b, equal) {
-  const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i--)
-    for (let j = b.length - 1; j >= 0; j--)
-      table[i][j] = equal(a[i], b[j]) ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
-  const pairs = [];
-  let i = 0;
-  let j = 0;
-  while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && equal(a[i], b[j])) pairs.push([a[i++], b[j++]]);
-    else if (j >= b.length || (i < a.length && table[i + 1][j] >= table[i][j + 1])) pairs.push([a[i++], null]);
-    else pairs.push([null, b[j++]]);
-  }
-  return pairs;
-}
-const upTo = (rows, position) => rows.filter(row => row.row === 'gap' || row.position <= position);
-export async function bothOf(found, other) {
-  const one = async (side, fork) => {
-    const given = { run: found[side].run, fork };
-    const [run, rows] = await Promise.all([ask('run', given), ask('rows', { ...given, limit: MOST })]);
-    return { run, rows: upTo(rows.rows, found[side].place.position) };
-  };
-  const [a, b] = await Promise.all([one('a', ''), one('b', other)]);
-  const pairs = aligned(
-    a.rows.map(row => ({ row, key: keyOf(row, a.run.lanes) })),
-    b.rows.map(row => ({ row, key: keyOf(row, b.run.lanes) })),
-    (one, two) => one.key === two.key,
-  );
-  const kindOf = (one, two) => (!two ? 'a' : !one ? 'b' : one.row.text === two.row.text ? 'same' : 'changed');
-  return {
-    a,
-    b,
-    pairs: pairs
-      .map(([one, two]) => ({ a: one?.row, b: two?.row, kind: kindOf(one, two) }))
-      .filter(pair => (pair.a ?? pair.b).row !== 'gap' || (pair.a && pair.b)),
-  };
-}
-
 // `both` is what `bothOf` gave, `failed` why it gave nothing.
 export const Beside = view(({ found, both, failed, other, pick }, self) => {
   const state = self.once(() => {
@@ -125,6 +79,8 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
   });
   const tall = y + 16;
   const lanes = { a: a.run.lanes, b: b.run.lanes };
+  const bars = sides.flatMap(side => barsOf(side, both[side], pairs, tops, mores, tall));
+  const proven = provenIn(found, both, other);
   return html`
     ${one
       ? html`
@@ -162,7 +118,9 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
                     ? { right: `${wide - xs[side][number] - 14}px` }
                     : { left: `${xs[side][number] - 14}px` }}>
                   <${Badge} lane=${lane} />
-                  ${lane.kind === 'channel' && lanes[side].length > 2 ? null : html`<b>${lane.name}</b>`}
+                  ${isOutside(lane) && lanes[side].length > 2
+                    ? html`<span class="vh">${lane.name}</span>`
+                    : html`<b>${lane.name}</b>`}
                 </span>
               `,
             )}
@@ -172,9 +130,24 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
       <svg class="dg still" role="img" aria-labelledby="bs-title bs-desc" width=${wide} height=${tall}>
         <title id="bs-title">A and B side by side</title>
         <desc id="bs-desc">The table below has the same, part by part.</desc>
+        <${Hatch}/>
         ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
         ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${cuts[0].y} />` : null}
         ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
+        ${bars.map(({ side, lane, above, under, to, waits }) => {
+          const { kind, id } = lanes[side][lane];
+          const isShared = side === 'b' && cutAt > 0 && to <= cuts[0].position;
+          return html`
+            <rect
+              class=${`${waits ? 'wait-bar' : 'work-bar'} ${hueOf(kind, id)} ${isShared ? 'future' : ''}`}
+              fill=${waits ? 'url(#hatch)' : null}
+              x=${xs[side][lane] - 4}
+              y=${above}
+              width="8"
+              height=${Math.max(8, under - above)}
+              rx="2" />
+          `;
+        })}
         ${pairs.map(
           (pair, number) => html`
             <g key=${number} class=${`pair ${pair.kind}`}>
@@ -233,7 +206,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
               </text>
               ${one || number
                 ? null
-                : html`<text class="placetx r" x=${wide - 12} y=${made.y + 21}>above: the same in both</text>`}
+                : html`<text class="placetx r" x=${wide - 12} y=${made.y + 21}>above: ${sameAs(proven)}</text>`}
             </g>
           `,
         )}
@@ -241,6 +214,36 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
     </div>
   `;
 });
+
+// Whoever is no session has little room: the badge stands for the name, which a pointer shows.
+const isOutside = lane => ['channel', 'person', 'operator'].includes(lane.kind);
+
+const sameAs = proven =>
+  proven?.ok
+    ? `the same in both, ${proven.events}proved by hash`
+    : proven
+      ? 'not proved to be the same'
+      : 'the same in both';
+
+// When each session was at work, from the line behind which it began to the line of its last words.
+const lineIn = (number, tops, mores) => tops[number] + 30 + mores[number];
+function barsOf(side, { run, steps }, pairs, tops, mores, tall) {
+  const calling = calledBy(run);
+  const made = waits => ([lane, from, to]) => {
+    const rows = pairs
+      .map((pair, number) => [pair[side], number])
+      .filter(([row]) => row && row.row !== 'gap');
+    const before = rows.findLast(([row]) => row.position <= from);
+    const behind = rows.find(([row]) => row.position >= to);
+    const above = before ? lineIn(before[1], tops, mores) : HEAD;
+    const under = behind ? lineIn(behind[1], tops, mores) : tall - 16;
+    return { side, lane, to, waits, above: above + 2, under: under + 2 };
+  };
+  return [
+    ...[...calling.works, ...working(steps, run.lanes)].map(made(false)),
+    ...[...calling.waits, ...waiting(steps, run.lanes)].map(made(true)),
+  ];
+}
 
 const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
   const line = y + 30 + more;

@@ -33,7 +33,7 @@ function said(path, value) {
   return shortIds(shown(value));
 }
 const isThere = value => value !== null && value !== undefined;
-const Changes = ({ changes: all, none }) => {
+export const Changes = ({ changes: all, none }) => {
   const changes = all.filter(change => !TOUCHED.test(change.path));
   if (!changes.length) return html`<p class="muted">${none}</p>`;
   return html`

@@ -1,8 +1,8 @@
 // The sequence diagram of a run: lanes, and the rows that can be seen. What is behind the place is grey, thin, dotted.
 import { createRef, html, kept, signal, view } from './lib.js';
 import { LINE, cut, needsTwo, widthOf } from './fit.js';
-import { BAND, across, laid, roomOf, rowAt, rowBehind, waiting, working } from './layout.js';
-import { Badge, KINDS, hueOf } from './parts.js';
+import { BAND, across, calledBy, laid, roomOf, rowAt, rowBehind, waiting, working } from './layout.js';
+import { Badge, Hatch, KINDS, hueOf } from './parts.js';
 import { Row } from './rows.js';
 
 const BEYOND = 400; // drawn above and below what can be seen
@@ -216,16 +216,15 @@ const Lives = ({ draw }) =>
 const Bars = ({ draw }) => {
   const { self, place, run, lanes, loaded } = draw;
   if (run.steps > MOST_WITH_BARS) return null;
-  const [bars, waits] = kept(self, 'bars', [run, loaded], () => [
-    working(place.steps, lanes),
-    waiting(place.steps, lanes),
-  ]);
+  const [bars, waits] = kept(self, 'bars', [run, loaded], () => {
+    const calling = calledBy(run);
+    return [
+      [...calling.works, ...working(place.steps, lanes)],
+      [...calling.waits, ...waiting(place.steps, lanes)],
+    ];
+  });
   return html`
-    <defs>
-      <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-        <rect class="hatching" width="2" height="5" />
-      </pattern>
-    </defs>
+    <${Hatch}/>
     ${bars.map(bar => html`<${Bar} bar=${bar} draw=${draw} above=${26} below=${26} />`)}
     ${waits.map(bar => html`<${Bar} bar=${bar} draw=${draw} above=${17} below=${-17} fill="url(#hatch)" />`)}
   `;

@@ -2,9 +2,13 @@
 import { effect, html, seen, signal, view } from './lib.js';
 import { ask, forked } from './api.js';
 import { AgainButton } from './again.js';
-import { Beside, bothOf } from './beside.js';
-import { Failed, Loading, Outline, Who, laneOf } from './parts.js';
+import { Beside } from './beside.js';
+import { PromptOfBoth, StateOfBoth } from './both.js';
+import { Failed, Loading, Outline, Shield, Who, laneOf } from './parts.js';
+import { provenIn } from './proven.js';
+import { bothOf } from './pairs.js';
 import { href, link, queried, route, setQuery } from './state.js';
+import { Tabs } from './tabs.js';
 import { isForPage } from './window.js';
 import { capital, counted, editName, endName, short, took } from './words.js';
 
@@ -189,9 +193,7 @@ export const Diff = view((_, self) => {
                 <section class="left" aria-label="Both in one diagram">
                   <${Beside} found=${found} both=${state.both.value} failed=${state.failed.value} other=${other} />
                 </section>
-                <aside class="panel" aria-label="What differs">
-                  <div class="tp" tabindex="0"><${Parts} found=${found} all=${all} other=${other} /></div>
-                </aside>
+                <${Panel} found=${found} both=${state.both.value} all=${all} other=${other} />
               </div>
             `}
   `;
@@ -204,6 +206,43 @@ const next = () => {
     all[at].scrollIntoView({ block: 'center' });
   }
 };
+
+const TABS = [
+  ['words', 'Words'],
+  ['state', 'State'],
+  ['lens', 'Next prompt'],
+];
+const Panel = ({ found, both, all, other }) => {
+  const tab = TABS.some(([name]) => name === queried('tab')) ? queried('tab') : 'words';
+  const choose = name => setQuery({ tab: name === 'words' ? '' : name });
+  return html`
+    <aside class="panel" aria-label="What differs">
+      <${Tabs} label="What to see of both" id="tab-panel" tabs=${TABS} tab=${tab} choose=${choose} />
+      <div class="tp" id="tab-panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} tabindex="0">
+        ${tab === 'state'
+          ? html`<${StateOfBoth} found=${found} other=${other} />`
+          : tab === 'lens'
+            ? html`<${PromptOfBoth} found=${found} both=${both} other=${other} />`
+            : html`
+                <${Parts} found=${found} all=${all} other=${other} />
+                <${Prefix} found=${found} both=${both} other=${other} />
+              `}
+      </div>
+    </aside>
+  `;
+};
+// Whether what both begin with is proven to be the same, and how much that is.
+const Prefix = view(({ found, both, other }) => {
+  const said = provenIn(found, both, other);
+  if (!said) return null;
+  return html`
+    <p class=${`sec rec prefix ${said.ok ? 'ok' : 'no'}`}>
+      <${Shield} ok=${said.ok} />
+      <b>${said.ok ? 'Prefix proved' : 'Prefix not proved'}</b>
+      <span class="muted">${said.ok ? `${said.events}as in A` : said.why}</span>
+    </p>
+  `;
+});
 
 const Totals = ({ found, other, called, both }) => html`
   <table class="list compare">

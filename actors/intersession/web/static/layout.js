@@ -93,3 +93,12 @@ function stretches(steps, lanes, opens, closes) {
 // When each session was at work, from the start of a run to its end; and when it waited for a tool meanwhile.
 export const working = (steps, lanes) => stretches(steps, lanes, begins, ends);
 export const waiting = (steps, lanes) => stretches(steps, lanes, waits, goesOn);
+// The same of the run that called, which has events that the run that is drawn does not have.
+export function calledBy({ caller, lanes }) {
+  const lane = caller ? lanes.findIndex(one => one.id === caller.sessionKey) : -1;
+  if (lane < 0) return { works: [], waits: [] };
+  return {
+    works: [[lane, caller.from, caller.to ?? Infinity]],
+    waits: caller.waits.map(([from, to]) => [lane, from, to ?? Infinity]),
+  };
+}

@@ -6,6 +6,7 @@ import { loaded } from './loaded.js';
 import { Failed, Loading } from './parts.js';
 import { Raw } from './raw.js';
 import { queried, setQuery } from './state.js';
+import { Tabs } from './tabs.js';
 import { Lens, Transcripts } from './transcripts.js';
 import { Why } from './why.js';
 
@@ -47,15 +48,6 @@ export const Panel = view(({ place }, self) => {
   const tab = tabs.some(([name]) => name === asked) ? asked : large.value ? 'event' : 'transcripts';
   const Shown = SHOWN[tab];
   const choose = name => setQuery({ tab: name === 'transcripts' ? '' : name, lens: '' });
-  const moved = event => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const next = tabs[(tabs.findIndex(([name]) => name === tab) + by + tabs.length) % tabs.length][0];
-    choose(next);
-    queueMicrotask(() => document.getElementById(`tab-${next}`)?.focus());
-  };
   return html`
     ${large.value
       ? html`
@@ -65,22 +57,7 @@ export const Panel = view(({ place }, self) => {
         `
       : null}
     <aside class="panel" aria-label="At this place">
-      <div class="tabs" role="tablist" aria-label="What to see of this place" onKeyDown=${moved}>
-        ${tabs.map(
-          ([name, said]) => html`
-            <button
-              type="button"
-              role="tab"
-              id=${`tab-${name}`}
-              aria-selected=${tab === name}
-              aria-controls="tab-panel"
-              tabindex=${tab === name ? 0 : -1}
-              onClick=${() => choose(name)}>
-              ${said}
-            </button>
-          `,
-        )}
-      </div>
+      <${Tabs} label="What to see of this place" id="tab-panel" tabs=${tabs} tab=${tab} choose=${choose} />
       <div class="tp" id="tab-panel" role="tabpanel" aria-labelledby=${`tab-${tab}`} tabindex="0">
         <${Shown} place=${place} />
       </div>

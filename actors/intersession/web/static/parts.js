@@ -138,6 +138,15 @@ export const Outline = ({ run }) => {
   `;
 };
 
+// What a session does while it waits for a tool.
+export const Hatch = () => html`
+  <defs>
+    <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+      <rect class="hatching" width="2" height="5" />
+    </pattern>
+  </defs>
+`;
+
 export const Seg = ({ label, value, options, onChange }) => html`
   <span class="seg" role="group" aria-label=${label}>
     ${options.map(

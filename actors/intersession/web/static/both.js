@@ -1,0 +1,103 @@
+// What stood in both of two runs at the places that are compared, and what the next agent of each was given.
+import { html, view } from './lib.js';
+import { ask } from './api.js';
+import { Changes } from './changes.js';
+import { loaded } from './loaded.js';
+import { Message } from './message.js';
+import { Failed, Loading } from './parts.js';
+import { counted, ofKind, short, textOf } from './words.js';
+
+// Times, ids and positions differ in any two runs, and say nothing of either.
+const OF_EACH = /(At|Ms|Id|since|position|accepted|earlier|transcript|digest)$/i;
+const isPlain = value => value === null || typeof value !== 'object';
+function fieldsOf(path, row, into) {
+  for (const [name, value] of Object.entries(row)) {
+    if (OF_EACH.test(name)) continue;
+    if (isPlain(value) || Array.isArray(value)) into.set(`${path}/${name}`, isPlain(value) ? value : String(value));
+    else fieldsOf(`${path}/${name}`, value, into);
+  }
+}
+const stepOf = run =>
+  run.turn ? `turn ${run.turn}` : `${ofKind(run.step ?? 'run')} of ${short(run.sessionKey)}`;
+function standing(state) {
+  const found = new Map();
+  for (const session of state.sessions) fieldsOf(`sessions/${session.key}`, session, found);
+  for (const run of state.runs)
+    for (const name of ['status', 'reply', 'error']) if (run[name]) found.set(`${stepOf(run)}/${name}`, run[name]);
+  for (const name of ['exchanges', 'spawns'])
+    for (const flow of state[name] ?? []) fieldsOf(name.replace(/s$/, ''), flow, found);
+  return found;
+}
+export function otherwise(a, b) {
+  const [one, two] = [standing(a), standing(b)];
+  return [...new Set([...one.keys(), ...two.keys()])]
+    .map(path => ({ path, before: one.get(path), after: two.get(path) }))
+    .filter(({ before, after }) => String(before ?? '') !== String(after ?? ''));
+}
+
+export const StateOfBoth = view(({ found, other }, self) => {
+  const [a, b] = [found.a, found.b];
+  const key = `${a.run}/${a.place.position}/${b.run}/${b.place.position}/${other}`;
+  const both = loaded(self, 'state', key, async stop => {
+    const of = (side, fork) =>
+      ask('state', { of: side.run, at: side.place.position, messages: 0, fork }, { signal: stop });
+    return { states: await Promise.all([of(a, ''), of(b, other)]) };
+  });
+  if (!both) return html`<${Loading}/>`;
+  if (both.error) return html`<${Failed} error=${both.error} retry=${both.again} />`;
+  return html`
+    <div>
+      <p class="as"><span>A ${a.place.text}. B ${b.place.text}.</span></p>
+      <div class="sec">
+        <h2>What stands otherwise in B</h2>
+        <${Changes} changes=${otherwise(...both.states)} none="Nothing: in both the same stood there." />
+      </div>
+    </div>
+  `;
+});
+
+// The first agent that was asked behind the first difference: what it was given in A, and in B.
+const askedBehind = (side, from) => side.steps.find(step => step.kind === 'run_started' && step.position >= from);
+const whatOf = message => `${message.role} ${textOf(message.content)} ${JSON.stringify(message.content)}`;
+const alike = (same, a, b) => {
+  const context = a && b && a.systemContext !== b.systemContext ? ', the system context is another one' : '';
+  return `The next prompt behind the first difference: ${counted(same, 'message')} the same in both${context}.`;
+};
+export const PromptOfBoth = view(({ found, both, other }, self) => {
+  const first = found.turns.find(turn => turn.kind !== 'same');
+  const runs = both
+    ? ['a', 'b'].map(side => (first?.[side] ? askedBehind(both[side], first[side].place.position)?.runId : undefined))
+    : [];
+  const lenses = loaded(self, 'lens', `${runs.join('/')}/${other}`, async stop => {
+    const of = (run, fork) => (run ? ask('lens', { run, fork }, { signal: stop }) : null);
+    return { both: await Promise.all([of(runs[0], ''), of(runs[1], other)]) };
+  });
+  if (!first) return html`<p class="loading">Nothing differs: every agent was given the same.</p>`;
+  if (!both || !lenses) return html`<${Loading}/>`;
+  if (lenses.error) return html`<${Failed} error=${lenses.error} retry=${lenses.again} />`;
+  const [a, b] = lenses.both;
+  if (!a && !b) return html`<p class="loading">No agent was asked behind the first difference.</p>`;
+  const given = lens => (lens ? [...lens.messages, ...(lens.message ? [lens.message] : [])] : []);
+  const [one, two] = [given(a), given(b)];
+  let same = 0;
+  while (same < one.length && same < two.length && whatOf(one[same]) === whatOf(two[same])) same++;
+  const side = (name, lens, rest) => html`
+    <div class="sec">
+      <h2>
+        <span class=${`ab ${name}`}>${name.toUpperCase()}</span> ${lens
+          ? html`${short(lens.sessionKey)} was given <span class="muted">#${lens.place.position}</span>`
+          : 'nobody was asked any more'}
+      </h2>
+      ${rest.map(message => html`<${Message} message=${message} owner=${lens.sessionKey} />`)}
+      ${lens && !rest.length ? html`<p class="muted">Nothing besides.</p>` : null}
+    </div>
+  `;
+  return html`
+    <div>
+      <p class="as">
+        <span>${alike(same, a, b)}</span>
+      </p>
+      ${side('a', a, one.slice(same))} ${side('b', b, two.slice(same))}
+    </div>
+  `;
+});

@@ -1,0 +1,100 @@
+"""The run in which an agent called for an exchange or a spawn: what had been asked of it, and what it answered."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.log import Log, Recorded
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.places.runs_named import Flow, flow_stream
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.timeline import Timeline
+
+
+class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that called. It was at work between two positions (`last` None: it still is), and waited for tools in `waits`.
+
+    `shown` are the positions of what was asked of it, what it said without calling a tool, how it failed, and what came of
+    its words outside: as far as the exchange or spawn goes.
+    """
+
+    run_id: str
+    session_key: str
+    first: int
+    last: int | None
+    waits: tuple[tuple[int, int | None], ...]
+    shown: frozenset[int]
+
+    def value(self) -> JsonObject:
+        """Return it as pages are given it."""
+        waits = [[*pair] for pair in self.waits]
+        return present(
+            {
+                "runId": self.run_id,
+                "sessionKey": self.session_key,
+                "from": self.first,
+                "to": self.last,
+                "waits": waits,
+            }
+        )
+
+
+def calling_run(log: Log, flow: Flow, events: Iterable[Recorded] | None = None) -> CallingRun | None:
+    """Return the run that called for an exchange or a spawn; None where it was no agent's, or is not known.
+
+    `events` are those of the flow, where they were read already.
+    """
+    stream = flow_stream(flow)
+    if stream is None or isinstance(flow, RunOutcome):
+        return None
+    begun = (one.event for one in (log.stream(stream) if events is None else events) if one.stream == stream)
+    run_id = next(
+        (
+            event.requester_run_id
+            for event in begun
+            if isinstance(event, facts.ExchangeAccepted | facts.SpawnAccepted)
+        ),
+        None,
+    )
+    if run_id is None:
+        return None
+    found = {one.position: one for one in Timeline(log).events_of_that_run(run_id)}
+    own = [one for _, one in sorted(found.items()) if flow.is_open or one.position <= flow.position]
+    return _read(run_id, own)
+
+
+_ENDS = (facts.RunCompleted, facts.RunFailed, facts.RunAborted)
+
+
+def _read(run_id: str, events: Iterable[Recorded]) -> CallingRun | None:
+    first = last = None
+    session_key = ""
+    waits: list[tuple[int, int | None]] = []
+    shown: set[int] = set()
+    for one in events:
+        match one.event:
+            case facts.RunStarted() if first is None:
+                first, session_key = one.position, one.stream.partition(":")[2]
+            case facts.MessageRecorded(message=message) if facts.calls_of(message):
+                waits.append((one.position, None))
+            case facts.MessageRecorded(message=message) if message.role == "toolResult":
+                waits = [(begun, one.position if ended is None else ended) for begun, ended in waits]
+            case facts.DeliveryDone():
+                pass  # that its answer arrived is the other run's own story; that it did not is shown
+            case facts.MessageRecorded():
+                shown.add(one.position)
+            case event:
+                if isinstance(event, _ENDS):
+                    last = one.position
+                shown.add(one.position)
+    if first is None:
+        return None
+    return CallingRun(
+        run_id=run_id,
+        session_key=session_key,
+        first=first,
+        last=last,
+        waits=tuple(waits),
+        shown=frozenset(shown),
+    )
