@@ -120,7 +120,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
                   <${Badge} lane=${lane} />
                   ${isOutside(lane) && lanes[side].length > 2
                     ? html`<span class="vh">${lane.name}</span>`
-                    : html`<b>${lane.name}</b>`}
+                    : html`<b style=${{ maxWidth: `${roomFor(xs[side], number, wide)}px` }}>${lane.name}</b>`}
                 </span>
               `,
             )}
@@ -217,6 +217,9 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
 
 // Whoever is no session has little room: the badge stands for the name, which a pointer shows.
 const isOutside = lane => ['channel', 'person', 'operator'].includes(lane.kind);
+
+const BADGES = 44; // half of two badges, and the space between them and a name
+const roomFor = (xs, number, wide) => Math.max(24, (xs[number + 1] ?? wide) - xs[number] - BADGES);
 
 const sameAs = proven =>
   proven?.ok

@@ -13,8 +13,9 @@ const isPlain = value => value === null || typeof value !== 'object';
 function fieldsOf(path, row, into) {
   for (const [name, value] of Object.entries(row)) {
     if (OF_EACH.test(name)) continue;
-    if (isPlain(value) || Array.isArray(value)) into.set(`${path}/${name}`, isPlain(value) ? value : String(value));
-    else fieldsOf(`${path}/${name}`, value, into);
+    const said = name.replace(/([a-z])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`);
+    if (isPlain(value) || Array.isArray(value)) into.set(`${path}/${said}`, isPlain(value) ? value : String(value));
+    else fieldsOf(`${path}/${said}`, value, into);
   }
 }
 const stepOf = run =>

@@ -2,7 +2,8 @@
 import { proofs } from './state.js';
 import { counted } from './words.js';
 
-// Of the first cut between the two, where B is a fork: `{ok, events, why}`; null where nobody has looked yet, or may not.
+// Of the first cut between the two, where B is a fork: `{ok, events, why}`; null where nobody has looked yet,
+// or may not.
 export function provenIn(found, both, other) {
   const proof = proofs.value[other];
   const cut = found.cuts[0];
