@@ -211,6 +211,25 @@ def test_a_server_that_is_none_for_a_log_is_refused_by_name(postgres: Server) ->
 
 
 @pytest.mark.postgres
+def test_a_server_that_nobody_has_tried_is_named_once(
+    postgres: Server, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Issue 13: a log is looked at some times until it is open, and read by many connections."""
+    told_to(
+        postgres.url,
+        "CREATE SCHEMA untried; CREATE FUNCTION untried.version() RETURNS text LANGUAGE sql "
+        "AS $$ SELECT 'OtherDB 2.20 on x86_64' $$",
+    )
+    url = f"{postgres_url}&options=-csearch_path%3Duntried,pg_catalog"
+    for _ in range(2):
+        PostgresLog(url).close()
+        PostgresLog(url, read_only=True).close()
+    told = [record.getMessage() for record in caplog.records if "nobody has tried" in record.getMessage()]
+    assert len(told) == 1
+    assert "is OtherDB 2.20: " in told[0]
+
+
+@pytest.mark.postgres
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
 def test_a_database_that_can_not_hold_every_text_is_refused(postgres: Server, encoding: str) -> None:
     name = f"of_{encoding.lower()}"

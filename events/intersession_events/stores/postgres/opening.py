@@ -39,6 +39,9 @@ OLDEST: Final = 140_000
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
+_WARNED_OF: Final[set[tuple[str, str]]] = set()
+"""Which servers this process has warned of: a log is looked at some times until it is open."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedSchema(Opened):
@@ -274,10 +277,10 @@ def _check_server(connection: Connection[TupleRow], address: Address) -> None:
         raise NoSuchStore(
             address.shown, f"it is {says.split(' on ', maxsplit=1)[0]}, a log needs PostgreSQL 14 or later"
         )
-    if not says.startswith("PostgreSQL"):
-        _LOGGER.warning(
-            "%s is %s: nobody has tried a log on that", address.shown, says.split(" on ", maxsplit=1)[0]
-        )
+    untried = says.split(" on ", maxsplit=1)[0]
+    if not says.startswith("PostgreSQL") and (address.shown, untried) not in _WARNED_OF:
+        _WARNED_OF.add((address.shown, untried))
+        _LOGGER.warning("%s is %s: nobody has tried a log on that", address.shown, untried)
     encoding = connection.info.parameter_status("server_encoding")
     if encoding not in {None, "UTF8"}:
         raise NoSuchStore(
