@@ -50,6 +50,47 @@ def test_a_commit_that_is_refused_says_why(
         assert [event.id for event in log.all()] == ["id-a", "id-b"]
 
 
+@pytest.mark.clause("PG1")
+@WRITTEN
+def test_a_log_whose_row_of_positions_is_gone_takes_nothing(
+    postgres: Server, postgres_url: str, inline: list[InlineView]
+) -> None:
+    """Nobody would have waited for anybody, and each position could have been given twice."""
+    schema = address_of(postgres_url).schema
+    with (
+        PostgresLog(postgres_url, inline=inline) as log,
+        psycopg.connect(postgres.url, autocommit=True) as other,
+    ):
+        log.append_now([anywhere("s", said("a"))])
+        other.execute(f"TRUNCATE {schema}.log_head".encode())
+        for says in ("turn", "log_head has no row"):
+            with pytest.raises(StoreUnavailable, match=says):
+                log.append_now([anywhere("s", said("b"))])
+
+        other.execute(f"INSERT INTO {schema}.log_head VALUES (1, 1)".encode())  # noqa: S608 - our own
+        assert log.append_now([anywhere("s", said("b"))]).position == 2
+
+
+@pytest.mark.clause("PG2")
+@WRITTEN
+def test_who_finds_a_table_or_function_missing_is_told_what_happened(
+    postgres: Server, postgres_url: str, inline: list[InlineView]
+) -> None:
+    schema = address_of(postgres_url).schema
+    with (
+        PostgresLog(postgres_url, inline=inline) as log,
+        psycopg.connect(postgres.url, autocommit=True) as other,
+    ):
+        log.append_now([anywhere("s", said("a"))])
+        other.execute(f"ALTER SCHEMA {schema} RENAME TO {schema}_away".encode())
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match=r"is missing .*: somebody has renamed or dropped it"):
+                log.append_now([anywhere("s", said("b"))])
+
+        other.execute(f"ALTER SCHEMA {schema}_away RENAME TO {schema}".encode())
+        assert log.append_now([anywhere("s", said("b"))]).position == 2
+
+
 def tell_without_end(connection: psycopg.Connection) -> None:
     while True:
         connection.execute(

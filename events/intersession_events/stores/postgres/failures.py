@@ -19,6 +19,7 @@ from intersession_events.stores.postgres.address import Address
 
 _FULL: Final = "53100"
 _NO_RIGHT: Final = "42501"
+_MISSING: Final = frozenset({"42P01", "42883", "3F000"})
 _GIVEN_UP: Final = "57014"
 _OF_STATEMENTS: Final = (
     psycopg.DataError,
@@ -51,6 +52,11 @@ class PostgresFailures:
             return StoreUnavailable(
                 f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it "
                 "needs, and only the owner makes and changes tables"
+            )
+        if found is not None and found.sqlstate in _MISSING:
+            return StoreUnavailable(
+                f"a table or function of {self._address.shown} is missing ({said}): somebody has renamed or dropped it, or its "
+                "schema; put it back, or open the log again, which says what is wrong"
             )
         if found is not None and found.sqlstate == _GIVEN_UP:
             return StoreUnavailable(

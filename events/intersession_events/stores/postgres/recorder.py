@@ -15,7 +15,7 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 from psycopg_pool import PoolTimeout
 
-from intersession_events.errors import NotStorable, WriterSuperseded
+from intersession_events.errors import NotStorable, StoreUnavailable, WriterSuperseded
 from intersession_events.log import Question, Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.database import Row as EventRow
@@ -172,7 +172,12 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             return self._last_before
         position: int
         cursor.execute(_NEXT_TURN)
-        position, self._turn, holder = cursor.fetchone()
+        found = cursor.fetchone()
+        if found is None:
+            raise StoreUnavailable(
+                "log_head has no row: somebody emptied it; open the log again, which says what is wrong"
+            )
+        position, self._turn, holder = found
         if holder != self.holder:
             raise WriterSuperseded(self.epoch, self.epoch)
         return position

@@ -53,7 +53,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = {other_epoch}, MESSAGE = coalesce(now_at, 0)::text;
     END IF;
     UPDATE {schema}.log_head SET position = position + cardinality(states) RETURNING position, turn INTO last, taken;
-    IF taken <> of_turn THEN
+    IF taken IS DISTINCT FROM of_turn THEN -- nor is it the next one where there is no row
         RAISE EXCEPTION USING ERRCODE = {other_place}, MESSAGE = format('turn %s is not the next one', of_turn);
     END IF;
     IF last - cardinality(states) + 1 <> first THEN
