@@ -8,9 +8,12 @@ import pytest
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.stores.postgres import PostgresLog
+from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.recorder import ReadingRecorder
 from support.log_drafts import anywhere, said, to
-from support.postgres.server import postgres_server
+from support.postgres.load import load_on
+from support.postgres.network import network
+from support.postgres.server import Server, postgres_server
 
 pytestmark = pytest.mark.postgres
 
@@ -49,6 +52,31 @@ def test_followers_go_on_when_the_server_that_was_killed_is_back(monkeypatch: py
             while not heard:
                 reader.wait_for(2, timeout=0.01)
             assert heard == [1]
+
+
+@pytest.mark.clause("J4", "PG2")
+@pytest.mark.parametrize("wake", ["notify", "poll"])
+def test_followers_whose_connections_are_cut_again_and_again_hear_each_event_once(
+    postgres: Server, postgres_url: str, wake: str
+) -> None:
+    schema = address_of(postgres_url).schema
+    heard: list[int] = []
+    with (
+        network(postgres.directory) as between,
+        PostgresLog(f"{postgres_url}&wake={wake}") as log,
+        PostgresLog(between.url(schema, wake=wake), read_only=True) as reader,
+    ):
+        reader.on_committed(lambda events: heard.extend(event.position for event in events))
+        with load_on(log) as load:
+            for number in range(200):
+                load.wait_for(5)
+                between.cut(reset=bool(number % 2))
+        load.check(log)
+        head = log.head()
+        assert reader.wait_for(head, timeout=30)
+        while heard[-1] < head:
+            reader.wait_for(head + 1, timeout=0.01)
+    assert heard == list(range(1, head + 1))
 
 
 @pytest.mark.clause("J4")
