@@ -97,7 +97,7 @@ class ReadOnly:
         """
         del name, given, view
         try:
-            return await asyncio.to_thread(question, View(self._reader))
+            return await asyncio.to_thread(question, View(self._reader).for_a_question())
         except ToolRefused:
             raise
         except IntersessionError as error:

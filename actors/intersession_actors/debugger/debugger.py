@@ -83,7 +83,7 @@ class Debugger:
             raise ToolRefused(
                 "invalid_request", f"verb: there is no {verb[:64]!r}, use one of {', '.join(VERBS)}"
             )
-        return dict(found.call(self._view, read_arguments(found.arguments, arguments or {})))
+        return dict(found.call(self._view.for_a_question(), read_arguments(found.arguments, arguments or {})))
 
     acall = _awaitable(call)
 
@@ -222,7 +222,7 @@ class Debugger:
         """
         from intersession_actors.debugger.show import Show, drawing  # noqa: PLC0415 - as above
 
-        with ForkViews(self._view) as forks:
+        with ForkViews(self._view.for_a_question()) as forks:
             view, names = forks.of([run, at], field="run")
             given: JsonObject = dict(zip(("run", "at"), names, strict=True))
             return drawing(view, read_arguments(Show, present(given)))
@@ -320,7 +320,8 @@ class Debugger:
         from intersession_actors.debugger.diff import Diff, diff_of  # noqa: PLC0415 - as above
 
         given = read_arguments(Diff, {"a": a, "b": b, "exact": exact})
-        return diff_of(self._view, self._view if other is None else other.view, given)
+        of_a = self._view.for_a_question()
+        return diff_of(of_a, of_a if other is None else other.view.for_a_question(), given)
 
     adiff = _awaitable(diff)
 

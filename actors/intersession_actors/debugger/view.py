@@ -15,7 +15,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log, Recorded, for_each
+from intersession_events.log import Log, Recorded, for_each, remembering
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 from intersession_projections.places import (
     Flow,
@@ -70,6 +70,11 @@ class View:
         view = View(self.reader.on(log), self.requester, within=self._within)
         view.touched = self.touched
         return view
+
+    def for_a_question(self) -> "View":
+        """Return the same view for as long as one question lasts: nothing is asked of the store twice where that costs a way to it."""
+        log = remembering(self.log)
+        return self if log is self.log else self.on(log)
 
     @property
     def is_operator(self) -> bool:

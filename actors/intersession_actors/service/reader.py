@@ -58,7 +58,7 @@ class Reader:
 
     def on(self, log: Log) -> "Reader":
         """Return the same reader on another face of its log."""
-        return Reader(
+        reader = Reader(
             log,
             config=self._config,
             clock=self.clock,
@@ -66,6 +66,8 @@ class Reader:
             transcripts=self.transcripts,
             smells=self.smells,
         )
+        reader.full_text = self.full_text  # where it is in memory, it lives as long as this
+        return reader
 
     @property
     def config(self) -> Config:

@@ -67,7 +67,8 @@ with on_demand(globals()):
         schema_problems,
         view_marked_by,
     )
-    from intersession_events.log.together import for_each
+    from intersession_events.log.remembered import as_it_is, remembering
+    from intersession_events.log.together import for_each, together
     from intersession_events.log.verifying import (
         Finding,
         LogHead,
@@ -147,6 +148,7 @@ __all__ = [
     "VerifyReport",
     "View",
     "among",
+    "as_it_is",
     "asked",
     "checkpoints_of",
     "damage",
@@ -174,11 +176,13 @@ __all__ = [
     "place_problems",
     "prefix_compared",
     "read_snapshot",
+    "remembering",
     "rows_erased",
     "schema_problems",
     "seal",
     "stored_snapshot",
     "take_in",
+    "together",
     "unseal",
     "verify_log",
     "view_marked_by",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from intersession_events.ids import exchange_stream, spawn_stream
-from intersession_events.log import Log
+from intersession_events.log import Log, together
 from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.places.grammar import UnknownPlace
 from intersession_projections.run_outcomes import RunOutcome, Runs
@@ -59,6 +59,7 @@ class RunNames:
     """Finds what a name of a run means, among what who asks sees (`sees`; None: everything)."""
 
     def __init__(self, log: Log, sees: Sees | None = None) -> None:
+        self._log = log
         self._flows = Flows(log)
         self._runs = Runs(log)
         self._sees = sees
@@ -118,12 +119,12 @@ class RunNames:
         return next(iter(begun.values()))
 
     def _exact(self, name: str) -> Iterator[Flow]:
-        by_key = self._runs.by_any_key(name)
-        found = (
-            self._flows.exchange(name),
-            self._flows.spawn(name),
-            self._runs.get(name),
-            None if by_key is None else self._runs.get(by_key),
+        found = together(
+            self._log,
+            lambda log: Flows(log).exchange(name),
+            lambda log: Flows(log).spawn(name),
+            lambda log: Runs(log).get(name),
+            lambda log: _by_any_key(Runs(log), name),
         )
         seen = [flow for flow in found if flow is not None and self._is_seen(flow)]
         if not seen and not any(found) and (stream := self._flows.flow_of_run(name)) is not None:
@@ -157,6 +158,11 @@ def not_recorded(flow: Flow, field: str) -> UnknownPlace:
         f"{field}: {kind} {name} was imported: what was said in it is recorded, what its agents were given is not; "
         f"`intersession show {name[:8]}` has what was said, `intersession state {name[:8]} --at {name[:8]}@reply` what they knew"
     )
+
+
+def _by_any_key(runs: Runs, name: str) -> RunOutcome | None:
+    run_id = runs.by_any_key(name)
+    return None if run_id is None else runs.get(run_id)
 
 
 def _unknown(name: str, field: str) -> UnknownPlace:

@@ -20,7 +20,7 @@ from intersession_actors.replaying import Recordings, name_of_test, text_of_test
 from intersession_events.errors import ForkFailed
 from intersession_events.facts import NotePinned
 from intersession_events.ids import notes_stream, session_stream
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend, VerifyReport, verify_log
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend, VerifyReport, as_it_is, verify_log
 from intersession_events.machine import machine_entropy, random_id
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, PortableLog, open_log
@@ -143,9 +143,10 @@ def _add_notes(view: View, flow: Flow, place: int, path: str) -> None:
 
 def _kept(view: View) -> PortableLog:
     """Return the log, if it is one that can be opened once more."""
-    if not isinstance(view.log, PortableLog) or view.log.place == MEMORY:
+    log = as_it_is(view.log)
+    if not isinstance(log, PortableLog) or log.place == MEMORY:
         raise invalid("what", "a log in memory has no file, keep it in one")
-    return view.log
+    return log
 
 
 def _bundle(view: View, flow: Flow, at: str | None, folder: Path) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, Name, PlaceText
 from intersession_actors.service import bounded
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
-from intersession_events.log import Log, VerifyReport, verify_log
+from intersession_events.log import Log, VerifyReport, as_it_is, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, PortableLog
 from intersession_projections.flows import DeliveriesWanted, DeliverySummary, Flows
@@ -191,6 +191,7 @@ def integrity(view: View, given: Integrity) -> JsonObject:
 
 def _verified(log: Log) -> VerifyReport:
     """Verify what is stored: a log whose views are of another version is looked at without those that were folded beside it."""
+    log = as_it_is(log)
     if not isinstance(log, PortableLog) or log.place == MEMORY:
         return verify_log(log)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - every store's log tells its positions
     with log.again() as stored:
