@@ -1,17 +1,20 @@
 """Reads access receipts for `intersession audit`: newest first, filtered by who, what and verdict (VIS-4)."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
 
 from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused
-from intersession_events.log import Log, Recorded
-from intersession_projections.spans import Span, backwards
+from intersession_events.log import Log, Reads, Recorded, StreamEnd
+from intersession_projections.spans import Span, stream_backwards
 
 OPERATOR: Final = "operator"
 _STREAMS: Final = "access:"
+_FIRST: Final = 64
+"""So many receipts of each who asked are read at first, of all at once."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,13 +62,28 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 def receipts(log: Log, wanted: Wanted) -> Iterator[Receipt]:
     """Yield the receipts that are wanted, newest first, reading as far as somebody asks for more."""
     streams = log.streams(_STREAMS) if wanted.who is None else (f"{_STREAMS}{wanted.who}",)
+    last = wanted.span.last(log.head())
+    ends: Sequence[Sequence[Recorded]] = [()] * len(streams)
+    if log.takes_many:  # of each who asked one way there and back else
+        ends = log.gather(Reads(ends=[StreamEnd(stream, 0, None, True, _FIRST) for stream in streams])).ends
     return heapq.merge(
-        *(_of_stream(log, stream, wanted) for stream in streams), key=lambda receipt: -receipt.position
+        *(_of_stream(log, stream, end, wanted, last) for stream, end in zip(streams, ends, strict=True)),
+        key=lambda receipt: -receipt.position,
     )
 
 
-def _of_stream(log: Log, stream: str, wanted: Wanted) -> Iterator[Receipt]:
-    for recorded in backwards(log, wanted.span, stream):
+def _of_stream(
+    log: Log, stream: str, end: Sequence[Recorded], wanted: Wanted, last: int
+) -> Iterator[Receipt]:
+    """Yield the receipts of a stream, of which the `end` was read already, if that is something."""
+    rest: Iterable[Recorded] = ()
+    if not end or (len(end) == _FIRST and end[-1].version > 1):
+        rest = stream_backwards(log, stream, end[-1].version - 1 if end else None)
+    for recorded in chain(end, rest):
+        if recorded.position <= wanted.span.after:
+            return
+        if recorded.position > last:
+            continue
         receipt = _receipt(stream, recorded)
         if receipt is not None and _is_wanted(receipt, wanted):
             yield receipt

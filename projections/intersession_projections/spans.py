@@ -31,7 +31,7 @@ def backwards(
     """
     last = span.last(log.head())
     if stream is not None:
-        for recorded in _stream_backwards(log, stream, to_version):
+        for recorded in stream_backwards(log, stream, to_version):
             if recorded.position <= span.after:
                 return
             if recorded.position <= last:
@@ -43,7 +43,8 @@ def backwards(
         last = first
 
 
-def _stream_backwards(log: Log, stream: str, to: int | None) -> Iterator[Recorded]:
+def stream_backwards(log: Log, stream: str, to: int | None) -> Iterator[Recorded]:
+    """Yield the events of a stream, the newest first, from a version on (None: the last), as far as somebody asks for more."""
     while True:
         page = log.stream(stream, to=to, backwards=True, limit=_WINDOW)
         yield from page

@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 from intersession_events.facts import Event, ForkedFrom, encode, topic_of
 from intersession_events.log import (
     Committed,
+    Gathered,
     InFlight,
     InlineView,
     Moment,
     OnLoaded,
     OnOutcome,
+    Reads,
     Recorded,
     SetAside,
     StreamAppend,
@@ -106,6 +108,18 @@ class PlainLog:
 
     def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
         return [self.stream(part.stream, after=part.after, to=part.to) for part in parts]
+
+    def gather(self, wanted: Reads) -> Gathered:
+        return Gathered(
+            rows=self.each(wanted.questions),
+            events=list(self.at(wanted.positions)),
+            parts=self.parts(wanted.parts),
+            streams=self.whole(wanted.streams),
+            ends=[
+                self.stream(of, after=after, to=to, backwards=backwards, limit=limit)
+                for of, after, to, backwards, limit in wanted.ends
+            ],
+        )
 
     def all(
         self,

@@ -190,7 +190,7 @@ def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
 
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
     positions = (step.position for step in steps_of_flow(view.log, flow) if step.position <= at)
-    return [recorded for recorded in view.log.at(positions) if view.may_know(recorded)]
+    return list(view.known(view.log.at(positions)))
 
 
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:

@@ -1,6 +1,6 @@
 """The verb `search`: where words were said, in all transcripts and events that who asks may see (FIND-1)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated, Final, TypedDict
 
 import msgspec
@@ -11,7 +11,6 @@ from intersession_actors.service import bounded
 from intersession_actors.tools import Hit, before_of, page_of, words_asked
 from intersession_events.facts import EVENT_KINDS, TOPICS, ready
 from intersession_projections.full_text import Found, Wanted, events_of, private_of, shown_of
-from intersession_projections.places import sessions_of
 from intersession_projections.spans import Span
 
 DEFAULT_LIMIT: Final = 50
@@ -123,8 +122,9 @@ def search(view: View, given: Search) -> SearchAnswer:
             redacts=lambda of: view.reader.is_stranger(view.requester, of),
             limit=limit.value,
         )
+        sessions = view.sessions_of_each([hit.recorded for hit in page.hits])
         return {
-            "hits": [_answer(view, hit) for hit in page.hits],
+            "hits": [_answer(view, hit, of) for hit, of in zip(page.hits, sessions, strict=True)],
             "cursor": page.cursor,
             "indexed": found.indexed,
         }
@@ -144,9 +144,9 @@ def _groups(view: View, found: Found, key: str | None) -> list[str]:
     return [*shown_of((), seen.values()), *private_of((), whole), *events_of((), events)]
 
 
-def _answer(view: View, hit: Hit) -> HitAnswer:
+def _answer(view: View, hit: Hit, sessions: Sequence[str]) -> HitAnswer:
     recorded = hit.recorded
-    key = hit.session_key or next(iter(sessions_of(view.log, recorded)), None)
+    key = hit.session_key or next(iter(sessions), None)
     if key is not None:
         view.is_seen(key)  # for the receipt
     return {

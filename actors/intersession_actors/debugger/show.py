@@ -82,7 +82,7 @@ def drawing(view: View, given: Show) -> Diagram:
     own = {step.position for step in steps_of(found)}
     calling = calling_run(view.log, flow, found)
     of_caller: frozenset[int] = frozenset() if calling is None else calling.shown - own
-    events = [recorded for recorded in view.log.at(sorted(own | of_caller)) if view.may_know(recorded)]
+    events = list(view.known(view.log.at(sorted(own | of_caller))))
     forked = [pause.born_ms for pause in pauses_in(view.log)]
     drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(view), at=at, forked=forked)
     rows = (_readable(view, drawn.lanes, row) for row in drawn.rows)

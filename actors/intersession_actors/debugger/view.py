@@ -1,7 +1,8 @@
 """What a verb of the debugger sees: a log through the eyes of who asks. All verbs read by way of it."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -121,6 +122,25 @@ class View:
     def may_know(self, recorded: Recorded) -> bool:
         """Whether who asks sees an event: it is of a session of theirs."""
         return self.is_operator or any(map(self.is_seen, sessions_of(self.log, recorded)))
+
+    def known(self, found: Iterable[Recorded]) -> Iterator[Recorded]:
+        """Yield the events that who asks sees. It is looked at for some at once, and for more each time."""
+        if self.is_operator:
+            yield from found
+            return
+        left, size = iter(found), _LOOKED_AT
+        while some := list(islice(left, size)):
+            sessions = dict(zip(map(_position, some), self.sessions_of_each(some), strict=True))
+            yield from self.seen_of(some, partial(_known_of, sessions))
+            size *= 2
+
+    def sessions_of_each(self, events: Sequence[Recorded]) -> list[tuple[str, ...]]:
+        """Return the sessions of each of some events."""
+
+        def reading(log: Log) -> Callable[[Recorded], tuple[str, ...]]:
+            return partial(sessions_of, log)
+
+        return for_each(self.log, events, reading)
 
     def place(self, at: At | None, *, field: str = "at") -> Located:
         """Return where a place is; None is the head.
@@ -321,6 +341,14 @@ def _both(first: Sees | None, second: Sees | None) -> Sees | None:
     if first is None or second is None:
         return first or second
     return lambda key: first(key) and second(key)
+
+
+def _known_of(sessions: Mapping[int, tuple[str, ...]], recorded: Recorded) -> tuple[str, ...]:
+    return sessions[recorded.position]
+
+
+def _position(recorded: Recorded) -> int:
+    return recorded.position
 
 
 _LOOKED_AT: Final = 64

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from intersession_actors.disclosure import redact_raw
@@ -9,7 +10,7 @@ from intersession_actors.gate import invalid
 from intersession_actors.service import Reader
 from intersession_events.facts import MessageRecorded, run_named
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded
+from intersession_events.log import Log, Recorded, for_each
 from intersession_projections.full_text import (
     Found,
     Term,
@@ -22,6 +23,7 @@ from intersession_projections.full_text import (
     texts_of_event,
     texts_of_message,
 )
+from intersession_projections.run_outcomes import Runs
 
 _SESSION: Final = session_stream("")
 _FLOWS: Final = ("exchange", "spawn")
@@ -72,24 +74,41 @@ def page_of(
 ) -> Page:
     """Return a page of hits. `redacts` says of a session whether who asks reads it without its secrets."""
     hits: list[Hit] = []
-    for hit in _hits(reader, found, wanted, redacts):
+    # One more than the page is read, to know whether there is another.
+    for hit in _hits(reader, found, wanted, redacts, limit + 1):
         if len(hits) == limit:
             return Page(hits, str(hits[-1].recorded.position))
         hits.append(hit)
     return Page(hits, None)
 
 
-def _hits(reader: Reader, found: Found, wanted: Wanted, redacts: Callable[[str], bool]) -> Iterator[Hit]:
-    for position in found.positions(wanted):
-        for recorded in reader.log.all(after=position - 1, to=position):
+def _hits(
+    reader: Reader, found: Found, wanted: Wanted, redacts: Callable[[str], bool], at_once: int
+) -> Iterator[Hit]:
+    """Yield what is found, the newest first; so many are read at once."""
+
+    def reading(log: Log) -> Callable[[int], Hit | None]:
+        runs = Runs(log)
+
+        def read(position: int) -> Hit | None:
+            recorded = next(iter(log.all(after=position - 1, to=position)), None)
+            if recorded is None:
+                return None
             key = None
             if recorded.stream.startswith(_SESSION):
                 key = recorded.stream.removeprefix(_SESSION)
             texts = _texts(recorded, redacted=key is not None and redacts(key))
             # It may have been erased meanwhile, and what is a secret is decided by the rules of today.
-            if holds(terms(texts), wanted.terms):
-                shown = _spoken(recorded, texts, wanted.terms)
-                yield Hit(recorded, key, _run_id(reader, recorded, key), snippet(shown, wanted.terms))
+            if not holds(terms(texts), wanted.terms):
+                return None
+            shown = _spoken(recorded, texts, wanted.terms)
+            return Hit(recorded, key, _run_id(runs, recorded, key), snippet(shown, wanted.terms))
+
+        return read
+
+    positions = found.positions(wanted)
+    while some := list(islice(positions, at_once)):
+        yield from filter(None, for_each(reader.log, some, reading))
 
 
 def _texts(recorded: Recorded, *, redacted: bool) -> list[str]:
@@ -106,13 +125,13 @@ def _spoken(recorded: Recorded, texts: list[str], asked: Collection[Term]) -> li
     return next(([text] for text in texts if any(holds(terms([text]), (term,)) for term in asked)), texts)
 
 
-def _run_id(reader: Reader, recorded: Recorded, key: str | None) -> str | None:
+def _run_id(runs: Runs, recorded: Recorded, key: str | None) -> str | None:
     """Return the run that an event is of, or that answers a message; of an exchange or a spawn its own id."""
     event = recorded.event
     if key is not None and isinstance(event, MessageRecorded):
         if event.message.run_id is not None:
             return event.message.run_id
-        run = reader.runs.next_of_session(key, recorded.position)
+        run = runs.next_of_session(key, recorded.position)
         return run.run_id if run is not None and run.message_id == event.message.id else None
     kind, _, name = recorded.stream.partition(":")
     own = name if kind in _FLOWS else None

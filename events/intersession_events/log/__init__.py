@@ -13,14 +13,18 @@ with on_demand(globals()):
         Committed,
         Conflict,
         Draft,
+        Gathered,
         OnOutcome,
         Outcome,
+        Reads,
         Recorded,
         SetAside,
         StreamAppend,
+        StreamEnd,
         StreamPart,
         Unavailable,
     )
+    from intersession_events.log.remembered import as_it_is, remembering
     from intersession_events.log.row_state import (
         hash_in,
         is_short,
@@ -67,7 +71,6 @@ with on_demand(globals()):
         schema_problems,
         view_marked_by,
     )
-    from intersession_events.log.remembered import as_it_is, remembering
     from intersession_events.log.together import for_each, together
     from intersession_events.log.verifying import (
         Finding,
@@ -117,6 +120,7 @@ __all__ = [
     "Finding",
     "Folded",
     "Folding",
+    "Gathered",
     "IdText",
     "InFlight",
     "InlineView",
@@ -135,6 +139,7 @@ __all__ = [
     "PlainView",
     "PrefixSeen",
     "Question",
+    "Reads",
     "Recorded",
     "Row",
     "SetAside",
@@ -142,6 +147,7 @@ __all__ = [
     "Sql",
     "SqlValue",
     "StreamAppend",
+    "StreamEnd",
     "StreamPart",
     "Together",
     "Unavailable",

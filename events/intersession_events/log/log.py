@@ -10,7 +10,9 @@ from typing import Final, Protocol
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.recorded import (
     Committed,
+    Gathered,
     OnOutcome,
+    Reads,
     Recorded,
     SetAside,
     StreamAppend,
@@ -167,6 +169,10 @@ class Log(Protocol):
 
     def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
         """Read a part of each of some streams, many in one statement."""
+        ...
+
+    def gather(self, wanted: Reads) -> Gathered:
+        """Read several things of no one moment: rows of views, events, parts of streams, in one way to the store where it takes them so."""
         ...
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:

@@ -1,11 +1,12 @@
 """A fact before and after it was recorded: what an actor hands to the log, and what the log gives back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from intersession_events.facts import Event
+from intersession_events.log.sql import Question, Row
 
 ANY_VERSION: Final = -1
 """An expected version that always fits: for streams whose events don't depend on each other.
@@ -80,6 +81,36 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def originator_version(self) -> int:
         """The version, as the eventsourcing library calls it."""
         return self.version
+
+
+class StreamEnd(NamedTuple):
+    """So many events of a stream with `after < version <= to`: the first of them, or, backwards, the last."""
+
+    stream: str
+    after: int
+    to: int | None
+    backwards: bool
+    limit: int
+
+
+class Reads(NamedTuple):
+    """What is read of a log at once, where a way to its store costs."""
+
+    questions: Sequence[Question] = ()
+    positions: Collection[int] = ()
+    parts: Sequence[StreamPart] = ()
+    streams: Sequence[str] = ()
+    ends: Sequence[StreamEnd] = ()
+
+
+class Gathered(NamedTuple):
+    """What was read: of each question its rows, of the positions the events that stand there, of each of the rest its events."""
+
+    rows: Sequence[list[Row]] = ()
+    events: Sequence[Recorded] = ()
+    parts: Sequence[Sequence[Recorded]] = ()
+    streams: Sequence[Sequence[Recorded]] = ()
+    ends: Sequence[Sequence[Recorded]] = ()
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar, cast
 
 from intersession_events.log.log import Log, Moment
-from intersession_events.log.recorded import Recorded, StreamPart
+from intersession_events.log.recorded import Gathered, Reads, Recorded, StreamEnd, StreamPart
 from intersession_events.log.sql import Question, Row, SqlValue
 
 K = TypeVar("K")
@@ -47,6 +47,7 @@ class RememberedLog:
         self._events: dict[int, Recorded | None] = {}
         self._parts: dict[StreamPart, Sequence[Recorded]] = {}
         self._streams: dict[str, Sequence[Recorded]] = {}
+        self._ends: dict[StreamEnd, Sequence[Recorded]] = {}
         self._once: dict[tuple[object, ...], Any] = {}  # whatever the log returned
         self._held = 0
         self._forget_asked()
@@ -56,28 +57,52 @@ class RememberedLog:
         self._asked_events: dict[int, None] = {}
         self._asked_parts: dict[StreamPart, None] = {}
         self._asked_streams: dict[str, None] = {}
+        self._asked_ends: dict[StreamEnd, None] = {}
 
     def read(self) -> None:
         """Read all that was asked for."""
-        questions, positions = self._asked_rows, self._asked_events
-        parts, streams = self._asked_parts, self._asked_streams
+        asked = (
+            self._asked_rows,
+            self._asked_events,
+            self._asked_parts,
+            self._asked_streams,
+            self._asked_ends,
+        )
+        if not any(asked):
+            return
         self._forget_asked()
-        if questions:
-            rows = self.log.each(questions)
-            self._rows.update(zip(questions, rows, strict=True))
-            self._held += sum(map(len, rows), len(rows))
-        if positions:
-            found = {recorded.position: recorded for recorded in self.log.at(positions)}
-            self._events.update(dict.fromkeys(positions) | found)
-            self._held += len(positions)
-        if parts:
-            of_parts = self.log.parts(list(parts))
-            self._parts.update(zip(parts, of_parts, strict=True))
-            self._held += sum(map(len, of_parts), len(of_parts))
-        if streams:
-            of_streams = self.log.whole(list(streams))
-            self._streams.update(zip(streams, of_streams, strict=True))
-            self._held += sum(map(len, of_streams), len(of_streams))
+        questions, positions, parts, streams, ends = asked
+        wanted = Reads(list(questions), list(positions), list(parts), list(streams), list(ends))
+        found = self.log.gather(wanted)
+        self._rows.update(zip(wanted.questions, found.rows, strict=True))
+        self._events.update(dict.fromkeys(wanted.positions))
+        self._events.update((recorded.position, recorded) for recorded in found.events)
+        self._parts.update(zip(wanted.parts, found.parts, strict=True))
+        self._streams.update(zip(wanted.streams, found.streams, strict=True))
+        self._ends.update(zip(wanted.ends, found.ends, strict=True))
+        for of_one in (*found.rows, *found.parts, *found.streams, *found.ends):
+            self._held += 1 + len(of_one)
+        self._held += len(wanted.positions)
+
+    def gather(self, wanted: Reads) -> Gathered:
+        """Read several things at once, as far as they are not known."""
+        questions = [(statement, tuple(given)) for statement, given in wanted.questions]
+        positions = sorted(set(wanted.positions))
+        self._know(
+            (questions, self._rows, self._asked_rows),
+            (positions, self._events, self._asked_events),
+            (wanted.parts, self._parts, self._asked_parts),
+            (wanted.streams, self._streams, self._asked_streams),
+            (wanted.ends, self._ends, self._asked_ends),
+        )
+        events = [self._events[position] for position in positions]
+        return Gathered(
+            rows=[self._rows[one] for one in questions],
+            events=[recorded for recorded in events if recorded is not None],
+            parts=[self._parts[one] for one in wanted.parts],
+            streams=[self._streams[one] for one in wanted.streams],
+            ends=[self._ends[one] for one in wanted.ends],
+        )
 
     def unknown(self) -> None:
         """Come to know what was asked for."""
@@ -85,14 +110,16 @@ class RememberedLog:
 
     def _make_room(self) -> None:
         if self._held > self._most:
-            for known in (self._rows, self._events, self._parts, self._streams):
+            for known in (self._rows, self._events, self._parts, self._streams, self._ends):
                 known.clear()
             self._held = 0
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return the rows of a reading statement on a view's tables."""
         return self.each([(statement, parameters)])[0]
 
     def each(self, questions: Iterable[Question]) -> list[list[Row]]:
+        """Return the rows of several reading statements, of no one moment."""
         asked = [(statement, tuple(given)) for statement, given in questions]
         return self._known(asked, self._rows, self._asked_rows)
 
@@ -101,13 +128,16 @@ class RememberedLog:
         return self.log.moment()
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Read the events at some positions, each once and in order."""
         found = self._known(sorted(set(positions)), self._events, self._asked_events)
         return iter([recorded for recorded in found if recorded is not None])
 
     def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        """Read a part of each of some streams."""
         return self._known(parts, self._parts, self._asked_parts)
 
     def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
+        """Read some streams, each from its first event to its last."""
         return self._known(streams, self._streams, self._asked_streams)
 
     def stream(
@@ -119,12 +149,10 @@ class RememberedLog:
         backwards: bool = False,
         limit: int | None = None,
     ) -> Sequence[Recorded]:
+        """Read the events of a stream with `after < version <= to`."""
         if limit is not None:
-            some: Sequence[Recorded] = self.once(
-                ("stream", stream, after, to, backwards, limit),
-                lambda: self.log.stream(stream, after=after, to=to, backwards=backwards, limit=limit),
-            )
-            return some
+            end = StreamEnd(stream, after, to, backwards, limit)
+            return self._known([end], self._ends, self._asked_ends)[0]
         if after == 0 and to is None:
             (found,) = self.whole([stream])
         else:
@@ -139,6 +167,7 @@ class RememberedLog:
         limit: int | None = None,
         topics: Collection[str] = (),
     ) -> Iterator[Recorded]:
+        """Read all events with `after < position <= to`, in order; only those of some stored names, if any are given."""
         if to is not None and to - after <= _FEW and limit is None and not topics:
             return self.at(range(after + 1, to + 1))
         if limit is not None and limit <= _FEW:
@@ -156,6 +185,7 @@ class RememberedLog:
         return self.log.all(after=after, to=to, limit=limit, topics=topics)
 
     def head(self) -> int:
+        """Return the position of the last committed event, as it was when somebody asked first."""
         found: int = self.once(("head",), self.log.head)
         return found
 
@@ -171,8 +201,16 @@ class RememberedLog:
 
     def _known(self, wanted: Sequence[K], known: Mapping[K, T], asked: dict[K, None]) -> list[T]:
         """Return what is known of all that is wanted; else note what is not, and come to know it."""
-        if not all(one in known for one in wanted):
-            self._make_room()
-            asked.update((one, None) for one in wanted if one not in known)
-            self.unknown()
+        self._know((wanted, known, asked))
         return [known[one] for one in wanted]
+
+    def _know(
+        self, *parts: tuple[Sequence[Any], Mapping[Any, object], dict[Any, None]]
+    ) -> None:  # of one kind each
+        """Come to know all that is wanted: of each part what is wanted, what is known, and where to note what is not."""
+        if all(one in known for wanted, known, _ in parts for one in wanted):
+            return
+        self._make_room()
+        for wanted, known, asked in parts:
+            asked.update((one, None) for one in wanted if one not in known)
+        self.unknown()

@@ -6,7 +6,7 @@ then read together, and each is run again, as far as it comes now. So it has to 
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log.log import Log, Moment
@@ -35,9 +35,10 @@ def for_each(log: Log, items: Iterable[I], reading: Callable[[Log], Callable[[I]
     return [read(item) for item in asked]
 
 
-def together(log: Log, *reads: Callable[[Log], T]) -> list[T]:
+def together(log: Log, *reads: Callable[[Log], Any]) -> list[Any]:  # of each its own
     """Return what each of some readers reads: none of them needs anything of another. As `for_each`, of different questions."""
-    return for_each(log, reads, lambda ahead: lambda read: read(ahead))
+    found: list[Any] = for_each(log, reads, lambda ahead: lambda read: read(ahead))
+    return found
 
 
 def _together(ahead: "_Ahead", items: Sequence[I], reading: Callable[[Log], Callable[[I], T]]) -> list[T]:

@@ -4,13 +4,13 @@ It is read from the log itself: the flow's stream names its runs and messages, t
 sessions' streams these lie. So it needs no tables, is never behind, and works on a log that is open for reading only.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from intersession_events import facts
 from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded, StreamPart
-from intersession_projections.flows import Flows
+from intersession_events.log import Log, Recorded, StreamPart, together
+from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import Sessions
 from intersession_projections.timeline.steps import Step, steps_of
@@ -58,27 +58,43 @@ class Timeline:
         Of streams that are no session's they are whole.
         """
         flow = self._flows.flow_of_run(run_id)
-        if flow is not None:
-            return self.events_of_flow(flow)
-        return self.events_of_that_run(run_id)
+        return self.events_of_that_run(run_id) if flow is None else self.events_of_flow(flow)
 
     def events_of_that_run(self, run_id: str) -> list[Recorded]:
         """Return the events of a run itself, also of one that belongs to an exchange or a spawn, in the same way."""
-        outcome = self._runs.without_words(run_id)
+        outcome, deliveries, taken = together(
+            self._log,
+            lambda log: Runs(log).without_words(run_id),
+            lambda log: Flows(log).deliveries_of_run(run_id),
+            lambda log: Runs(log).taken_versions([run_id]),
+        )
         if outcome is None:
             return []
-        deliveries = self._flows.deliveries_of_run(run_id)
-        (own,) = self._of_runs([outcome])
-        return [*own, *self._of_deliveries(row.delivery_id for row in deliveries)]
+        (own,), sent = together(
+            self._log,
+            lambda log: Timeline(log).events_of_runs([outcome], taken),
+            lambda log: _of_deliveries(log, deliveries),
+        )
+        return [*own, *sent]
 
     def events_of_flow(self, stream: str) -> list[Recorded]:
         """Return the events of an exchange or a spawn over all its sessions, in the same way."""
         own = list(self._log.stream(stream))
         found: list[Recorded] = list(own)
         asked = list(_asked(own))
-        runs = self._runs.many_without_words(run_id for run_id, _, _ in asked)
-        sent = self._flows.deliveries_of_all([stream], (run_id for run_id, _, _ in asked))
-        of_runs = dict(zip(runs, self._of_runs(list(runs.values())), strict=True))
+        run_ids = [run_id for run_id, _, _ in asked]
+        runs, sent, taken = together(
+            self._log,
+            lambda log: Runs(log).many_without_words(run_ids),
+            lambda log: Flows(log).deliveries_of_all([stream], run_ids),
+            lambda log: Runs(log).taken_versions(run_ids),
+        )
+        events, delivered = together(
+            self._log,
+            lambda log: Timeline(log).events_of_runs(list(runs.values()), taken),
+            lambda log: _of_deliveries(log, sent),
+        )
+        of_runs = dict(zip(runs, events, strict=True))
         for run_id, session_key, message_id in asked:
             run = of_runs.get(run_id, [])
             found.extend(run)
@@ -88,19 +104,21 @@ class Timeline:
         for recorded in own:
             if isinstance(recorded.event, facts.ChildArchived):
                 found.extend(self._archiving(recorded.event.child))
-        found.extend(self._of_deliveries(row.delivery_id for row in sent))
+        found.extend(delivered)
         return found
 
-    def _of_runs(self, outcomes: Sequence[RunOutcome]) -> list[list[Recorded]]:
-        """Return the events of runs in their sessions' streams, and those that each was accepted with."""
-        taken = self._runs.taken_versions(outcome.run_id for outcome in outcomes)
+    def events_of_runs(
+        self, outcomes: Sequence[RunOutcome], taken: Mapping[str, int]
+    ) -> list[list[Recorded]]:
+        """Return the events of runs in their sessions' streams, and those that each was accepted with.
+
+        `taken` are the versions at which they were taken up.
+        """
         streams = [session_stream(outcome.session_key) for outcome in outcomes]
-        accepted = self._log.parts(
-            [
-                StreamPart(stream, max(0, outcome.first_version - 1 - _BEFORE), outcome.first_version)
-                for stream, outcome in zip(streams, outcomes, strict=True)
-            ]
-        )
+        asked = [
+            StreamPart(stream, max(0, outcome.first_version - 1 - _BEFORE), outcome.first_version)
+            for stream, outcome in zip(streams, outcomes, strict=True)
+        ]
         # What happened while it waited in the queue was of other runs.
         begun = {
             outcome.run_id: StreamPart(
@@ -109,7 +127,8 @@ class Timeline:
             for stream, outcome in zip(streams, outcomes, strict=True)
             if outcome.run_id in taken
         }
-        at_work = dict(zip(begun, self._log.parts(list(begun.values())), strict=True))
+        parts = self._log.parts([*asked, *begun.values()])
+        accepted, at_work = parts[: len(asked)], dict(zip(begun, parts[len(asked) :], strict=True))
         return [
             [
                 *_accepted(outcome, before),
@@ -143,9 +162,10 @@ class Timeline:
                 if isinstance(recorded.event, facts.SessionArchived):
                     yield recorded
 
-    def _of_deliveries(self, delivery_ids: Iterable[str]) -> Iterator[Recorded]:
-        for events in self._log.whole([delivery_stream(delivery_id) for delivery_id in delivery_ids]):
-            yield from events
+
+def _of_deliveries(log: Log, sent: Iterable[DeliverySummary]) -> list[Recorded]:
+    streams = [delivery_stream(row.delivery_id) for row in sent]
+    return [recorded for events in log.whole(streams) for recorded in events]
 
 
 def _accepted(outcome: RunOutcome, before: Sequence[Recorded]) -> Iterator[Recorded]:

@@ -1,22 +1,21 @@
 """Questions about events: the list, newest first, and one with its payload, its hashes, and whether they hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.debugger import InSpan, View, check_kinds, event_brief, span_of
+from intersession_actors.debugger import EventsWanted, InSpan, View, check_kinds, event_brief, span_of
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
 from intersession_actors.service import bounded
 from intersession_events.errors import CorruptEvent
-from intersession_events.facts import AccessRecorded, ready
+from intersession_events.facts import ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, map_strings
 from intersession_projections.places import sessions_of
-from intersession_projections.spans import backwards
 from intersession_projections.wording import words_in
 
 USUAL: Final = 100
@@ -51,18 +50,23 @@ def events(view: View, given: Events) -> JsonObject:
         ToolRefused: a kind, a session, a place or the cursor is none.
     """
     check_kinds(given.kind or ())
-    stream = None if given.session is None else session_stream(view.session(given.session, field="session"))
-    found = (
-        recorded
-        for recorded in backwards(view.log, span_of(view, given), stream)
-        if (given.receipts is not False or not isinstance(recorded.event, AccessRecorded))
-        and (not given.kind or recorded.kind in given.kind)
-        and (given.stream is None or recorded.stream.startswith(given.stream))
-        and view.may_know(recorded)
+    wanted = EventsWanted(
+        kinds=frozenset(given.kind or ()),
+        stream=None
+        if given.session is None
+        else session_stream(view.session(given.session, field="session")),
+        beginning=given.stream or "",
+        receipts=given.receipts is not False,
     )
+    found = view.known(wanted.newest(view.log, span_of(view, given)))
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     page, cursor = page_of(found, limit)
-    return {"events": [brief(view, one) for one in page], "cursor": cursor, "head": head_of(view)}
+    told = zip(page, view.sessions_of_each(page), strict=True)
+    return {
+        "events": [brief(view, one, sessions) for one, sessions in told],
+        "cursor": cursor,
+        "head": head_of(view),
+    }
 
 
 def page_of(found: Iterator[Recorded], limit: int) -> tuple[list[Recorded], str | None]:
@@ -77,12 +81,12 @@ def head_of(view: View) -> int | None:
     return view.log.head() if view.is_operator else None
 
 
-def brief(view: View, recorded: Recorded) -> JsonObject:
-    """Return an event as lists have it."""
-    for key in sessions_of(view.log, recorded):
+def brief(view: View, recorded: Recorded, sessions: Sequence[str]) -> JsonObject:
+    """Return an event as lists have it, of some sessions."""
+    for key in sessions:
         view.is_seen(key)  # for the receipt: what an exchange, a spawn or a delivery says is of its sessions
     told = event_brief(recorded)
-    return told | {"text": _readable(view, recorded, words_in(recorded).brief)}
+    return told | {"text": _readable(view, sessions, words_in(recorded).brief)}
 
 
 @ready
@@ -107,7 +111,8 @@ def event(view: View, given: Event) -> JsonObject:
         payload.pop("traceback", None)
     before = view.log.stream(found.stream, after=found.version - 2, to=found.version - 1)
     linked = found.version == 1 or (bool(before) and before[-1].hash == found.prev)
-    return brief(view, found) | {
+    sessions = sessions_of(view.log, found)
+    return brief(view, found, sessions) | {
         "causation": found.causation,
         "correlation": found.correlation,
         "epoch": found.epoch,
@@ -117,7 +122,7 @@ def event(view: View, given: Event) -> JsonObject:
         "linkedTo": before[-1].position if before and found.version > 1 else None,
         # A row whose hash is not that of what stands in it is never returned by the log.
         "holds": linked,
-        "data": map_strings(payload, lambda _, text: _readable(view, found, text)),
+        "data": map_strings(payload, lambda _, text: _readable(view, sessions, text)),
     }
 
 
@@ -128,9 +133,9 @@ def _recorded(view: View, position: int) -> Recorded | None:
         raise ToolRefused("unavailable", f"#{position} is not as it was written: {error}") from None
 
 
-def _readable(view: View, recorded: Recorded, text: str) -> str:
+def _readable(view: View, sessions: Sequence[str], text: str) -> str:
     """Return words of an event without the secrets that who asks may not read in any of its sessions."""
     if view.is_operator:
         return text
-    shown = [view.shown(text, key) or "" for key in sessions_of(view.log, recorded)]
+    shown = [view.shown(text, key) or "" for key in sessions]
     return text if text in shown or not shown else shown[0]

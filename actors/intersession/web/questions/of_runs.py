@@ -30,6 +30,7 @@ from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWant
 
 USUAL: Final = 30
 MOST: Final = 200
+_MOST_AT_ONCE: Final = 2_000
 _TICKS: Final = 48
 _PART: Final = 500
 _TITLE: Final = 200
@@ -103,10 +104,11 @@ def _smells(view: View, flow: Flow) -> list[JsonObject]:
 
 
 def _smelled(view: View, flows: Iterator[Flow], at_once: int) -> Iterator[tuple[Flow, list[JsonObject]]]:
-    """Yield runs with their smells, read for some at once."""
+    """Yield runs with their smells, read for some at once, and for more each time: most smell of nothing."""
     while some := list(islice(flows, at_once)):
         for flow, smells in zip(some, smells_of_all(view, some), strict=True):
             yield flow, [{**smell} for smell in smells]
+        at_once = min(4 * at_once, _MOST_AT_ONCE)
 
 
 def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonObject]:
@@ -300,7 +302,7 @@ def positions_of(view: View, flow: Flow) -> list[int]:
     positions = [step.position for step in steps_of(view, flow)]
     if view.is_operator:
         return positions
-    return [one.position for one in view.log.at(positions) if view.may_know(one)]
+    return [one.position for one in view.known(view.log.at(positions))]
 
 
 def steps_of(view: View, flow: Flow) -> tuple[Step, ...]:

@@ -123,8 +123,9 @@ def deliveries(view: View, given: Deliveries) -> JsonObject:
     # A page is of what is seen alone: one that had gaps, and a cursor behind them, would tell what others send.
     seen = (row for row in _newest(view.reader.flows, wanted) if view.is_seen(row.session_key))
     rows = list(islice(seen, limit + 1))
+    notes = view.reader.flows.notes_of(rows[:limit])
     return {
-        "deliveries": [text_value(row, view.reader.flows.note_of(row), view) for row in rows[:limit]],
+        "deliveries": [text_value(row, note, view) for row, note in zip(rows[:limit], notes, strict=True)],
         "cursor": str(rows[limit - 1].accepted) if len(rows) > limit else None,
     }
 

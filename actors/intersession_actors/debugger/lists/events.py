@@ -33,12 +33,19 @@ STREAMS: Final = (
 """How the names of streams begin."""
 
 
+_RECEIPT: Final = "access_recorded"
+
+
 class EventsWanted(NamedTuple):
-    """Which events are asked for. `stream` is one stream's name, `beginning` how the names of several begin; no kinds are all."""
+    """Which events are asked for. `stream` is one stream's name, `beginning` how the names of several begin; no kinds are all.
+
+    Without `receipts` what says who looked at sessions is left out.
+    """
 
     kinds: frozenset[str] = frozenset()
     stream: str | None = None
     beginning: str = ""
+    receipts: bool = True
 
     def of_streams(self, log: Log, name: str, session_named: Callable[[str], str]) -> "EventsWanted":
         """Return it for a stream, a session's by any name of it that `session_named` knows, or for all streams that begin so."""
@@ -49,14 +56,14 @@ class EventsWanted(NamedTuple):
             stream = session_stream(session_named(session)) if session != name else None
         except ToolRefused:
             stream = None  # then it is how several begin
-        return self._replace(stream=stream, beginning=name)
+        return self._replace(stream=stream, beginning="" if stream else name)
 
     def takes(self, recorded: Recorded) -> bool:
         """Whether an event is asked for."""
-        if self.kinds and recorded.kind not in self.kinds:
+        if not self._is_of_kind(recorded.topic):
             return False
-        if self.stream is not None:
-            return recorded.stream == self.stream
+        if self.stream not in {None, recorded.stream}:
+            return False
         return recorded.stream.startswith(self.beginning)
 
     def newest(self, log: Log, span: Span) -> Iterator[Recorded]:
@@ -67,9 +74,11 @@ class EventsWanted(NamedTuple):
 
     def _may(self, row: Row) -> bool:
         stream: str = row[1]
-        topic: str = row[3]
-        is_kind = not self.kinds or topic.rpartition(".")[0] in self.kinds
-        return is_kind and stream.startswith(self.beginning)
+        return self._is_of_kind(row[3]) and stream.startswith(self.beginning)
+
+    def _is_of_kind(self, topic: str) -> bool:
+        kind = topic.rpartition(".")[0]
+        return (not self.kinds or kind in self.kinds) and (self.receipts or kind != _RECEIPT)
 
 
 @ready
@@ -117,7 +126,7 @@ def list_events(view: View, given: Events) -> EventsAnswer:
             begin = ", ".join(STREAMS)
             raise invalid("stream", f"no stream begins with {given.stream[:64]!a}, they begin with {begin}")
         wanted = wanted.of_streams(view.log, given.stream, lambda name: view.session(name, field="stream"))
-    found = (one for one in wanted.newest(view.log, span_of(view, given)) if view.may_know(one))
+    found = view.known(wanted.newest(view.log, span_of(view, given)))
     rows, cursor = paged(found, lambda recorded: recorded.position, given.limit)
     return {"count": len(rows), "events": [_shown(view, row) for row in rows], "cursor": cursor}
 

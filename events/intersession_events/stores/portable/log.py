@@ -16,12 +16,14 @@ from intersession_events.facts import ForkEdit
 from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
 from intersession_events.log import (
     Committed,
+    Gathered,
     InFlight,
     InlineView,
     Moment,
     OnCommitted,
     OnOutcome,
     Question,
+    Reads,
     SetAside,
     SqlValue,
     StreamAppend,
@@ -127,6 +129,17 @@ class PortableLog(ReadableLog):
         """
         self._check_process()
         return self._views.each(questions)
+
+    def gather(self, wanted: Reads) -> Gathered:
+        """Read several things of no one moment, in one way to the store and back where it takes them so; every event is proven.
+
+        Raises:
+            CorruptEvent: an event was changed or is missing.
+            UnknownTopic: an event is of a newer version.
+            StoreUnavailable: the database refused it.
+        """
+        self._check_process()
+        return self._events.gather(wanted, self._views.each)
 
     @property
     def takes_many(self) -> bool:

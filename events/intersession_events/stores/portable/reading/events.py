@@ -3,13 +3,26 @@
 import logging
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from eventsourcing.persistence import StoredEvent
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import FIRST, Lineage, Question, Recorded, StreamPart, among, filled, of_id
+from intersession_events.log import (
+    FIRST,
+    Gathered,
+    Lineage,
+    Question,
+    Reads,
+    Recorded,
+    StreamEnd,
+    StreamPart,
+    Together,
+    among,
+    filled,
+    of_id,
+)
 from intersession_events.stores.database import COLUMNS, Row, notification_of, of_stream, typed
 from intersession_events.stores.library import ChainedMapper, Frontier
 from intersession_events.stores.portable.reading.recorder import ReadsLog
@@ -75,8 +88,13 @@ class EventReader:
             found = self._recorder.select_events(
                 stream, gt=after or None, lte=to, desc=backwards, limit=limit
             )
-        events = [_placed(self._mapper.to_domain_event(row)) for row in found]
-        whole = limit is None or len(events) < limit
+        end = StreamEnd(stream, after, to, backwards, -1 if limit is None else limit)
+        return self._of_stream(end, [_placed(self._mapper.to_domain_event(row)) for row in found])
+
+    def _of_stream(self, end: StreamEnd, events: list[Recorded]) -> Sequence[Recorded]:
+        """Return events of a stream that were read, of which none may be missing."""
+        after, backwards, limit = end.after, end.backwards, end.limit
+        whole = limit < 0 or len(events) < limit
         _check_neighbours(
             events if not backwards else events[::-1],
             after if whole or not backwards else None,
@@ -128,7 +146,7 @@ class EventReader:
             CorruptEvent: one of them was changed; its `position` says which.
             UnknownTopic: one of them is of a newer version; the same.
         """
-        for found in self._each(among(_AT, sorted(positions))):
+        for found in self._each(_of_positions(positions)):
             yield from map(self.proven, found)
 
     def whole(self, streams: Sequence[str]) -> list[list[Recorded]]:
@@ -138,8 +156,11 @@ class EventReader:
             CorruptEvent: one of their events was changed or is missing.
             UnknownTopic: one of them is of a newer version.
         """
+        return self._whole(streams, self._each(_of_streams(streams)))
+
+    def _whole(self, streams: Sequence[str], rows: Iterable[list[Row]]) -> list[list[Recorded]]:
         events: dict[str, list[Recorded]] = {stream: [] for stream in streams}
-        for found in self._each(among(_WHOLE, streams)):
+        for found in rows:
             for row in found:
                 events[row[1]].append(_placed(self.proven(row)))
         for of_one in events.values():
@@ -153,9 +174,11 @@ class EventReader:
             CorruptEvent: one of their events was changed or is missing.
             UnknownTopic: one of them is of a newer version.
         """
+        return self._parts(parts, self._each(_of_parts(parts)))
+
+    def _parts(self, parts: Sequence[StreamPart], rows: Iterable[list[Row]]) -> list[list[Recorded]]:
         known: dict[str, dict[int, Recorded]] = {part.stream: {} for part in parts}
-        asked = list(dict.fromkeys(parts))
-        for found in self._each(_parts(asked[at : at + _PARTS]) for at in range(0, len(asked), _PARTS)):
+        for found in rows:
             for row in found:
                 if row[2] not in known[row[1]]:  # parts may lie one over the other
                     known[row[1]][row[2]] = _placed(self.proven(row))
@@ -174,6 +197,34 @@ class EventReader:
         for part, found_in in zip(parts, events, strict=True):
             _check_neighbours(found_in, part.after, self._mapper.lineage)
         return events
+
+    def gather(self, wanted: Reads, each: Together) -> Gathered:
+        """Read events, parts of streams and rows of views, of no one moment. `each` returns the rows of some statements at once.
+
+        Raises:
+            CorruptEvent: one of the events was changed or is missing.
+            UnknownTopic: one of them is of a newer version.
+        """
+        many = (_of_positions(wanted.positions), _of_parts(wanted.parts), _of_streams(wanted.streams))
+        ends_asked = list(map(_of_end, wanted.ends))
+        first = [question for questions in many for question in questions]
+        # Whoever reads the ends of many streams reads little of each.
+        at_once = [*first, *ends_asked] if len(first) <= _AT_ONCE else first[:_AT_ONCE]
+        left = [] if len(first) <= _AT_ONCE else [*first[_AT_ONCE:], *ends_asked]
+        found = each([*wanted.questions, *at_once])
+        given = len(wanted.questions)
+        rows = chain(found[given:], self._each(left))
+        at, parts, streams, ends = (list(islice(rows, len(questions))) for questions in (*many, ends_asked))
+        return Gathered(
+            rows=found[:given],
+            events=[self.proven(row) for page in at for row in page],
+            parts=self._parts(wanted.parts, parts),
+            streams=self._whole(wanted.streams, streams),
+            ends=[
+                self._of_stream(end, [_placed(self.proven(row)) for row in page])
+                for end, page in zip(wanted.ends, ends, strict=True)
+            ],
+        )
 
     def all(
         self,
@@ -292,7 +343,27 @@ class EventReader:
         return frontier.head
 
 
-def _parts(some: list[StreamPart]) -> Question:
+def _of_positions(positions: Iterable[int]) -> list[Question]:
+    return among(_AT, sorted(positions))
+
+
+def _of_streams(streams: Iterable[str]) -> list[Question]:
+    return among(_WHOLE, streams)
+
+
+def _of_parts(parts: Iterable[StreamPart]) -> list[Question]:
+    asked = list(dict.fromkeys(parts))
+    return [_some_parts(asked[at : at + _PARTS]) for at in range(0, len(asked), _PARTS)]
+
+
+def _of_end(end: StreamEnd) -> Question:
+    rest, parameters = of_stream(
+        end.stream, gt=end.after or None, lte=end.to, desc=end.backwards, limit=end.limit
+    )
+    return COLUMNS + rest, parameters
+
+
+def _some_parts(some: list[StreamPart]) -> Question:
     """Ask for parts of streams."""
     parts = filled(some)
     statement = f"{_OF_PARTS}{', '.join([_A_PART] * len(parts))}{_IN_ORDER}"
