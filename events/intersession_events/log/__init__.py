@@ -71,7 +71,7 @@ with on_demand(globals()):
         schema_problems,
         view_marked_by,
     )
-    from intersession_events.log.together import for_each, together
+    from intersession_events.log.together import for_each, read_together
     from intersession_events.log.verifying import (
         Finding,
         LogHead,
@@ -182,13 +182,13 @@ __all__ = [
     "place_problems",
     "prefix_compared",
     "read_snapshot",
+    "read_together",
     "remembering",
     "rows_erased",
     "schema_problems",
     "seal",
     "stored_snapshot",
     "take_in",
-    "together",
     "unseal",
     "verify_log",
     "view_marked_by",

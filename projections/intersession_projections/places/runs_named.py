@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from intersession_events.ids import exchange_stream, spawn_stream
-from intersession_events.log import Log, together
+from intersession_events.log import Log, read_together
 from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.places.grammar import UnknownPlace
 from intersession_projections.run_outcomes import RunOutcome, Runs
@@ -119,7 +119,7 @@ class RunNames:
         return next(iter(begun.values()))
 
     def _exact(self, name: str) -> Iterator[Flow]:
-        found = together(
+        found = read_together(
             self._log,
             lambda log: Flows(log).exchange(name),
             lambda log: Flows(log).spawn(name),

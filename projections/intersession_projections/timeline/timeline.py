@@ -9,7 +9,7 @@ from typing import Final
 
 from intersession_events import facts
 from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded, StreamPart, together
+from intersession_events.log import Log, Recorded, StreamPart, read_together
 from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import Sessions
@@ -62,7 +62,7 @@ class Timeline:
 
     def events_of_that_run(self, run_id: str) -> list[Recorded]:
         """Return the events of a run itself, also of one that belongs to an exchange or a spawn, in the same way."""
-        outcome, deliveries, taken = together(
+        outcome, deliveries, taken = read_together(
             self._log,
             lambda log: Runs(log).without_words(run_id),
             lambda log: Flows(log).deliveries_of_run(run_id),
@@ -70,7 +70,7 @@ class Timeline:
         )
         if outcome is None:
             return []
-        (own,), sent = together(
+        (own,), sent = read_together(
             self._log,
             lambda log: Timeline(log).events_of_runs([outcome], taken),
             lambda log: _of_deliveries(log, deliveries),
@@ -83,13 +83,13 @@ class Timeline:
         found: list[Recorded] = list(own)
         asked = list(_asked(own))
         run_ids = [run_id for run_id, _, _ in asked]
-        runs, sent, taken = together(
+        runs, sent, taken = read_together(
             self._log,
             lambda log: Runs(log).many_without_words(run_ids),
             lambda log: Flows(log).deliveries_of_all([stream], run_ids),
             lambda log: Runs(log).taken_versions(run_ids),
         )
-        events, delivered = together(
+        events, delivered = read_together(
             self._log,
             lambda log: Timeline(log).events_of_runs(list(runs.values()), taken),
             lambda log: _of_deliveries(log, sent),
