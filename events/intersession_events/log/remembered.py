@@ -204,9 +204,7 @@ class RememberedLog:
         self._know((wanted, known, asked))
         return [known[one] for one in wanted]
 
-    def _know(
-        self, *parts: tuple[Sequence[Any], Mapping[Any, object], dict[Any, None]]
-    ) -> None:  # of one kind each
+    def _know(self, *parts: "_Part") -> None:
         """Come to know all that is wanted: of each part what is wanted, what is known, and where to note what is not."""
         if all(one in known for wanted, known, _ in parts for one in wanted):
             return
@@ -214,3 +212,6 @@ class RememberedLog:
         for wanted, known, asked in parts:
             asked.update((one, None) for one in wanted if one not in known)
         self.unknown()
+
+
+_Part = tuple[Sequence[Any], Mapping[Any, object], dict[Any, None]]  # each of one kind

@@ -37,8 +37,7 @@ def for_each(log: Log, items: Iterable[I], reading: Callable[[Log], Callable[[I]
 
 def read_together(log: Log, *reads: Callable[[Log], Any]) -> list[Any]:  # of each its own
     """Return what each of some readers reads: none of them needs anything of another. As `for_each`, of different questions."""
-    found: list[Any] = for_each(log, reads, lambda ahead: lambda read: read(ahead))
-    return found
+    return for_each(log, reads, lambda ahead: lambda read: read(ahead))
 
 
 def _together(ahead: "_Ahead", items: Sequence[I], reading: Callable[[Log], Callable[[I], T]]) -> list[T]:
