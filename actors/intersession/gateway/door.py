@@ -101,6 +101,8 @@ class Door:
         """How often each caller may ask the web debugger's questions."""
         self.forks = ForksFolder(system.log, monotonic=time.monotonic, every_s=self.limits.check_s)
         """What all live pages of the web debugger are told of forks by."""
+        self.unread = False
+        """Whether the last question of the web debugger found the store away: those that wait for it ask again."""
         self.hub = Hub(system.log, self.logger)
         self.metrics = Metrics(system)
         self.draining = False

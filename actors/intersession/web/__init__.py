@@ -5,7 +5,7 @@ from intersession.web.alone import Alone, Coming, Deed
 from intersession.web.answers import HANDLERS, Application, declared, failed, told
 from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
-from intersession.web.happened import ForksBeside, ForksFolder, told_erased, told_live
+from intersession.web.happened import ForksBeside, ForksFolder, StoreNews, all_news, told_erased, told_live
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
 from intersession.web.stopping import ended_well, server_stops
@@ -29,6 +29,8 @@ __all__ = [
     "LastEventId",
     "Question",
     "Rates",
+    "StoreNews",
+    "all_news",
     "begun_behind",
     "cookie_in",
     "cookie_of",

@@ -40,6 +40,11 @@ class Access(Protocol):
         """
         ...
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the store can't be reached now: who asks may ask again."""
+        ...
+
     def may_ask(self) -> float:
         """Count a request; return how many seconds to wait first, 0 for none."""
         ...

@@ -18,14 +18,21 @@ from intersession.web.access import ACCESS, Question
 from intersession.web.answers import HANDLERS, Application
 from intersession.web.cookies import HEADER, cookie_in, cookie_of
 from intersession.web.files import API, LOGIN, file_at
-from intersession.web.happened import ForksBeside, ForksFolder, erased_behind, told_erased, told_live
+from intersession.web.happened import (
+    ForksBeside,
+    ForksFolder,
+    StoreNews,
+    erased_behind,
+    told_erased,
+    told_live,
+)
 from intersession.web.questions import routes
 from intersession.web.rate import Rates
 from intersession.web.stopping import ended_well
 from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
-from intersession_events.errors import IntersessionError
+from intersession_events.errors import IntersessionError, StoreUnavailable
 from intersession_events.facts import ready
 from intersession_events.log import Log
 from intersession_events.machine import installed_version
@@ -74,6 +81,8 @@ class ReadOnly:
         self._rates = rates
         self._can = can
         self._ending = ending
+        self.is_away = False
+        """Whether the store could not be reached when it was last asked."""
 
     @property
     def about(self) -> JsonObject:
@@ -97,20 +106,31 @@ class ReadOnly:
         """
         del name, given, view
         try:
-            return await asyncio.to_thread(question, View(self._reader).for_a_question())
+            answer = await asyncio.to_thread(question, View(self._reader).for_a_question())
         except ToolRefused:
             raise
         except IntersessionError as error:
+            self.is_away = isinstance(error, StoreUnavailable)
             raise ToolRefused("unavailable", f"the log can't be read there: {error}") from None
+        self.is_away = False
+        return answer
 
     async def live(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield positions as they come, by looking: another process writes them."""
         log = self._reader.log
         at = await asyncio.to_thread(log.head) if after is None else after
         forks, quiet = ForksBeside(self._folder), 0
+        store = StoreNews(lambda: self.is_away)
         yield b"retry: 1000\n\n"
         while not self._ending():
-            told, at = await asyncio.to_thread(_news, log, at, forks)
+            told: list[bytes] = []
+            try:
+                told, at = await asyncio.to_thread(_news, log, at, forks)
+                self.is_away = False
+            except StoreUnavailable:
+                self.is_away = True
+            if (said := store.news()) is not None:
+                told.append(said)
             for one in told:
                 yield one
             quiet = 0 if told else quiet + 1

@@ -1,4 +1,4 @@
-"""What live pages are told of besides positions: that words were erased, and that the forks beside the log are other ones now."""
+"""What live pages are told of besides positions: words that were erased, other forks, a store that is away or back."""
 
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
@@ -113,6 +113,27 @@ class ForksBeside:
         for fork, stamp in now.items():
             if known.get(fork, stamp) != stamp and self._folder.has_erasures(fork, stamp):
                 yield fork
+
+
+class StoreNews:
+    """Whether the store can be read, for one page that is told whenever that is otherwise."""
+
+    def __init__(self, is_away: Callable[[], bool]) -> None:
+        self._is_away = is_away
+        self._known = False
+
+    def news(self) -> bytes | None:
+        """Return the server-sent event that says it; None while it is as it was at the last call. At first it is taken to be there."""
+        away = self._is_away()
+        if away == self._known:
+            return None
+        self._known = away
+        return b"event: store\ndata: %s\n\n" % msgspec.json.encode({"available": not away})
+
+
+def all_news(*asked: Callable[[], bytes | None]) -> bytes | None:
+    """Return what several have to say together; None if none of them has."""
+    return b"".join(said for one in asked if (said := one()) is not None) or None
 
 
 def _stamps(log: Log) -> Mapping[str, Stamp]:

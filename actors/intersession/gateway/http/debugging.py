@@ -1,6 +1,7 @@
 """The web debugger behind the gateway: a browser logs in and gets a cookie; each caller sees what its credential may see."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Literal, get_args
 
 import msgspec
@@ -8,9 +9,9 @@ import msgspec
 from intersession.gateway.admission import Credential, Hold, all_scopes, needed_scope
 from intersession.gateway.door import Door
 from intersession.gateway.http.event_stream import Reaches, event_stream
-from intersession.web import ForksBeside, Question, told_erased, told_live
+from intersession.web import ForksBeside, Question, StoreNews, all_news, told_erased, told_live
 from intersession_actors.errors import ToolRefused
-from intersession_events.errors import IntersessionError
+from intersession_events.errors import IntersessionError, LogError, StoreUnavailable
 from intersession_events.facts import AccessRecorded, Erased
 from intersession_events.log import Recorded
 from intersession_events.machine import installed_version
@@ -62,24 +63,42 @@ class DoorAccess:
         """
         self._check_reads()
         try:
-            return await self._door.system.gateway.aask(
+            answer = await self._door.system.gateway.aask(
                 name, given, question, caller=self._credential.caller, view=view
             )
         except (IntersessionError, RuntimeError) as error:
+            self._door.unread = isinstance(error, StoreUnavailable) or isinstance(
+                error.__cause__, StoreUnavailable
+            )
             raise self._door.known(error, name) from None
+        self._door.unread = False
+        return answer
 
     def live(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield positions as they come, but for those of receipts: whoever looks leaves one, and would hear of it without end.
 
         Raises:
-            ToolRefused: this credential may not read (`forbidden`).
+            ToolRefused: this credential may not read (`forbidden`), or the log can't be read now (`unavailable`).
         """
         self._check_reads()
-        head = self._door.system.log.head()
+        try:
+            head = self._door.system.log.head()
+        except LogError as error:
+            self._door.system.service.store_failed(error)
+            self._door.unread = isinstance(error, StoreUnavailable)
+            raise ToolRefused("unavailable", f"the log can't be read: {error}") from error
         at = head if after is None else min(after, head)
+        asked = [StoreNews(lambda: self.is_away).news]
         # Forks hold whole sessions: they are the operator's to know of.
-        beside = ForksBeside(self._door.forks).news if self._credential.caller.is_operator else None
+        if self._credential.caller.is_operator:
+            asked.append(ForksBeside(self._door.forks).news)
+        beside = partial(all_news, *asked)
         return event_stream(self._door, self._credential, self._hold, at, _told, beside=beside)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the store can't be read or written now."""
+        return self._door.unread or self._door.system.service.world.reports.store_error is not None
 
     def _check_reads(self) -> None:
         if "operator.read" not in all_scopes(self._credential.scopes):

@@ -130,7 +130,10 @@ async def answered(
     try:
         answer = await access.ask(f"debug.{name}", given, question, view=view)
     except ToolRefused as refused:
-        return told(refused)
+        response = told(refused)
+        if refused.code == "unavailable" and access.is_away:
+            response.set_header("retry-after", "2")
+        return response
     if not revealed:
         answer = _hidden(answer)
     return Response(answer, status_code=200)

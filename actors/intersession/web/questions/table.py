@@ -180,7 +180,7 @@ async def reveal(data: JSONBody[Reveal], request: Request[object, object, State]
     media_type=EVENT_STREAM,
     responses=streamed(
         "`head`: the log has come to the position that is its id. `erased`: words were erased, drop what is shown. "
-        "`forks`: those beside the log are other ones; for the operator alone."
+        "`forks`: those beside the log are other ones; for the operator alone. `store`: it can't be read now, or can again."
     ),
     raises=[],
 )

@@ -75,6 +75,13 @@ export async function ask(name, given = {}, { signal: stop } = {}) {
     answered();
   }
 }
+// A store that is away is asked again by itself, and the line at the foot says so; what is shown stays.
+function away(why) {
+  if (live.peek().state !== 'away') live.value = { ...live.peek(), state: 'away', since: Date.now(), why };
+}
+function back() {
+  if (live.peek().state === 'away') live.value = { ...live.peek(), state: 'live', since: 0 };
+}
 async function asked(name, url, stop) {
   for (let tries = 0; ; tries++) {
     const answer = await reached(url, { signal: stop, headers: { accept: 'application/json' } });
@@ -84,12 +91,19 @@ async function asked(name, url, stop) {
     }
     try {
       const said = await read(answer);
+      back();
       if (coming.peek()) coming.value = null;
       if (name !== 'about') await whenKnown;
       if (said.names) learn(said.names);
       for (const id of said.openClaws ?? []) openClaws.add(id);
       return said;
     } catch (error) {
+      if (error.code === 'unavailable' && answer.headers.has('retry-after')) {
+        away(error.message);
+        await wait(AGAIN_MS);
+        if (stop?.aborted) throw new DOMException('nobody wants to know any more', 'AbortError');
+        continue;
+      }
       if (error.code !== 'importing') {
         // What is said of a refusal depends on who looks.
         if (name !== 'about') await whenKnown;
@@ -208,6 +222,13 @@ export function follow(after) {
     begun = true;
     forked.value = said.state;
     if (inside.fork && (missed || said.erased.some(fork => fork.startsWith(inside.fork)))) erased.value += 1;
+  });
+  source.addEventListener('store', event => {
+    if (JSON.parse(event.data).available) back();
+    else {
+      away('');
+      ask('about').catch(() => {}); // until it is answered
+    }
   });
   source.addEventListener('head', event => {
     live.value = { state: 'live', head: Number(event.lastEventId), since: 0 };

@@ -46,7 +46,7 @@ const App = view(() => {
   if (coming.value && !about.value) return html`<${Opening}/>`;
   const { page, id } = route.value;
   const Page = PAGES[page];
-  const below = live.value.state === 'lost';
+  const below = ['lost', 'away'].includes(live.value.state);
   document.title = `${seen(capital(page))} · Intersession`;
   return html`
     ${about.value ? null : html`<${Opening}/>`}
@@ -67,7 +67,7 @@ const App = view(() => {
               <p class="note lost" role="status">
                 Shown to #${live.value.head || about.value?.head}, the log may be further. Nothing is lost: it goes
 
-                on when the server answers.
+                on when ${live.value.state === 'away' ? 'the log can be read' : 'the server answers'}.
               </p>
             `
           : null}

@@ -1,6 +1,6 @@
 // What stands before the pages: the login, and the wait for a log that is imported just now.
 import { html, signal, view } from './lib.js';
-import { BASE, coming, login } from './api.js';
+import { BASE, coming, live, login } from './api.js';
 import { begin } from './state.js';
 import { counted } from './words.js';
 
@@ -55,6 +55,15 @@ export const Door = view((_, self) => {
 
 export const Opening = view(() => {
   const found = coming.value;
+  const { state, why } = live.value;
+  if (!found && state === 'away')
+    return html`
+      <main class="door">
+        <h1>The log can't be read now</h1>
+        <p class="alert">${why}</p>
+        <p class="muted" role="status">It is tried again by itself, until it can.</p>
+      </main>
+    `;
   if (!found) return html`<p class="loading" role="status">Opening the log…</p>`;
   const far = found.total
     ? `${found.done.toLocaleString('en-GB')} of ${counted(found.total, 'event')}`

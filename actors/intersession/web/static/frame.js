@@ -91,7 +91,7 @@ const Leave = () => {
 };
 
 export const Status = view(() => {
-  const { state, head, since } = live.value;
+  const { state, head, since, why } = live.value;
   const log = about.value;
   return html`
     <footer class="status">
@@ -99,7 +99,11 @@ export const Status = view(() => {
       <span class="grow"></span>
       <span>
         <span class=${`dot ${state === 'live' ? 'on' : state}`}></span>
-        ${state === 'lost' ? `no answer since ${clock(since)}, trying again` : `live${head ? `, #${head}` : ''}`}
+        ${state === 'lost'
+          ? `no answer since ${clock(since)}, trying again`
+          : state === 'away'
+            ? html`<span title=${why}>the log can't be read since ${clock(since)}, trying again</span>`
+            : `live${head ? `, #${head}` : ''}`}
       </span>
       ${log ? html`<span>log ${log.logId.slice(0, 8)}${log.readOnly ? ', read only' : ''}</span>` : null}
     </footer>
