@@ -5,6 +5,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
+from weakref import WeakSet
 
 import psycopg
 from eventsourcing.postgres import ConnectionPool, PostgresDatastore
@@ -12,6 +13,7 @@ from psycopg import Connection, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, TupleRow
 
+from intersession_events.errors import LogRewound, WriterSuperseded
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.readers import Readers
@@ -34,6 +36,10 @@ IDLE_MS: Final = 10_000
 """The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
 
 
+_ELSEWHERE: Final = (LogRewound, WriterSuperseded, psycopg.errors.ReadOnlySqlTransaction)
+"""What says that a connection leads to another server than the primary, perhaps since names or addresses have moved meanwhile."""
+
+
 class _Kept(NamedTuple):
     """A connection of the pool's that is at hand for the next transaction, and until when: the pool renews its own."""
 
@@ -47,6 +53,8 @@ class LogDatastore(PostgresDatastore):
     def __init__(self, address: Address) -> None:
         super().__init__("", "", "", "", "", originator_id_type="text", schema=address.schema)
         self.address = address
+        self._made: WeakSet[Connection[DictRow]] = WeakSet()
+        """Those that write and may be lent: none of a server that was left."""
         self.pool = self._pool(address)
         self.readers = Readers(self._reader, size=READERS, timeout=PATIENCE_S)
         self._keeping = threading.Lock()
@@ -66,8 +74,10 @@ class LogDatastore(PostgresDatastore):
                 yield cursor
                 if not cursor.is_over:
                     cursor.commit()
-            except BaseException:
+            except BaseException as error:
                 cursor.rollback()
+                if isinstance(error, _ELSEWHERE):
+                    self._leave()
                 raise
         finally:
             self._give_back(taken)
@@ -94,12 +104,23 @@ class LogDatastore(PostgresDatastore):
                 return kept
             self.pool.putconn(kept.connection)
         self.pool.open()
-        return _Kept(self.pool.getconn(), time.monotonic() + KEPT_S)
+        while (connection := self.pool.getconn()) not in self._made:
+            connection.close()
+            self.pool.putconn(connection)
+        return _Kept(connection, time.monotonic() + KEPT_S)
+
+    def _leave(self) -> None:
+        """Lend no connection again that was made up to now: all would stay open for as long as that server is up."""
+        with self._keeping:
+            self._made = WeakSet()
+        self._let_go()
+        self.readers.forget()
 
     def _give_back(self, taken: "_Kept") -> None:
         is_sound = taken.connection.pgconn.transaction_status == TransactionStatus.IDLE
         with self._keeping:
-            if is_sound and self._kept is None and not self._is_closed:
+            is_ours = taken.connection in self._made
+            if is_sound and is_ours and self._kept is None and not self._is_closed:
                 self._kept = taken
                 return
         self.pool.putconn(taken.connection)
@@ -119,10 +140,10 @@ class LogDatastore(PostgresDatastore):
             raise
         return connection
 
-    @staticmethod
-    def _pool(address: Address) -> ConnectionPool[Connection[DictRow]]:
+    def _pool(self, address: Address) -> ConnectionPool[Connection[DictRow]]:
         def configure(connection: Connection[DictRow]) -> None:
             connection.execute(settling(connection, address.schema, writes=True, appends=True))
+            self._made.add(connection)
 
         return ConnectionPool(
             address.conninfo,

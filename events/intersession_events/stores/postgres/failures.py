@@ -19,6 +19,7 @@ from intersession_events.stores.postgres.address import Address
 
 _FULL: Final = "53100"
 _NO_RIGHT: Final = "42501"
+_READ_ONLY: Final = "25006"
 _MISSING: Final = frozenset({"42P01", "42883", "3F000"})
 _GIVEN_UP: Final = "57014"
 _OF_STATEMENTS: Final = (
@@ -52,6 +53,11 @@ class PostgresFailures:
             return StoreUnavailable(
                 f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it "
                 "needs, and only the owner makes and changes tables"
+            )
+        if found is not None and found.sqlstate == _READ_ONLY:
+            return StoreUnavailable(
+                f"{self._address.shown} can only be read now ({said}): it is a standby, or was made read only; name the primary, or all "
+                "servers with target_session_attrs=read-write"
             )
         if found is not None and found.sqlstate in _MISSING:
             return StoreUnavailable(
