@@ -72,6 +72,7 @@ def held_by(
         next_end=None if ended is None else ended.reason,
         next_limit=None if ended is None else ended.limit,
         next_note=None if ended is None else ended.note,
+        next_used=None if ended is None else ended.used,
         note=order.note,
         run_id=outcome.run_id if outcome is not None else None,
         usage=outcome.usage if outcome is not None else None,

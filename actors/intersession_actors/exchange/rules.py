@@ -247,7 +247,7 @@ def _next(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
     tripped = check_run(state.budget, now.spent, now.now_ms)
     if tripped is not None:
         note = f"{tripped.value} of {tripped.allowed}"
-        return _end_loop(state, now, tripped.limit, limit=tripped.setting, note=note)
+        return _end_loop(state, now, tripped.limit, limit=tripped.setting, note=note, used=tripped.value)
     turn = state.turn + 1
     run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "turn", turn)
     refusal = now.refused.get(run_id)
@@ -271,12 +271,13 @@ def _end_loop(
     *,
     limit: str | None = None,
     note: str | None = None,
+    used: int | None = None,
 ) -> list[facts.ExchangeEvent]:
     """End the loop, and ask for the announce (ANN-1), unless there is nowhere for it and that saves the turn.
 
     It is a run of the chain like any other: where a guard trips there is none, and nothing is announced (LOOP-5).
     """
-    ended = facts.LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note)
+    ended = facts.LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note, used=used)
     accepted = state.accepted
     if accepted.settings.announce == "routed" and accepted.route is None:
         return [ended, facts.AnnounceDecided(why="not_routed"), facts.ExchangeClosed(reason="no_route")]
@@ -285,7 +286,9 @@ def _end_loop(
         return [
             ended,
             facts.AnnounceDecided(why="limit", limit=tripped.setting),
-            facts.ExchangeClosed(reason="announce_failed", note=tripped.words, limit=tripped.setting),
+            facts.ExchangeClosed(
+                reason="announce_failed", note=tripped.words, limit=tripped.setting, used=tripped.value
+            ),
         ]
     run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "announce")
     refusal = now.refused.get(run_id)

@@ -77,6 +77,7 @@ class _Since(NamedTuple):
 _CHAIN: Final = "what a causal chain may use is recorded with whatever it begins"
 _CLOCK: Final = "what the clock said is recorded with what is reckoned from it"
 _NEXT: Final = "why no turn would follow a text that is held is recorded with the hold"
+_GUARD: Final = "how much a causal chain had used when a guard tripped is recorded with what came of it"
 _USED: Final = "what a child has used is recorded beside its announce, no more in its text"
 
 RULES_SINCE: Final = (
@@ -106,6 +107,12 @@ RULES_SINCE: Final = (
     _Since("exchange_held.1", "nextEnd", _NEXT, _no_turn_followed),
     _Since("exchange_held.1", "nextLimit", _NEXT, _no_turn_followed),
     _Since("exchange_held.1", "nextNote", _NEXT, _no_turn_followed),
+    _Since("exchange_held.1", "nextUsed", _GUARD),
+    _Since("loop_ended.1", "used", _GUARD),
+    _Since("exchange_closed.1", "used", _GUARD),
+    _Since("spawn_closed.1", "used", _GUARD),
+    _Since("run_failed.1", "limit", _GUARD),
+    _Since("run_failed.1", "used", _GUARD),
 )
 """In what today's rules deliberately differ from those that wrote a log before: which field of which event, in words, and
 how an event that is older is told."""

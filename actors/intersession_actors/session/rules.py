@@ -210,7 +210,16 @@ def decide_start(
     tripped = check_start(budget, spent) if queued.run_id != budget.root else None
     if tripped is not None:
         error = f"limit: {tripped.words}, so this run was not started"
-        return [facts.RunFailed(run_id=queued.run_id, attempt=state.interrupted, code="limit", error=error)]
+        return [
+            facts.RunFailed(
+                run_id=queued.run_id,
+                attempt=state.interrupted,
+                code="limit",
+                error=error,
+                limit=tripped.setting,
+                used=tripped.value,
+            )
+        ]
     return [started(state, queued, context_hash=context_hash, tools=tools, now_ms=now_ms)]
 
 

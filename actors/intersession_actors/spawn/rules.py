@@ -270,7 +270,10 @@ def _announce(
             limit=limit,
         ),
         facts.SpawnClosed(
-            reason="handed_over", note=tripped.words if tripped is not None else None, limit=limit
+            reason="handed_over",
+            note=tripped.words if tripped is not None else None,
+            limit=limit,
+            used=tripped.value if tripped is not None else None,
         ),
     ]
 

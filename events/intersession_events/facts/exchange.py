@@ -152,12 +152,17 @@ class TurnReplied(Fact, frozen=True, kw_only=True):
 
 
 class LoopEnded(Fact, frozen=True, kw_only=True):
-    """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest."""
+    """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest.
+
+    `used` is how much of it the causal chain had used, where it is a guard over one: in runs, tokens, millionths of money or
+    seconds. None in logs written before, which say it in the note.
+    """
 
     reason: LoopEnd
     turns: int
     limit: str | None = None
     note: str | None = None
+    used: int | None = None
 
 
 class AnnounceRequested(Fact, frozen=True, kw_only=True):
@@ -207,8 +212,8 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
 
     `text` is what would go on: the words of `speaker`, for the session `to`; None where they would go to a channel. `turn` is the turn that
     they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
-    then `next_end` says why the loop would end, `next_limit` which setting tripped, and `next_note` the rest, as `LoopEnded` does (None in
-    logs written before).
+    then `next_end` says why the loop would end, `next_limit` which setting tripped, `next_used` how much was used, and `next_note` the
+    rest, as `LoopEnded` does (None in logs written before).
     `by` ordered it, `order` tells this order from others, `note` is what a rule said. `run_id` and `usage` are of the announce turn.
     """
 
@@ -230,6 +235,7 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     next_end: LoopEnd | None = None
     next_limit: str | None = None
     next_note: str | None = None
+    next_used: int | None = None
 
 
 class ExchangeReleased(Fact, frozen=True, kw_only=True):
@@ -247,11 +253,12 @@ class ExchangeReleased(Fact, frozen=True, kw_only=True):
 
 
 class ExchangeClosed(Fact, frozen=True, kw_only=True):
-    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `note` says what was used."""
+    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `used` is as in `LoopEnded`."""
 
     reason: CloseReason
     note: str | None = None
     limit: str | None = None
+    used: int | None = None
 
 
 ExchangeEvent = (

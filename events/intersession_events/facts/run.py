@@ -107,7 +107,9 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
 class RunFailed(Fact, frozen=True, kw_only=True):
     """The run ended without an answer, and why. `partial` is the text the agent had produced so far.
 
-    `traceback` is for the operator: text without secrets, of at most 8 KiB, where the agent raised.
+    `traceback` is for the operator: text without secrets, of at most 8 KiB, where the agent raised. `limit` is the guard over the
+    causal chain that kept it from starting, with `code` `limit`, and `used` is as in `LoopEnded`; None in logs written before,
+    whose `error` says both.
     """
 
     run_id: str
@@ -116,6 +118,8 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     error: str
     partial: str | None = None
     traceback: str | None = None
+    limit: str | None = None
+    used: int | None = None
 
 
 class RunAborted(Fact, frozen=True, kw_only=True):

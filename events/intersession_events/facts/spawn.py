@@ -177,13 +177,14 @@ class ResultHanded(Fact, frozen=True, kw_only=True):
 class SpawnClosed(Fact, frozen=True, kw_only=True):
     """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why.
 
-    `limit` is a guard over the causal chain that kept a run from being asked for; `note` says what was used.
+    `limit` is a guard over the causal chain that kept a run from being asked for; `used` is as in `LoopEnded`.
     """
 
     reason: SpawnClose
     note: str | None = None
     limit: str | None = None
     code: str | None = None
+    used: int | None = None
 
 
 class ChildArchived(Fact, frozen=True, kw_only=True):
