@@ -24,7 +24,8 @@ def _reads(
 
     @wraps(read)
     def read_of_log(self: "ReadableLog", /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Read:
-        return read(self.events, *args, **kwargs)
+        of_reader: Callable[_Taken, _Read] = getattr(self.events, read.__name__)  # a reader may have its own
+        return of_reader(*args, **kwargs)
 
     return read_of_log
 
