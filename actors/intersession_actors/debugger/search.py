@@ -40,7 +40,7 @@ def span_of(view: View, given: InSpan) -> Span:
     """
     return Span(
         after=0 if given.since is None else view.place(given.since, field="since").position,
-        to=None if given.until is None else view.place(given.until, field="until").position,
+        to=None if given.until is None else view.place(given.until, field="until", is_end=True).position,
         before=before_of(given.cursor),
     )
 

@@ -142,8 +142,8 @@ class View:
 
         return for_each(self.log, events, reading)
 
-    def place(self, at: At | None, *, field: str = "at") -> Located:
-        """Return where a place is; None is the head.
+    def place(self, at: At | None, *, field: str = "at", is_end: bool = False) -> Located:
+        """Return where a place is; None is the head, and so is a time that has not come yet where it `is_end` of what is asked for.
 
         Raises:
             ToolRefused: it is no place, or not in the log (`invalid_request`).
@@ -153,7 +153,7 @@ class View:
             typed = str(math.floor(typed))
         try:
             places = Places(self.log, now_ms=self.reader.clock.now_ms(), sees=self.sees)
-            return places.find(parse_place(typed, field=field), field=field)
+            return places.find(parse_place(typed, field=field), field=field, is_end=is_end)
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
 

@@ -154,11 +154,18 @@ class Reader:
 
         return is_seen
 
-    def place(self, at: float | str, *, field: str = "asOf", requester: Requester | None = None) -> Located:
+    def place(
+        self,
+        at: float | str,
+        *,
+        field: str = "asOf",
+        requester: Requester | None = None,
+        is_end: bool = False,
+    ) -> Located:
         """Return where a place is, in any of its forms (PLACE-1, LIST-8); a fraction is floored (LIST-1).
 
         `field` is what an error names. Events and runs are found among those of the sessions that `requester` sees, who is the
-        operator if not given.
+        operator if not given. Where it `is_end` of a part of the log, a time that has not come yet is the head.
 
         Raises:
             ToolRefused: it is no place, beyond the end of the log, in the future, or of nothing that is there (`invalid_request`).
@@ -166,7 +173,7 @@ class Reader:
         sees = None if requester is None else self.sees(requester)
         try:
             return Places(self.log, now_ms=self.clock.now_ms(), sees=sees).find(
-                parse_place(at, field=field), field=field
+                parse_place(at, field=field), field=field, is_end=is_end
             )
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None

@@ -59,12 +59,14 @@ def search_sessions(
     given = read_arguments(SessionsSearch, arguments)
     asked = words_asked(given.query, "query")
 
-    def position(at: float | str | None, field: str) -> int | None:
-        return None if at is None else reader.place(at, field=field, requester=requester).position
+    def position(at: float | str | None, field: str, *, is_end: bool = False) -> int | None:
+        if at is None:
+            return None
+        return reader.place(at, field=field, requester=requester, is_end=is_end).position
 
     span = Span(
         after=position(given.since, "since") or 0,
-        to=position(given.until, "until"),
+        to=position(given.until, "until", is_end=True),
         before=before_of(given.cursor),
     )
     key: str | None = None

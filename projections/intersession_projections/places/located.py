@@ -49,8 +49,10 @@ class Places:
         self._positions = Positions(log)
         self._names = RunNames(log, sees)
 
-    def find(self, place: Place, *, field: str = "at") -> Located:
+    def find(self, place: Place, *, field: str = "at", is_end: bool = False) -> Located:
         """Return where a place is. `field` is what an error names.
+
+        `is_end`: up to there a part of the log is asked for, so that a time that has not come yet is the head.
 
         Raises:
             UnknownPlace: it is not in the log, or not for who asks: beyond its end, in the future, of an unknown event or run,
@@ -67,6 +69,8 @@ class Places:
             case AtTime(time_ms):
                 # The log's own time may be ahead of the clock: what it has recorded is no future.
                 if time_ms > max(self._now_ms, self._positions.latest_time() or 0):
+                    if is_end:
+                        return self._stepped(self._log.head(), place.steps, field)
                     raise UnknownPlace(f"{field}: that time is in the future, give one that has passed")
                 found = self._stepped(self._positions.position_at(time_ms), place.steps, field)
                 return msgspec.structs.replace(found, time_ms=time_ms) if place.steps == 0 else found

@@ -235,7 +235,7 @@ def test_what_is_not_there_is_said_in_a_line_that_names_it(log: Hostile, command
     done = asked(log, *command)
 
     assert (done.exit_code, done.out) in {(1, ""), (2, "")}
-    assert re.match(r"error \((invalid_request|not_visible|invalid_key|usage)\): \w", done.err), done.err
+    assert re.match(r"error \((invalid_request|not_visible|invalid_key|usage)\): (--)?\w", done.err), done.err
     assert done.err.count("\n") == 1
     assert steers(done.err) == []
 

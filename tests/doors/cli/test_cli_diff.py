@@ -50,7 +50,7 @@ def test_a_run_of_another_log_is_compared_by_what_it_means_and_exactly(
         "diff", demo_log.exchange, demo_log.exchange, "--store", demo_log.path, "--other", other.path
     )
     assert (unknown.exit_code, unknown.out) == (1, "")
-    assert unknown.err.startswith("error (invalid_request): b: no exchange, spawn or run is called")
+    assert unknown.err.startswith("error (invalid_request): B: no exchange, spawn or run is called")
 
 
 @pytest.mark.clause("DIFF-1")
@@ -74,7 +74,7 @@ def test_what_is_no_run_is_refused_and_a_log_that_is_not_there_is_not_made(
 ) -> None:
     refused = ran("diff", demo_log.exchange, "412", "--store", demo_log.path)
     assert (refused.exit_code, refused.out) == (1, "")
-    assert "b: no exchange, spawn or run is called '412'" in refused.err
+    assert "B: no exchange, spawn or run is called '412'" in refused.err
     none = tmp_path / "none.db"
     gone = ran("diff", demo_log.exchange, "x", "--store", demo_log.path, "--other", none)
     assert (gone.exit_code, none.exists()) == (3, False)

@@ -167,6 +167,6 @@ def test_an_imported_run_is_shown_at_each_place_and_says_what_was_not_recorded(t
     for typed in (name, f"{name}@turn:1", f"{name}@start", run["runId"]):
         found = ran("lens", typed, "--store", store)
         assert (found.exit_code, found.out) == (1, "")
-        assert f"run: exchange {run['id']} was imported" in found.err
+        assert f"RUN: exchange {run['id']} was imported" in found.err
         assert "what its agents were given is not" in found.err
     assert ran("show", run["runId"], "--store", store, "--json").json["run"] == run["id"]

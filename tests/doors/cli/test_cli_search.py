@@ -62,7 +62,7 @@ def test_people_read_where_it_was_said(demo_log: DemoLog) -> None:
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
-        (["***"], 1, "words: there is no word in it"),
+        (["***"], 1, "WORDS: there is no word in it"),
         (["x", "--kind", "nothing"], 1, "kind: no event is called 'nothing'"),
         (["x", "--in", "nobody"], 1, "in: no session is called 'nobody'"),
         (["x", "--cursor", "-3"], 1, "cursor: it is none"),

@@ -176,7 +176,7 @@ def test_what_names_no_event_is_refused_and_says_the_forms(store: str, typed: st
     found = ran("why", typed, "--store", store)
 
     assert found.exit_code == 1
-    assert "of: " in found.err
+    assert "EVENT|PLACE: " in found.err
 
 
 @pytest.mark.clause("WHY-1", "WHY-2", "ORIGIN-1", "SMELL-1")

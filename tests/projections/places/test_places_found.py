@@ -85,6 +85,19 @@ def test_a_position_is_itself_up_to_the_end(told: Story) -> None:
 
 
 @pytest.mark.clause("LIST-8")
+def test_the_end_of_a_part_of_the_log_may_be_a_time_that_has_not_come(told: Story) -> None:
+    """`--until` the end of the month is all that there is by now; a state at that time is nothing that can be known."""
+    places = Places(told.log, now_ms=told.clock.now)
+    tomorrow = parse_place("9999-12-31", field="until")
+
+    assert places.find(tomorrow, field="until", is_end=True).position == told.log.head()
+    with pytest.raises(UnknownPlace, match="in the future"):
+        places.find(tomorrow, field="until")
+    with pytest.raises(UnknownPlace, match="beyond the log's end"):
+        places.find(parse_place(10_000, field="until"), field="until", is_end=True)
+
+
+@pytest.mark.clause("LIST-8")
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [

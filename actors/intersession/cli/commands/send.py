@@ -23,6 +23,7 @@ from intersession.cli.shell import (
     Reading,
     Screen,
     UsageError,
+    as_typed,
     safe,
 )
 from intersession.cli.story import BeatPrinter
@@ -122,7 +123,7 @@ def _show(screen: Screen, value: JsonObject, words: str) -> None:
     if "beats" not in value and value.get("reply"):
         screen.indented(value["reply"], 4)
     if "error" in value:
-        screen.line("  ", str(value["error"]))
+        screen.line("  ", as_typed(str(value["error"]), ["send"]))
     if "pending" in value:
         more = f"`intersession replay {value['runId']}` shows how far it is"
         screen.line(safe(f"  not over: {words}; {more}", "dim"))

@@ -120,7 +120,7 @@ class Page:
             )
         before = None if self.cursor is None else int(self.cursor)
         since = _position(reader, self.since, "--since")
-        return Span(after=since or 0, to=_position(reader, self.until, "--until"), before=before)
+        return Span(after=since or 0, to=_position(reader, self.until, "--until", is_end=True), before=before)
 
     def of(self, found: Iterable[T], position: Callable[[T], int]) -> Listing[T]:
         """Return the first page of what is found, each at its position; no more than one beyond it is read."""
@@ -130,8 +130,8 @@ class Page:
         return Listing(rows, str(position(rows[-1])) if more else None, as_lines=self.jsonl)
 
 
-def _position(reader: Reader, typed: str | None, field: str) -> int | None:
-    return None if typed is None else reader.place(typed, field=field).position
+def _position(reader: Reader, typed: str | None, field: str, *, is_end: bool = False) -> int | None:
+    return None if typed is None else reader.place(typed, field=field, is_end=is_end).position
 
 
 PAGE = Page()

@@ -18,6 +18,7 @@ from intersession.cli.shell.run import main
 from intersession.cli.shell.said_once import saying_once
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, duration, moment
+from intersession.cli.shell.typed import as_typed
 
 __all__ = [
     "COMMON",
@@ -36,6 +37,7 @@ __all__ = [
     "Screen",
     "Store",
     "UsageError",
+    "as_typed",
     "clock",
     "console_log",
     "day",

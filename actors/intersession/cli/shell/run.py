@@ -15,6 +15,7 @@ from intersession.cli.shell.log_lines import ROOT
 from intersession.cli.shell.output import help_console
 from intersession.cli.shell.said_once import is_new
 from intersession.cli.shell.terminal import Screen, give_up_output, have_streams, safe
+from intersession.cli.shell.typed import as_typed
 
 _OBJECTS: Final = 50_000
 """After so many new objects cycles are looked for.
@@ -81,7 +82,7 @@ def _run(tokens: list[str], screen: Screen) -> int:
             failure = Failure(
                 REFUSED, "internal", f"a fault of this software: {type(error).__name__}: {error}"
             )
-        _tell(failure, screen, as_json=as_json)
+        _tell(failure, screen, tokens, as_json=as_json)
         return failure.exit_code
     return answer.exit_code
 
@@ -103,11 +104,15 @@ def wants_json(tokens: Sequence[str]) -> bool:
     return "--json" in options
 
 
-def _tell(failure: Failure, screen: Screen, *, as_json: bool) -> None:
+def _tell(failure: Failure, screen: Screen, tokens: Sequence[str], *, as_json: bool) -> None:
+    """Report a failure: to programs in the words of every door, to people by what they typed."""
     if as_json:
         _print_json(failure.value)
         return
-    screen.note(safe(f"{failure.status} ({failure.code}): ", "bold red"), failure.error)
+    screen.note(
+        safe(f"{failure.status} ({failure.code}): ", "bold red"),
+        failure.error if failure.code == "invalid_config" else as_typed(failure.error, tokens),
+    )
 
 
 def _print_json(value: object) -> None:
