@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from intersession import SessionSystem, Turn
 from intersession_events.facts import ForkEdit
-from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.running import SEES_ALL, Gate, merged
@@ -246,3 +246,29 @@ def test_an_open_run_keeps_names_as_they_are_and_its_dot_inside_its_outline(tmp_
 
     assert run["told"].startswith("research ")
     assert cut <= 0
+
+
+@pytest.mark.nightly
+def test_a_comparison_says_what_is_proven_and_has_what_was_at_work_and_the_next_prompt_of_both(
+    served: Served,
+) -> None:
+    """The target shows all of it; a badge alone said that the beginning is proven (issue 12)."""
+    page = served.tab.page
+    served.open(f"diff?a={served.run}&b={served.run}&other={served.fork}", 1440)
+    left, panel = page.get_by_label("Both in one diagram"), page.get_by_label("What differs", exact=True)
+    expect(left).to_contain_text("above: the same in both, 18 events, proved by hash")
+    expect(panel.locator(".prefix b")).to_have_text("Prefix proved")
+    expect(panel).to_contain_text("18 events, as in A")
+    assert left.locator(".work-bar").count() > 6
+    assert left.locator(".wait-bar").count() == 2
+    assert found_by_axe(page) == []
+
+    panel.get_by_role("tab", name="Words").press("ArrowRight")
+    expect(panel.get_by_role("tab", name="State")).to_be_focused()
+    expect(panel.get_by_role("row").filter(has_text="turn 2 reply")).to_contain_text("Only up to 2.8 tonnes")
+    panel.get_by_role("tab", name="State").press("ArrowRight")
+    expect(panel).to_contain_text("main was given")
+    expect(panel).to_contain_text("Up to 3.5 tonnes.")
+    expect(panel).to_contain_text("Only up to 2.8 tonnes this week.")
+    assert "tab=lens" in page.url
+    served.tab.check()

@@ -2,7 +2,7 @@
 // and where a fork was cut.
 import { createRef, html, signal, view } from './lib.js';
 import { LINE, cut, lines, needsTwo, widthOf } from './fit.js';
-import { calledBy, waiting, working } from './layout.js';
+import { calledBy, ofBoth, waiting, working } from './layout.js';
 import { Badge, Failed, Hatch, Loading, Seg, hueOf } from './parts.js';
 import { provenIn } from './proven.js';
 import { Words, endOf, signOf } from './rows.js';
@@ -159,7 +159,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
                         y=${tops[number]}
                         more=${mores[number]}
                         xs=${xs[side]}
-                        lanes=${lanes[side]}
+                        run=${both[side].run}
                         grey=${side === 'b' && cutAt > 0 && number < cutAt}
                         alone=${Boolean(one)}
                         right=${side === 'b'}
@@ -248,7 +248,8 @@ function barsOf(side, { run, steps }, pairs, tops, mores, tall) {
   ];
 }
 
-const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
+const Half = ({ row, y, more, xs, run, grey, right, from, wide, alone }) => {
+  const { lanes } = run;
   const line = y + 30 + more;
   const dim = grey ? 'future' : '';
   if (row.row === 'gap')
@@ -295,7 +296,14 @@ const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
   const lane = row.row === 'arrow' ? row.source : row.lane;
   if (lane === null || lane === undefined)
     return html`
-      <${OverAll} row=${row} xs=${xs} line=${line} dim=${dim} room=${wide - (alone ? 40 : 110)} at=${at} />
+      <${OverAll}
+        row=${row}
+        run=${run}
+        xs=${xs}
+        line=${line}
+        dim=${dim}
+        room=${wide - (alone ? 40 : 110)}
+        at=${at} />
     `;
   const last = lane === lanes.length - 1 && lanes.length > 1;
   return html`
@@ -318,7 +326,7 @@ const Half = ({ row, y, more, xs, lanes, grey, right, from, wide, alone }) => {
   `;
 };
 // An end, as in the diagram of a run: a line over all lanes, a double one where the run is over.
-const OverAll = ({ row, xs, line, dim, room, at }) => {
+const OverAll = ({ row, run, xs, line, dim, room, at }) => {
   const isEnd = row.kind === 'end';
   const isOver = isEnd && /is over/.test(row.text);
   const said = cut(endOf(row.text, room), room, 'strong');
@@ -338,8 +346,7 @@ const OverAll = ({ row, xs, line, dim, room, at }) => {
         ),
       )}
       ${isEnd && !isOver
-        ? xs
-            .slice(0, 2)
+        ? ofBoth(run, xs)
             .filter(x => Math.abs(x - middle) > half)
             .map(x => html`<rect class=${`end ${dim}`} x=${x - 4.5} y=${line - 4.5} width="9" height="9" />`)
         : null}

@@ -102,3 +102,6 @@ export function calledBy({ caller, lanes }) {
     waits: caller.waits.map(([from, to]) => [lane, from, to ?? Infinity]),
   };
 }
+// Where the two stand that speak to each other in turn.
+export const ofBoth = ({ lanes, requester, target }, xs) =>
+  xs.filter((_, number) => [requester, target].includes(lanes[number].id));

@@ -1,7 +1,7 @@
 // The rows of a diagram, each drawn by what it is: a message, a mark on a lane, an end, or a stretch of silence.
 import { html } from './lib.js';
 import { LINE, cut, lines, widthOf } from './fit.js';
-import { roomOf } from './layout.js';
+import { ofBoth, roomOf } from './layout.js';
 import { hueOf } from './parts.js';
 import { clock, counted, gapped, gave, given, parsed, ran, since, took, utc } from './words.js';
 
@@ -139,8 +139,7 @@ const ToAll = ({ row, grey, lineY, draw }) => {
       line(Math.min(wide - 8, middle + half), wide - 8, y),
     ])}
     ${isEnd && !isOver
-      ? xs
-          .slice(0, 2)
+      ? ofBoth(draw.run, xs)
           .filter(x => Math.abs(x - middle) > half)
           .map(x => html`<rect class=${`end ${grey}`} x=${x - 4.5} y=${lineY - 4.5} width="9" height="9" />`)
       : null}
