@@ -85,6 +85,14 @@ def pytest_collection() -> Generator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_at_home(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Have what a log on PostgreSQL keeps in files lie with the tests' own, where a URL does not say where."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def every_run_is_as_recorded() -> Generator[None]:
     """Hold the context of each run of each system that a test closes against its hash (finding A11, LENS-1)."""
     from intersession import SessionSystem  # noqa: PLC0415 - not where nothing is run

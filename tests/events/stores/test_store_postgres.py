@@ -441,6 +441,10 @@ def test_whose_role_lacks_a_right_is_told_which_and_where_to_look(postgres_url: 
         told_to(postgres_url, "DROP ROLE lacking")
 
 
+def test_the_tests_keep_no_files_of_logs_in_the_home_of_who_runs_them() -> None:
+    assert not located("postgresql:///").place.startswith(str(Path.home() / ".local"))
+
+
 @pytest.mark.parametrize("setting", ["dbname", "port", "hostaddr", "user", "service"])
 def test_logs_that_differ_in_a_setting_of_libpq_have_folders_of_their_own(setting: str) -> None:
     one, other = (located(f"postgresql:///?host=/run/pg&{setting}={value}") for value in (1, 2))
