@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from intersession.cli.host import acting_as, reader_of
-from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Reading, Screen, moment, safe
+from intersession.cli.shell import READING, ActingAs, Answer, AsOf, Cursor, Reading, Screen, moment, safe
 from intersession.cli.story import show_message, tell_unknown, unknown_names
 from intersession_actors.tools import list_sessions
 from intersession_events.keys import Kind
@@ -25,9 +25,7 @@ def sessions(
     agent: Annotated[str | None, Parameter(help="Only sessions of this agent.")] = None,
     messages: Annotated[int, Parameter(help="Show the last messages of each, 0 to 20.")] = 0,
     as_of: AsOf = None,
-    cursor: Annotated[
-        str | None, Parameter(help="The page after the one that ended with this cursor.")
-    ] = None,
+    cursor: Cursor = None,
     acting: ActingAs = None,
     reading: Reading = READING,
 ) -> Answer:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Generic, TypeVar
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.shell import Answer, Screen, UsageError, safe
+from intersession.cli.shell import Answer, Cursor, Screen, Since, Until, UsageError, safe
 from intersession.cli.story import Unknown, tell_unknown
 from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader
@@ -82,15 +82,9 @@ class Listing(Generic[T]):
 class Page:
     """The part of a list that is asked for: what every list over the whole log takes."""
 
-    since: Annotated[
-        str | None, Parameter(help="Only after a place: a position, an ISO time, RUN@start, …")
-    ] = None
-    until: Annotated[
-        str | None, Parameter(help="Only up to a place: a position, an ISO time, RUN@end, …")
-    ] = None
-    cursor: Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")] = (
-        None
-    )
+    since: Since = None
+    until: Until = None
+    cursor: Cursor = None
     limit: Annotated[
         int | None,
         Parameter(

@@ -10,9 +10,12 @@ from intersession.cli.shell.options import (
     AsOf,
     Common,
     ConfigFile,
+    Cursor,
     Json,
     Reading,
+    Since,
     Store,
+    Until,
 )
 from intersession.cli.shell.run import main
 from intersession.cli.shell.said_once import saying_once
@@ -32,10 +35,13 @@ __all__ = [
     "AsOf",
     "Common",
     "ConfigFile",
+    "Cursor",
     "Json",
     "Reading",
     "Screen",
+    "Since",
     "Store",
+    "Until",
     "UsageError",
     "as_typed",
     "clock",

@@ -37,6 +37,9 @@ AsOf = Annotated[
         "RUN@announce or RUN@end; +N or -N behind it for steps on or back, -N alone from the head.",
     ),
 ]
+Since = Annotated[str | None, Parameter(help="Only after a place: a position, an ISO time, RUN@start, …")]
+Until = Annotated[str | None, Parameter(help="Only up to a place: a position, an ISO time, RUN@end, …")]
+Cursor = Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")]
 
 
 @Parameter(name="*")

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
+from intersession.cli.shell import READING, Answer, Cursor, Reading, Screen, Since, Until, moment, safe
 from intersession.cli.story import Names, names_of
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import SearchAnswer
@@ -25,12 +25,8 @@ class Part:
             help="Only events of this name (message_recorded, run_failed, …); may be given several times."
         ),
     ] = ()
-    since: Annotated[
-        str | None, Parameter(help="Only after a place: a position, an ISO time, RUN@start, …")
-    ] = None
-    until: Annotated[
-        str | None, Parameter(help="Only up to a place: a position, an ISO time, RUN@end, …")
-    ] = None
+    since: Since = None
+    until: Until = None
 
 
 _ALL = Part()
@@ -45,9 +41,7 @@ def search(
     /,
     *,
     part: Part = _ALL,
-    cursor: Annotated[
-        str | None, Parameter(help="The page after the one that ended with this cursor.")
-    ] = None,
+    cursor: Cursor = None,
     limit: Annotated[
         int,
         Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=1000)),

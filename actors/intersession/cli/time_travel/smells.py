@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from intersession.cli.host import in_fork
-from intersession.cli.shell import READING, Answer, Reading, Screen, safe
+from intersession.cli.shell import READING, Answer, Cursor, Reading, Screen, safe
 from intersession.cli.time_travel.seeing import At, debugger_of, show_smells
 from intersession_actors.debugger import SmellingAnswer, SmellsAnswer
 from intersession_events.plain_json import JsonObject, present
@@ -26,9 +26,7 @@ class Among:
     until: Annotated[
         str | None, Parameter(help="Only what began up to a place: a position, an ISO time, RUN@end, …")
     ] = None
-    cursor: Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")] = (
-        None
-    )
+    cursor: Cursor = None
     limit: Annotated[
         int | None,
         Parameter(
