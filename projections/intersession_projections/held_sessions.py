@@ -50,5 +50,6 @@ class HeldSessions:
 
     def all(self) -> Iterator[Recorded]:
         """Yield the event by which each of them is held, in order of their keys."""
-        for (position,) in self._log.query("SELECT position FROM held_sessions ORDER BY session", ()):
-            yield from self._log.all(after=position - 1, to=position)
+        rows = self._log.query("SELECT position FROM held_sessions ORDER BY session", ())
+        found = {recorded.position: recorded for recorded in self._log.at(position for (position,) in rows)}
+        yield from (found[position] for (position,) in rows if position in found)

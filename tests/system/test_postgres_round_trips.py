@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,10 @@ from benchmarks.logs import (
 from benchmarks.postgres_reading import questions
 from intersession import MemoryChannel, Outbound, SessionSystem, echo
 from intersession import open_log as open_debugger
+from intersession.web.questions.asking import read
+from intersession.web.questions.table import QUESTIONS
 from intersession_actors.debugger import Debugger
+from intersession_actors.methods import METHODS
 from intersession_events.log import Committed, Outcome
 from intersession_events.stores import migrate, open_log
 from intersession_events.stores.portable.committing import Committing
@@ -31,7 +35,7 @@ from support.postgres.server import Server
 MESSAGES = 300
 WAYS = {
     "list, no filter": 4,
-    "list, a search that finds one in 900": 10,
+    "list, a search that finds one in 900": 5,
     "list, as of the middle": 7,
     "history, the last 50": 4,
     "history, 50 before the middle": 8,
@@ -173,30 +177,7 @@ def test_a_list_takes_as_few_ways_for_many_rows_as_for_few(
     postgres: Server, postgres_url: str, tmp_path: Path
 ) -> None:
     source = tmp_path / "played.db"
-    agents = {"main": echo(), "research": echo()}
-    sent = threading.Event()
-
-    def deliver(_: Outbound) -> None:
-        sent.wait(60)
-
-    with SessionSystem(str(source), agents=agents, channels={"t": deliver}, config=_OPEN) as system:
-        for number in range(RUNS):
-            asked = {"sessionKey": "agent:research:main", "message": f"{number}?", "timeoutSeconds": 20}
-            assert system.tools("agent:main:main").call("sessions_send", asked)["status"] == "ok"
-            waiting = {"agentId": "late", "message": f"{number}?", "timeoutSeconds": 0}
-            assert system.tools("agent:main:main").call("sessions_send", waiting)["status"] == "accepted"
-            system.inbound(
-                channel="t",
-                chat_id=f"{number}",
-                chat_type="group",
-                sender="ada",
-                text=f"hello {number}",
-                wait=20,
-            )
-        flying = system.log.head()
-        sent.set()
-        while system.log.query("SELECT 1 FROM flows WHERE kind = 'delivery' AND is_open = 1"):
-            system.log.wait_for(system.log.head() + 1, timeout=1)
+    flying = _play(source, RUNS)
     migrate(str(source), postgres_url)
     schema = postgres_url.partition("schema=")[2].partition("&")[0]
     with (
@@ -215,6 +196,38 @@ def test_a_list_takes_as_few_ways_for_many_rows_as_for_few(
         few = {name: ways(ask, 4) for name, ask in ASKED.items()}
         many = {name: ways(ask, 24) for name, ask in ASKED.items()}
     assert {name: (few[name], many[name]) for name in ASKED if many[name] - few[name] > _MORE} == {}
+
+
+def _play(source: Path, runs: int) -> int:
+    """Have so many exchanges and answers of people in a log, and return where the texts of all of them were on their way."""
+    sent = threading.Event()
+
+    def deliver(_: Outbound) -> None:
+        sent.wait(60)
+
+    with SessionSystem(str(source), agents=_agents(), channels={"t": deliver}, config=_OPEN) as system:
+        for number in range(runs):
+            asked = {"sessionKey": "agent:research:main", "message": f"{number}?", "timeoutSeconds": 20}
+            assert system.tools("agent:main:main").call("sessions_send", asked)["status"] == "ok"
+            waiting = {"agentId": "late", "message": f"{number}?", "timeoutSeconds": 0}
+            assert system.tools("agent:main:main").call("sessions_send", waiting)["status"] == "accepted"
+            system.inbound(
+                channel="t",
+                chat_id=f"{number}",
+                chat_type="group",
+                sender="ada",
+                text=f"hello {number}",
+                wait=20,
+            )
+        flying = system.log.head()
+        sent.set()
+        while system.log.query("SELECT 1 FROM flows WHERE kind = 'delivery' AND is_open = 1"):
+            system.log.wait_for(system.log.head() + 1, timeout=1)
+    return flying
+
+
+def _agents() -> dict[str, Any]:
+    return {"main": echo(), "research": echo()}
 
 
 _OPEN: Final = {
@@ -251,3 +264,142 @@ def test_no_batch_that_opens_sessions_is_written_twice(
         assert len(system.log.streams("session:")) == 2
 
     assert again == []
+
+
+_BESIDE: Final = 2
+"""So many more ways what a running system does meanwhile may take, and an exchange with a turn more."""
+ASKER: Final = "agent:main:main"
+ASKED_SESSION: Final = "agent:research:main"
+
+
+class Asked(NamedTuple):
+    """What is asked with, and how often that may wait for the server."""
+
+    ways: int
+    given: Mapping[str, Any] = {}
+
+
+def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, Asked]:
+    """Return every method that reads. What one of them takes of the server does not depend on how much it shows."""
+    run = {"run": exchange}
+    return {
+        "agent.identity.get": Asked(0, {"agentId": "main"}),
+        "agent.wait": Asked(7, {"runId": run_of_person, "timeoutMs": 1}),
+        "agents.list": Asked(0),
+        "chat.history": Asked(4, {"sessionKey": ASKED_SESSION}),
+        "debug.deliveries": Asked(2),
+        "debug.diff": Asked(17, {"a": exchange, "b": other}),
+        "debug.events": Asked(3),
+        "debug.lens": Asked(10, run),
+        "debug.messages": Asked(13),
+        "debug.origin": Asked(3, {"words": "hello"}),
+        "debug.replay": Asked(15, run),
+        "debug.runs": Asked(8),
+        "debug.search": Asked(10, {"words": "hello"}),
+        "debug.show": Asked(9, run),
+        "debug.smells": Asked(15),
+        "debug.state": Asked(25),
+        "debug.why": Asked(16, {"of": exchange}),
+        "exchanges.held": Asked(1),
+        "forks.list": Asked(0),
+        "health": Asked(6),
+        "models.list": Asked(0),
+        "sessions.list": Asked(7),
+        "sessions.preview": Asked(8, {"keys": [ASKER, ASKED_SESSION]}),
+        "sessions.resolve": Asked(1, {"key": ASKED_SESSION}),
+        "status": Asked(12),
+    }
+
+
+CHANGING: Final = {
+    *("agent", "chat.abort", "chat.inject", "chat.send", "checkpoints.take", "deliveries.retry"),
+    *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "import.openclaw", "notes.pin"),
+    *("runs.retry", "send", "sessions.delete", "sessions.erase", "sessions.patch", "sessions.reset"),
+}
+"""Methods that append, or write files: how often a batch waits for the server is counted by itself."""
+
+
+def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
+    """Return every question of the web debugger's pages."""
+    run = {"run": exchange}
+    return {
+        "compare": Asked(19, {"a": exchange, "b": other}),
+        "deliveries": Asked(3),
+        "diff": Asked(18, {"a": exchange, "b": other}),
+        "event": Asked(4, {"at": 40}),
+        "events": Asked(6),
+        "forks": Asked(1, run),
+        "integrity": Asked(1),
+        "lens": Asked(11, run),
+        "messages": Asked(14),
+        "notes": Asked(2, run),
+        "origin": Asked(4, {"words": "hello"}),
+        "place": Asked(11, {**run, "at": "reply"}),
+        "replay": Asked(15, run),
+        "rows": Asked(3, run),
+        "run": Asked(11, run),
+        "runs": Asked(16, {"limit": 200}),
+        "search": Asked(13, {"words": "hello"}),
+        "sessions": Asked(12, {"limit": 200}),
+        "settings": Asked(2),
+        "show": Asked(10, run),
+        "smells": Asked(16, {"limit": 200}),
+        "state": Asked(26),
+        "steps": Asked(4, run),
+        "why": Asked(17, {"of": exchange}),
+    }
+
+
+@pytest.mark.clause("FIND-2", "PLACE-3")
+@pytest.mark.postgres
+def test_every_method_and_every_page_takes_few_ways(
+    postgres: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "played.db"
+    _play(source, RUNS)
+    migrate(str(source), postgres_url)
+    schema = postgres_url.partition("schema=")[2].partition("&")[0]
+    with network(postgres.directory) as between:
+        url = between.url(schema, files=str(tmp_path))
+
+        def fewest(ask: Callable[[], object]) -> int:
+            taken: list[int] = []
+            for _ in range(4):
+                before = between.answered
+                assert ask()
+                taken.append(between.answered - before)
+            return min(taken)
+
+        with SessionSystem(
+            url,
+            agents=_agents(),
+            channels={"t": MemoryChannel()},
+            config=_OPEN | {"audit": {"access": "off"}},
+        ) as system:
+            found = system.debug.runs(kind=("exchange",), end=("ok",), limit=2)["runs"]
+            (person,) = system.debug.runs(kind=("run",), limit=1)["runs"]
+            methods = methods_of(found[0]["id"], found[1]["id"], person["id"])
+
+            def called(name: str, given: Mapping[str, Any]) -> object:
+                answer = system.gateway.call(name, given)
+                assert "error" not in answer, (name, answer)
+                return answer
+
+            of_methods = {name: fewest(partial(called, name, asked.given)) for name, asked in methods.items()}
+        with open_debugger(url) as opened:
+            pages = pages_of(found[0]["id"], found[1]["id"])
+            questions_of_pages = {question.name: question for question in QUESTIONS}
+
+            def looked(name: str, given: Mapping[str, Any]) -> object:
+                question = questions_of_pages[name]
+                return question.call(opened.debug.view.for_a_question(), read(question, dict(given)))
+
+            of_pages = {name: fewest(partial(looked, name, asked.given)) for name, asked in pages.items()}
+    assert {*methods} | CHANGING == {*METHODS}, "say how often the new method may wait for the server"
+    assert {*pages} == {*questions_of_pages}, "say how often the new question may wait for the server"
+    assert {name: ways for name, ways in of_methods.items() if ways > methods[name].ways + _BESIDE} == {}, (
+        of_methods
+    )
+    assert {name: ways for name, ways in of_pages.items() if ways > pages[name].ways + _BESIDE} == {}, (
+        of_pages
+    )

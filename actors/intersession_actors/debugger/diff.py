@@ -1,6 +1,7 @@
 """The verb `diff`: what differs between two runs (DIFF)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 
 import msgspec
@@ -10,7 +11,7 @@ from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import PlaceText
 from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready
-from intersession_events.log import Recorded
+from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject
 from intersession_projections.differences import FlowKind, Outline, Part, Row, RowKind, compare, outline_of
 from intersession_projections.flow_summary import kind_of
@@ -23,6 +24,7 @@ from intersession_projections.places import (
     steps_of_flow,
 )
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.wording import run_of
 
 _MOST: Final = 1000
 """So many exchanges and spawns that one run began are looked at."""
@@ -196,9 +198,10 @@ def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:
     """Return a flow by its parts; `around` are the flows that it is inside of."""
     inside = around | {flow_id(flow)}
+    known = _begun_by_each(view, events) if view.log.takes_many else {}
 
     def begun(run_id: str) -> Iterator[tuple[str, Outline]]:
-        for inner in _begun_by(view, run_id):
+        for inner in known[run_id] if run_id in known else _begun_by(view, run_id):
             name = flow_id(inner)
             if name not in inside and inner.accepted <= at and (of_inner := _events(view, inner, at)):
                 yield name, _outline(view, inner, of_inner, at, inside)
@@ -210,6 +213,16 @@ def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: fr
         shown=lambda text, key: view.shown(text, key) or "",
         since=without_pauses(pauses_in(view.log)),
     )
+
+
+def _begun_by_each(view: View, events: Iterable[Recorded]) -> Mapping[str, list[Flow]]:
+    """Return what was begun by each run that some events are of: asked one by one, each would be a way to the store."""
+    runs = list(filter(None, dict.fromkeys(run_of(recorded.event) for recorded in events)))
+
+    def reading(log: Log) -> Callable[[str], list[Flow]]:
+        return partial(_begun_by, view.on(log))
+
+    return dict(zip(runs, for_each(view.log, runs, reading), strict=True))
 
 
 def _begun_by(view: View, run_id: str) -> list[Flow]:

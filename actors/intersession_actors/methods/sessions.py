@@ -1,6 +1,6 @@
 """The methods on sessions: `sessions.*`, `chat.history`, `chat.inject` (GATE-1, GATE-2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -33,8 +33,9 @@ from intersession_actors.service import (
 from intersession_actors.session import AddMessage, Archive, Patch, Reset
 from intersession_actors.tools import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
 from intersession_events.facts import Message, Provenance, TextBlock
+from intersession_events.log import Log, for_each
 from intersession_events.plain_json import JsonMapping, present
-from intersession_projections.sessions import SessionRow
+from intersession_projections.sessions import SessionRow, Sessions
 
 MOST_PREVIEWS: Final = 64
 MOST_PREVIEWED: Final = 50
@@ -124,8 +125,12 @@ class GatewaySessions:
         else:
             answer = self._within(call, parent, arguments, limit.value)
         rows: list[Result] = answer["sessions"]
-        for row in rows:
-            self._name(call, row)
+        for row, named in zip(rows, self._named(rows), strict=True):
+            if named is not None:
+                row["key"], full = named
+                if full is not None:
+                    row.update(_original_fields(full, lineage="spawnedBy" in row))
+                call.saw(row["key"])
             if given.include_last_message:
                 row["lastMessagePreview"] = _cut(_text_of_last(row.pop("messages", ())), _PREVIEW_CHARS)
             title = row.get("displayName") or row.get("label")
@@ -167,14 +172,19 @@ class GatewaySessions:
             return False
         return True
 
-    def _name(self, call: Call, row: Result) -> None:
-        found = self._service.sessions.by_session_id(row["sessionId"])
-        if found is not None:
-            row["key"] = found.key
-            full = self._service.sessions.get(found.key)
-            if full is not None:
-                row.update(_original_fields(full, lineage="spawnedBy" in row))
-            call.saw(found.key)
+    def _named(self, rows: Sequence[Result]) -> Sequence[tuple[str, SessionRow | None] | None]:
+        """Return the whole key of each of some sessions, and its row; None for one that is gone."""
+
+        def reading(log: Log) -> Callable[[Result], tuple[str, SessionRow | None] | None]:
+            sessions = Sessions(log)
+
+            def read(row: Result) -> tuple[str, SessionRow | None] | None:
+                found = sessions.by_session_id(row["sessionId"])
+                return None if found is None else (found.key, sessions.get(found.key))
+
+            return read
+
+        return for_each(self._service.log, rows, reading)
 
     def preview(self, call: Call, params: JsonMapping) -> Result:
         """Return the last words of several sessions; one that is not there is `missing`."""

@@ -13,11 +13,12 @@ from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.settings import Settings
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import SessionPatched
-from intersession_events.log import Log
+from intersession_events.log import Log, read_together
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import PortableLog
-from intersession_projections.flows import held_value
+from intersession_projections.flows import Flows, held_value
 from intersession_projections.held_sessions import HeldSessions
+from intersession_projections.run_outcomes import Runs
 
 _NEWEST: Final = 20
 
@@ -88,13 +89,21 @@ def _open_work(
     `has_agent` is asked for a session's key, `has_channel` for a channel's name.
     """
     frozen = reader.frozen().runs
+    open_runs, open_deliveries, held, held_sessions, failed = read_together(
+        reader.log,
+        lambda log: Runs(log).open_runs(),
+        lambda log: Flows(log).open_deliveries_by_channel(),
+        lambda log: Flows(log).held_exchanges(),
+        lambda log: list(HeldSessions(log).all()),
+        lambda log: Runs(log).failed_lately(_NEWEST),
+    )
     parked = Counter(
         run.session_key
-        for run in reader.runs.open_runs()
+        for run in open_runs
         if run.status == "queued" and run.run_id not in frozen and not has_agent(run.session_key)
     )
     deliveries: dict[str, Counter[str]] = {"waiting": Counter(), "retrying": Counter(), "underWay": Counter()}
-    for channel, state, number in reader.flows.open_deliveries_by_channel():
+    for channel, state, number in open_deliveries:
         if not has_channel(channel):
             deliveries["waiting"][channel] += number
         elif state == "retrying":
@@ -105,15 +114,14 @@ def _open_work(
         "fork": _fork(reader),
         "parkedRuns": dict(parked),
         "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
-        "held": [held_value(exchange) for exchange in reader.flows.held_exchanges()],
+        "held": [held_value(exchange) for exchange in held],
         "heldSessions": {
             recorded.stream.partition(":")[2]: recorded.event.values["hold"]
-            for recorded in HeldSessions(reader.log).all()
+            for recorded in held_sessions
             if isinstance(recorded.event, SessionPatched)
         },
         "failedRuns": [
-            {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code}
-            for run in reader.runs.failed_lately(_NEWEST)
+            {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code} for run in failed
         ],
     }
 

@@ -132,7 +132,15 @@ class Runs:
     def failed_lately(self, among: int) -> list[RunOutcome]:
         """Return the runs that failed and that nobody has tried again, among so many of the newest, without their words; newest first."""
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes ORDER BY accepted DESC LIMIT ?", (among,))  # noqa: S608 - our own words
-        return [run for run in map(restored, rows) if run.failed and not self._is_tried_again(run.run_id)]
+        failed = {run.run_id: run for run in map(restored, rows) if run.failed}
+        again = {run_id: self._retries(run_id) for run_id in failed}
+        there = {
+            unpacked(run_id)
+            for (run_id,) in self._among(
+                "SELECT run_id FROM run_outcomes WHERE run_id IN ({})", chain.from_iterable(again.values())
+            )
+        }
+        return [run for run_id, run in failed.items() if there.isdisjoint(again[run_id])]
 
     def next_of_session(self, session_key: str, position: int) -> RunOutcome | None:
         """Return the first run that a session accepted behind a position."""
@@ -197,12 +205,6 @@ class Runs:
             (packed(root), since),
         )
         return list(dict.fromkeys(restored(row).session_key for row in rows))
-
-    def _is_tried_again(self, run_id: str) -> bool:
-        return any(
-            self._log.query("SELECT 1 FROM run_outcomes WHERE run_id = ?", (packed(again),))
-            for again in self._retries(run_id)
-        )
 
     def _retries(self, run_id: str) -> list[str]:
         """Return what the run that tries another one again is called: in a fork, also what it was in the log it is of."""

@@ -12,7 +12,7 @@ from intersession_projections.columns import to_text
 from intersession_projections.positions import time_in, time_of
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.rows import number_of, rows_at
-from intersession_projections.sessions.search import candidates, of_agent, of_scope
+from intersession_projections.sessions.search import candidates, matched, matching, of_agent, of_scope
 from intersession_projections.sessions.sets import ALL, KINDS, agent_of, part_of
 from intersession_projections.sessions.wanted import Seen, Wanted, is_asked_for
 
@@ -63,20 +63,31 @@ class Merged:
     """What is wanted, as sets, and the places in them behind a rank, at one moment of the log."""
 
     def __init__(
-        self, moment: Moment, position: int, wanted: Wanted, behind: Rank, updated_since: int
+        self,
+        moment: Moment,
+        position: int,
+        wanted: Wanted,
+        behind: Rank,
+        updated_since: int,
+        *,
+        agents: Sequence[tuple[int, str]] | None = None,
     ) -> None:
         self._moment = moment
         self._position = position
         self._wanted = wanted
-        self._agents = _agents(moment)
-        self._is_past = moment.head > position
-        self._behind = max(behind, (-_latest(moment, position), "")) if self._is_past else behind
+        # Agents are only added to; one that came behind the position has nothing there.
+        self._agents = _agents(moment) if agents is None else agents
+        self._behind = behind
+        self._is_past = False
         self._last = -updated_since
         self._own: Place | None = None
         self._groups = self._sets()
 
     def places(self, size: int, only: Collection[int] | None = None) -> Iterator[Place]:
         """Yield so many places in order, or as many as there are; of some sessions `only`, if they are given."""
+        self._is_past = self._moment.head > self._position
+        if self._is_past:
+            self._behind = max(self._behind, (-_latest(self._moment, self._position), ""))
         sources = [source for group in self._groups for source in self._sources(group)]
         own = self._own
         if own is not None and self._behind < own[:2] and own.falling <= self._last:
@@ -103,17 +114,34 @@ class Merged:
             if following is not None:
                 heapq.heappush(heads, (following.falling, following.key, number, following))
 
+    @property
+    def agents(self) -> Sequence[tuple[int, str]]:
+        """The numbers and names of all agents, as far as the log has come."""
+        return self._agents
+
     def number(self) -> int:
         """Return how many there are, whatever their rank."""
         return _number(self._moment, self._position, self._groups) + (self._own is not None)
 
     def candidates(self, text: str) -> set[int] | None:
         """Return the sessions that a casefolded text may be part of a name of; None if they are very many, or if there is no index."""
+        return self._with_own(candidates(self._moment, self._searched(), text, _MOST_FOUND))
+
+    def matching(self, text: str) -> list[Question]:
+        """Ask the index of names for the same, which is there; `matched` reads what it finds."""
+        return matching(self._searched(), text, _MOST_FOUND)
+
+    def matched(self, answers: Iterable[list[Row]]) -> set[int] | None:
+        """Return what the index has found."""
+        return self._with_own(matched(answers, _MOST_FOUND))
+
+    def _searched(self) -> list[str]:
         groups = {
             of_agent(agent_of(part)) for group in self._groups if group.scope <= ALL for part in group.parts
         }
-        groups |= {of_scope(group.scope) for group in self._groups if group.scope > ALL}
-        found = candidates(self._moment, sorted(groups), text, _MOST_FOUND)
+        return sorted(groups | {of_scope(group.scope) for group in self._groups if group.scope > ALL})
+
+    def _with_own(self, found: set[int] | None) -> set[int] | None:
         if found is not None and self._own is not None:
             found.add(self._own.no)
         return found

@@ -3,14 +3,14 @@
 It is read a page at a time, as far as somebody asks: a page costs a page, and a step down a tree for each set that it is put together from.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from intersession_events.log import Log
+from intersession_events.log import Log, Moment, Row
 from intersession_projections.sessions.merged import GROWTH, MOST, Merged, Place, Rank, numbers
 from intersession_projections.sessions.row import SessionRow
-from intersession_projections.sessions.rows import other_names, places_of, rows_at
+from intersession_projections.sessions.rows import other_names, places_of, rows_at, rows_of, rows_stood
 from intersession_projections.sessions.search import matches
 from intersession_projections.sessions.wanted import Wanted
 
@@ -31,6 +31,9 @@ class SessionOrder:
         self._log = log
         self._position = position
         self._wanted = wanted
+        self._agents: Sequence[tuple[int, str]] | None = None
+        self._read: dict[int, SessionRow] = {}
+        """Rows of places that were yielded, which whoever asks for them need not wait for again."""
 
     def places(self, *, updated_since: int = 0, behind: Rank | None = None) -> Iterator[Place]:
         """Yield the places in order, behind a rank, of what was updated since a time (ms)."""
@@ -42,6 +45,7 @@ class SessionOrder:
             with self._log.moment() as moment:
                 wanted = Merged(moment, self._position, self._wanted, last, updated_since)
                 page = list(wanted.places(size, only))
+                self._agents = wanted.agents
             yield from page
             if len(page) < size:
                 return
@@ -51,8 +55,10 @@ class SessionOrder:
         """Yield the row that stands at each place; so many are read at once, as they are asked for."""
         left = iter(places)
         while chunk := list(islice(left, at_once)):
-            with self._log.moment() as moment:
-                rows = rows_at(moment, self._position, [place.no for place in chunk])
+            rows = {place.no: self._read.pop(place.no) for place in chunk if place.no in self._read}
+            if unread := [place.no for place in chunk if place.no not in rows]:
+                with self._log.moment() as moment:
+                    rows |= rows_at(moment, self._position, unread)
             yield from (rows[place.no] for place in chunk)
 
     def named(self, text: str, *, updated_since: int = 0, behind: Rank | None = None) -> Iterator[Place]:
@@ -63,16 +69,24 @@ class SessionOrder:
         """
         places = self.places(updated_since=updated_since, behind=behind)
         last, looked_at, hits = behind or _BEGINNING, 0, 0
+        found: set[int] | None = None
+        is_found = False
         while hits * _SPARSE >= looked_at:
             chunk = list(islice(places, _LOOKED_AT))
-            for place in self._named(chunk, text):
+            is_found = len(chunk) == _LOOKED_AT and self._asks_index(chunk, text)
+            if is_found:
+                named, found = self._named_and_found(chunk, text, updated_since)
+            else:
+                named = self._named_in(chunk, text)
+            for place in named:
                 hits += 1
                 yield place
             if len(chunk) < _LOOKED_AT:
                 return
             last, looked_at = chunk[-1][:2], looked_at + len(chunk)
-        with self._log.moment() as moment:
-            found = Merged(moment, self._position, self._wanted, last, updated_since).candidates(text)
+        if not is_found:
+            with self._log.moment() as moment:
+                found = self._merged(moment, last, updated_since).candidates(text)
         if found is None:
             yield from self._named(places, text)
             return
@@ -84,18 +98,81 @@ class SessionOrder:
     def _named(self, places: Iterable[Place], text: str) -> Iterator[Place]:
         left = iter(places)
         while chunk := list(islice(left, _CHUNK)):
-            with self._log.moment() as moment:
-                names = other_names(moment, [place.no for place in chunk])
-                may_be = [
-                    place
-                    for place in chunk
-                    if text in place.key.casefold() or text.encode() in names.get(place.no, b"")
-                ]
-                rows = rows_at(moment, self._position, [place.no for place in may_be])
-            yield from (place for place in may_be if _is_named(rows[place.no], text))
+            yield from self._named_in(chunk, text)
+
+    def _named_in(self, chunk: Sequence[Place], text: str) -> list[Place]:
+        if not chunk:
+            return []
+        with self._log.moment() as moment:
+            numbers = [place.no for place in chunk]
+            if moment.takes_many:
+                return self._those_named(
+                    chunk, text, moment, *moment.each(other_names(numbers), rows_of(numbers))
+                )
+            (names,) = moment.each(other_names(numbers))
+            return self._those_named(chunk, text, moment, names)
+
+    def _asks_index(self, chunk: Sequence[Place], text: str) -> bool:
+        """Whether to ask the index along with a chunk: where a way there costs, and keys alone have too few of what is looked for."""
+        if not self._log.takes_many:
+            return False
+        return sum(text in place.key.casefold() for place in chunk) * _SPARSE < len(chunk)
+
+    def _named_and_found(
+        self, chunk: Sequence[Place], text: str, updated_since: int
+    ) -> tuple[list[Place], set[int] | None]:
+        """Return those of a chunk that are named so, and the candidates behind it that the index has."""
+        numbers = [place.no for place in chunk]
+        with self._log.moment() as moment:
+            wanted = self._merged(moment, chunk[-1][:2], updated_since)
+            if not moment.takes_many:  # what is folded beside the log may have no index
+                (names,) = moment.each(other_names(numbers))
+                return self._those_named(chunk, text, moment, names), wanted.candidates(text)
+            names, stored, *answers = moment.each(
+                other_names(numbers), rows_of(numbers), *wanted.matching(text)
+            )
+            return self._those_named(chunk, text, moment, names, stored), wanted.matched(answers)
+
+    def _those_named(
+        self,
+        chunk: Sequence[Place],
+        text: str,
+        moment: Moment,
+        other: Sequence[Row],
+        stored: Sequence[Row] | None = None,
+    ) -> list[Place]:
+        """Return which of a chunk are named so, by their other names and, if they were read already, their rows as they are stored."""
+        names: dict[int, bytes] = dict(other)
+        may_be = {
+            place.no: place
+            for place in chunk
+            if text in place.key.casefold() or text.encode() in names.get(place.no, b"")
+        }
+        if stored is None:
+            rows = rows_at(moment, self._position, may_be)
+        else:
+            rows = rows_stood(moment, self._position, (row for row in stored if row[0] in may_be))
+        found = [place for no, place in may_be.items() if _is_named(rows[no], text)]
+        self._read.update((place.no, rows[place.no]) for place in found)
+        return found
+
+    def _merged(self, moment: Moment, behind: Rank, updated_since: int) -> Merged:
+        return Merged(moment, self._position, self._wanted, behind, updated_since, agents=self._agents)
 
     def _sorted(self, found: Collection[int], text: str, updated_since: int, behind: Rank) -> Iterator[Place]:
         """Yield in order what is wanted of some sessions: a few, so that all of them are looked at."""
+        if len(found) <= _CHUNK:
+            with self._log.moment() as moment:
+                rows = rows_at(moment, self._position, found)
+                standing = [
+                    Place(-row.updated_at, row.key, no)
+                    for no, row in rows.items()
+                    if row.archived is None and row.updated_at >= updated_since
+                ]
+                wanted = sorted(place for place in standing if place[:2] > behind)
+                taken = self._taken(moment, wanted, rows, text)
+            yield from taken
+            return
         with self._log.moment() as moment:
             places = [
                 place
@@ -105,14 +182,26 @@ class SessionOrder:
         left = iter(sorted(places))
         while chunk := [Place(*place) for place in islice(left, _CHUNK)]:
             with self._log.moment() as moment:
-                page = Merged(moment, self._position, self._wanted, behind, updated_since)
                 rows = rows_at(moment, self._position, [place.no for place in chunk])
-                taken = [
-                    place
-                    for place in chunk
-                    if _is_named(rows[place.no], text) and page.takes(place.no, rows[place.no])
-                ]
+                taken = self._taken(moment, chunk, rows, text)
             yield from taken
+
+    def _taken(
+        self,
+        moment: Moment,
+        places: Iterable[Place],
+        rows: Mapping[int, SessionRow],
+        text: str,
+    ) -> list[Place]:
+        """Return those of some places that are named so and wanted."""
+        page = self._merged(moment, _BEGINNING, 0)
+        taken = [
+            place
+            for place in places
+            if _is_named(rows[place.no], text) and page.takes(place.no, rows[place.no])
+        ]
+        self._read.update((place.no, rows[place.no]) for place in taken)
+        return taken
 
     def hidden(self) -> int:
         """Return how many sessions of the agents asked for the reader does not see."""

@@ -28,14 +28,25 @@ def rows_at(moment: Moment, position: int, numbers: Iterable[int]) -> dict[int, 
     found: dict[int, SessionRow] = {}
     left = iter(numbers)
     while chunk := tuple(islice(left, _AT_ONCE)):
-        changed: list[tuple[int, str]] = []
-        for no, key, since, state in moment.query(f"{_STORED} no IN ({marks(chunk)})", chunk):
-            if state is not None and since <= position:
-                found[no] = STORED.restored(state, key=key, position=since)
-            elif state is not None:
-                changed.append((no, key))
-        if not changed:
-            continue
+        found |= rows_stood(moment, position, moment.query(*rows_of(chunk)))
+    return found
+
+
+def rows_of(numbers: Sequence[int]) -> Question:
+    """Ask for the rows of some sessions, not very many, as they are stored; `rows_stood` reads them."""
+    return f"{_STORED} no IN ({marks(numbers)})", numbers
+
+
+def rows_stood(moment: Moment, position: int, stored: Iterable[Row]) -> dict[int, SessionRow]:
+    """Return rows that were asked for as they stood at a position; of those that there were."""
+    found: dict[int, SessionRow] = {}
+    changed: list[tuple[int, str]] = []
+    for no, key, since, state in stored:
+        if state is not None and since <= position:
+            found[no] = STORED.restored(state, key=key, position=since)
+        elif state is not None:
+            changed.append((no, key))
+    if changed:
         versions = moment.each(*(_versions_of(no, position) for no, _ in changed))
         rows = (_at(rows, key) for (_, key), rows in zip(changed, versions, strict=True))
         found |= {no: row for (no, _), row in zip(changed, rows, strict=True) if row is not None}
@@ -75,13 +86,12 @@ def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator
                 yield -row.updated_at, row.key, no
 
 
-def other_names(moment: Moment, numbers: Sequence[int]) -> dict[int, bytes]:
-    """Return all names that sessions have or had beside their keys, by the numbers of the sessions that have any."""
-    rows = moment.query(
+def other_names(numbers: Sequence[int]) -> Question:
+    """Ask for all names that sessions have or had beside their keys, with the numbers of the sessions that have any."""
+    return (
         f"SELECT no, names FROM session_list WHERE no IN ({marks(numbers)}) AND names IS NOT NULL",  # noqa: S608 - only question marks
         numbers,
     )
-    return dict(rows)
 
 
 def _versions_of(no: int, position: int) -> Question:

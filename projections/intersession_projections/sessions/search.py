@@ -122,13 +122,21 @@ def candidates(moment: Moment, groups: Sequence[str], text: str, most: int) -> s
 
     None if they are more than `most`, or if the log has no index that can be read here.
     """
-    if not groups:
-        return set()
-    asked: list[Question] = [
+    asked = matching(groups, text, most)
+    return matched(_matching(moment, asked), most) if asked else set()
+
+
+def matching(groups: Sequence[str], text: str, most: int) -> list[Question]:
+    """Ask the index for the same; `matched` reads what it finds."""
+    return [
         (_MATCHING, (words(groups[at : at + _AT_ONCE], text), most)) for at in range(0, len(groups), _AT_ONCE)
     ]
+
+
+def matched(answers: Iterable[list[Row] | None], most: int) -> set[int] | None:
+    """Return the sessions that the index has found; None if they are more than `most`, or if there was none to ask."""
     found: set[int] = set()
-    for rows in _matching(moment, asked):
+    for rows in answers:
         if rows is None:
             return None
         found.update(document % _DOCUMENT for (document,) in rows)
