@@ -198,7 +198,7 @@ def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:
     """Return a flow by its parts; `around` are the flows that it is inside of."""
     inside = around | {flow_id(flow)}
-    known = _begun_by_each(view, events) if view.log.takes_many else {}
+    known: Mapping[str, list[Flow]] = _begun_by_each(view, events) if view.log.takes_many else {}
 
     def begun(run_id: str) -> Iterator[tuple[str, Outline]]:
         for inner in known[run_id] if run_id in known else _begun_by(view, run_id):
