@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.doors.chromium import WAIT_MS, chromium
-from support.doors.gateway_live import READER, TOKEN, LiveGateway
+from intersession import SessionSystem, Turn
+from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
+from support.running import SEES_ALL, Gate, merged
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -155,3 +157,38 @@ def test_a_link_shows_whoever_may_see_less_what_they_may_see_and_says_what_they_
         with gateway.client() as wire:
             wire.request("sessions.delete", {"key": child})
         expect(operator.get_by_text("off the list: it was deleted")).to_be_visible()
+
+
+def asks_research(turn: Turn) -> str:
+    asked = {"sessionKey": "agent:research:main", "message": "Is it open?", "timeoutSeconds": 0}
+    turn.tools.call("sessions_send", asked)
+    return "I have asked."
+
+
+@pytest.mark.nightly
+def test_an_open_run_keeps_names_as_they_are_and_its_dot_inside_its_outline(tmp_path: Path) -> None:
+    """The list said "Main is at turn 1" of a session called `main`, and a narrow screen cut the dot."""
+    gate = Gate()
+    agents = {"main": asks_research, "research": gate.saying("Until eight.")}
+    with (
+        SessionSystem(tmp_path / "log.db", agents=agents, config=merged(SEES_ALL, GATEWAY)) as system,
+        LiveGateway(system) as gateway,
+    ):
+        system.gateway.call("agent", {"message": "go", "sessionKey": "main", "idempotencyKey": "k"})
+        gate.reached()
+        with gateway.http() as client:
+            (run,) = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"]
+        with chromium() as browser:
+            tab = Tab(browser.new_context(viewport={"width": 375, "height": 812}), gateway.address)
+            tab.page.goto(gateway.address)
+            tab.page.get_by_label("Token").fill(TOKEN)
+            tab.page.get_by_role("button", name="Come in").click()
+            row = tab.page.get_by_role("row").filter(has_text=run["told"])
+            expect(row).to_be_visible()
+            cut = row.locator(".live").evaluate(
+                "dot => dot.getBoundingClientRect().right - dot.ownerSVGElement.getBoundingClientRect().right"
+            )
+        gate.open()
+
+    assert run["told"].startswith("research ")
+    assert cut <= 0

@@ -170,7 +170,8 @@ function roomFor(number, { lanes, xs, wide, narrow }) {
   const last = lanes.length - 1;
   if (last === 0) return wide - xs[0] - BESIDE_NAMES;
   const all = xs[1] - xs[0] - BESIDE_NAMES;
-  if (number < last - 1 || narrow) return all; // on a narrow screen the last one has no name
+  const isPhone = narrow && innerWidth < 560; // where the last one has no name
+  if (number < last - 1 || isPhone) return all;
   const other = widthOf(lanes[number === last ? last - 1 : last].name, 'strong');
   return Math.max(all / 2, all - other - 12);
 }
@@ -179,6 +180,7 @@ const LaneHead = ({ lane, number, draw }) => {
   const off = hidden.value.has(lane.id);
   const last = number === lanes.length - 1 && lanes.length > 1;
   const half = narrow ? 12 : 14;
+  const room = `${roomFor(number, draw)}px`;
   const toggle = () => {
     const after = new Set(hidden.peek());
     if (!after.delete(lane.id)) after.add(lane.id);
@@ -194,8 +196,8 @@ const LaneHead = ({ lane, number, draw }) => {
       onClick=${toggle}>
       <${Badge} lane=${lane} />
       <span>
-        <b style=${{ maxWidth: `${roomFor(number, draw)}px` }}>${lane.name}</b>
-        <small>${KINDS[lane.kind] ?? lane.kind}${off ? ', hidden' : ''}</small>
+        <b style=${{ maxWidth: room }}>${lane.name}</b>
+        <small style=${{ maxWidth: room }}>${KINDS[lane.kind] ?? lane.kind}${off ? ', hidden' : ''}</small>
       </span>
     </button>
   `;
