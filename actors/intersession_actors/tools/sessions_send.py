@@ -290,9 +290,8 @@ def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait
     try:
         if has_answer(service, caller, run_id):
             service.waits.finish(awaited, future)
-    except (
-        StoreUnavailable
-    ) as error:  # it was accepted: the wait ends with what the log tells, or with its time
+    except StoreUnavailable as error:
+        # It was accepted: the wait ends with what the log tells, or with its time.
         service.store_failed(error)
 
     def over() -> None:

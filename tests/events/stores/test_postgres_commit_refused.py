@@ -109,6 +109,8 @@ def test_a_queue_of_notifications_that_is_full_stops_no_append(
     all_heard = threading.Event()
     with postgres_server() as server:
         with psycopg.connect(server.url, autocommit=True) as one:
+            if one.info.server_version < 170000:
+                pytest.skip("no queue can be made so small before PostgreSQL 17")
             one.execute("ALTER SYSTEM SET max_notify_queue_pages = 64")
         server.kill()
         server.start()
