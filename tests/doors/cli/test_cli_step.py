@@ -199,10 +199,10 @@ async def test_where_it_is_narrow_the_event_stands_below_the_diagram(demo_log: D
     with debugging(demo_log) as debugger:
         app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:1")
         async with app.run_test(size=(40, 14)) as pilot:
-            await shown(app, pilot, "turn_replied", "replies:")
+            await shown(app, pilot, "turn_replied", "sends:")
             assert "╭─ research" not in seen(app)
             await pilot.resize_terminal(120, 30)
-            await shown(app, pilot, "turn_replied", "replies:", "╭─ research")
+            await shown(app, pilot, "turn_replied", "sends:", "╭─ research")
 
 
 @pytest.mark.clause("STEP-1", "WHY-1", "WHY-2")
