@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 
 import psycopg
 import pytest
@@ -174,30 +175,64 @@ def test_who_follows_a_log_that_went_back_says_so(
     assert "the log is at position 1, and was followed up to 2" in caplog.text
 
 
-def test_a_commit_whose_wait_for_its_standby_is_ended_is_not_acknowledged(
-    log: PostgresLog, primary: Server
-) -> None:
-    """The server makes it all the same, and says so in a warning alone: it is lost with this server."""
+def wait_ended(log: PostgresLog, primary: Server) -> tuple[int, StoreUnavailable]:
+    """Have commits wait for a standby that is not there; return at which version one did, and what came of it once that was ended."""
+    refused: list[tuple[int, StoreUnavailable]] = []
+
+    def append() -> None:
+        for version in count(1):  # the server's processes hear of the setting one after the other
+            try:
+                log.append_now([to("s", version, said(f"b{version}"))])
+            except StoreUnavailable as error:
+                refused.append((version, error))
+                return
+
     with psycopg.connect(primary.url, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = local")
         connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         connection.execute("SELECT pg_reload_conf()")
-        refused: list[StoreUnavailable] = []
-
-        def append() -> None:
-            with pytest.raises(StoreUnavailable, match="wait for its standby") as caught:
-                log.append_now([to("s", 1, said("b"))])
-            refused.append(caught.value)
-
         appending = threading.Thread(target=append)
         appending.start()
         while appending.is_alive():
             connection.execute(
                 "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
             )
-        assert len(refused) == 1
+    (found,) = refused
+    return found
 
+
+def test_a_commit_whose_wait_for_its_standby_is_ended_is_not_acknowledged(
+    log: PostgresLog, primary: Server
+) -> None:
+    """The server makes it all the same, and says so in a warning alone: it is lost with this server."""
+    version, error = wait_ended(log, primary)
+    assert "wait for its standby" in str(error)
+
+    with psycopg.connect(primary.url, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
         connection.execute("SELECT pg_reload_conf()")
-    assert log.append_now([to("s", 1, said("b"))]).again
-    assert positions(primary) == [1, 2]
+    assert log.append_now([to("s", version, said(f"b{version}"))]).again
+    assert positions(primary) == [*range(1, version + 2)]
+
+
+def test_a_log_is_closed_and_given_back_though_its_standby_is_gone(log: PostgresLog, primary: Server) -> None:
+    """Giving the lease back waited for the standby, as an append does: a host could not be stopped."""
+    wait_ended(log, primary)
+    closed = threading.Event()
+
+    def close() -> None:
+        log.close()
+        closed.set()
+
+    threading.Thread(target=close, daemon=True).start()
+    try:
+        assert closed.wait(20)
+    finally:
+        with psycopg.connect(primary.url, autocommit=True) as connection:
+            connection.execute("SET synchronous_commit = local")
+            connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            connection.execute("SELECT pg_reload_conf()")
+            held = connection.execute(
+                "SELECT 1 FROM moved.log_writer WHERE alive_until > clock_timestamp()"
+            ).fetchall()
+    assert held == []

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import psycopg
 
 from intersession_events.errors import LogError, StoreLocked
-from intersession_events.log import Row
+from intersession_events.log import Question, Row
 from intersession_events.stores.portable import Holder
 from intersession_events.stores.postgres.connections import LogDatastore
 from intersession_events.stores.postgres.cursor import PgCursor
@@ -116,6 +116,8 @@ def take(cursor: PgCursor, shown: str) -> int:
     return epoch
 
 
+_ON_ONE_DISK: Final[Question] = ("SELECT set_config('synchronous_commit', 'local', true)", ())
+"""Waits for no standby. Where that is gone, the lease would run out and could not be given back; it is no fence."""
 _TELL: Final = (
     "UPDATE log_writer SET gateway = ?, alive_until = CASE WHEN ? THEN clock_timestamp() ELSE alive_until END "
     "WHERE epoch = ?"
@@ -148,13 +150,13 @@ class Lease:
 
     def _update(self, gateway: str | None, *, ends: bool) -> None:
         with self._datastore.writing(None) as cursor:
-            cursor.together([(_TELL, (gateway, ends, self._epoch))])
+            cursor.together([_ON_ONE_DISK, (_TELL, (gateway, ends, self._epoch))])
 
     def _run(self) -> None:
         while not self._stopping.wait(RENEW_S):
             try:
                 with self._datastore.writing(None) as cursor:
-                    (renewed,) = cursor.together([(_RENEW, (ALIVE_S, self._epoch))])
+                    _, renewed = cursor.together([_ON_ONE_DISK, (_RENEW, (ALIVE_S, self._epoch))])
                     if not renewed:
                         _LOGGER.warning("another writer has taken the log over; nothing more is written here")
                         return
