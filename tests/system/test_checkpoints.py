@@ -38,9 +38,10 @@ def published(system: SessionSystem) -> list[CheckpointPublished]:
 
 def until(system: SessionSystem, happened: Callable[[], bool]) -> None:
     """Wait until something is so that comes with an event."""
-    head = 0
-    while not happened():
-        head = max(head, system.log.head())
+    while True:
+        head = system.log.head()  # before it is looked: what comes meanwhile is not waited for
+        if happened():
+            return
         assert system.log.wait_for(head + 1, timeout=WAIT) or happened()
 
 

@@ -209,9 +209,11 @@ def test_a_callback_that_raises_is_logged_and_harms_nobody(
     def fails(failure: Failure) -> None:
         raise SystemExit(f"no pager for {failure.kind}")
 
-    system = booth.start({"main": broken, "ops": parrot}, {"telegram": MemoryChannel()}, on_failure=fails)
+    channel = MemoryChannel()
+    system = booth.start({"main": broken, "ops": parrot}, {"telegram": channel}, on_failure=fails)
     speak(system)
     answer = speak(system, agent_id="ops")
+    channel.wait_for(2, timeout=WAIT)  # a delivery that the stop cuts off is a failure, too
     system.close()
 
     (record,) = lines_of(caplog, "failures")

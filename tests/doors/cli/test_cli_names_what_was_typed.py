@@ -1,5 +1,7 @@
 """An error names what a person typed, an option or an argument as help has it, and to programs the field of every door."""
 
+from pathlib import Path
+
 import pytest
 
 from support.doors.command_line import DemoLog, ran
@@ -29,10 +31,13 @@ from support.doors.command_line import DemoLog, ran
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_an_error_names_what_was_typed(
-    demo_log: DemoLog, command: tuple[str, ...], typed: str, field: str
+    demo_log: DemoLog, tmp_path: Path, command: tuple[str, ...], typed: str, field: str
 ) -> None:
-    told = ran(*command, "--store", demo_log.path)
-    to_programs = ran(*command, "--store", demo_log.path, "--json")
+    store = demo_log.copy(
+        tmp_path
+    )  # who opens a log to write says so in it, also if what was asked is refused
+    told = ran(*command, "--store", store)
+    to_programs = ran(*command, "--store", store, "--json")
 
     assert (told.exit_code, told.out) == (1, "")
     assert told.err.partition("): ")[2].startswith(f"{typed}: ")

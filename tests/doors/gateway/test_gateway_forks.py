@@ -150,8 +150,11 @@ def test_a_script_answers_and_whoever_does_not_wait_hears_of_it_later(
     assert came["state"] == "running"
 
     with open_log(came["store"], read_only=True) as fork:
-        while not any(isinstance(one.event, ExchangeClosed) for one in fork.all()):
-            fork.wait_for(fork.head() + 1, timeout=WAIT)
+        while True:
+            head = fork.head()
+            if any(isinstance(one.event, ExchangeClosed) for one in fork.all()):
+                break
+            fork.wait_for(head + 1, timeout=WAIT)
     forks = talk.system.gateway.perform("forks.list")["forks"]
     assert [one["outcome"]["end"] for one in forks if one["id"] == came["fork"]] == ["reply_skip"]
 
