@@ -131,10 +131,8 @@ class World:
 
     def begin(self) -> None:
         """Begin a process on the store; it may crash while it begins."""
-        while True:
+        for _ in range(MOST_STARTS):
             self._starts += 1
-            if self._starts > MOST_STARTS:
-                raise RuntimeError("it never comes up")
             self._crashed = False
             try:
                 self._start()
@@ -148,6 +146,8 @@ class World:
             if not self._crashed:
                 break
             self._after_crash()
+        else:
+            raise RuntimeError("it never comes up")
         self.log.on_committed(self._note_time)
         for client in self.clients:
             if not client.is_done:
