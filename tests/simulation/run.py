@@ -8,7 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from contextlib import closing, nullcontext
 from functools import partial
 from itertools import repeat
@@ -30,6 +30,9 @@ MOST_S: Final = 120.0
 """No seed may take longer. Most take 0.1 s, and the slowest a few seconds."""
 
 
+_LOOKING_S: Final = 0.1
+
+
 class Endless(BaseException):
     """A seed has taken all the time that it has."""
 
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
         return _told(outcome, shrink=False, bug=given.bug)
     seen = Seen(given.seed, given.seeds)
     try:
-        with stoppable(at_once=given.jobs > 1) as stops:
+        with stoppable() as stops:
             _simulate(given, seen, stops)
     except Stopped as stopped:
         sys.stdout.write(f"{seen.words()}, stopped by {stopped} before {seen.seeds - seen.done} others\n")
@@ -70,7 +73,7 @@ def _hush(*, quiet: bool) -> None:
 
 
 def _simulate(given: argparse.Namespace, seen: Seen, stops: Stops) -> None:
-    with closing(_outcomes(given)) as outcomes:
+    with closing(_outcomes(given, stops)) as outcomes:
         for outcome in watched(outcomes, seen, stops):
             if outcome.findings:
                 _told(outcome, shrink=not given.no_shrink, bug=given.bug)
@@ -102,7 +105,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _outcomes(given: argparse.Namespace) -> Generator[Outcome]:
+def _outcomes(given: argparse.Namespace, stops: Stops) -> Generator[Outcome]:
     """Yield what comes of each seed, in order."""
     seeds = range(given.seed, given.seed + given.seeds)
     simulated = partial(_timed, given.bug, sealed=given.sealed)
@@ -114,13 +117,23 @@ def _outcomes(given: argparse.Namespace) -> Generator[Outcome]:
         try:
             begun = deque(pool.submit(simulated, seed) for seed in seeds[: given.jobs * AHEAD])
             for seed in [*seeds[len(begun) :], *repeat(None, len(begun))]:
-                yield begun.popleft().result()
+                yield _result(begun.popleft(), stops)
                 if seed is not None:
                     begun.append(pool.submit(simulated, seed))
         finally:  # whoever has stopped does not wait for a seed that perhaps never ends
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in active_children():
                 worker.terminate()
+
+
+def _result(begun: Future[Outcome], stops: Stops) -> Outcome:
+    """Wait for what comes of a seed, and look often whether somebody has stopped the run.
+
+    A signal that raised would do so anywhere: in the middle of the pool's own work, it left a lock taken for good.
+    """
+    while not wait([begun], timeout=_LOOKING_S).done:
+        stops.check()
+    return begun.result()
 
 
 def _begin_worker() -> None:

@@ -39,17 +39,17 @@ class Stops:
 
 
 @contextmanager
-def stoppable(*, at_once: bool) -> Generator[Stops]:
+def stoppable() -> Generator[Stops]:
     """Hear of Ctrl-C in this block, and of signals that would end the process without a word.
 
-    With `at_once` the first raises `Stopped`, else the second: a simulation in this process may take that for an error of
-    its own, so it is asked between two seeds whether somebody has stopped the run.
+    The second raises `Stopped` wherever it comes. The first does not, for a simulation in this process may take that for an
+    error of its own: it is asked between two seeds whether somebody has stopped the run.
     """
     stops = Stops()
 
     def stop(number: int, _: FrameType | None) -> None:
         is_first, stops.number = stops.number is None, number
-        if at_once or not is_first:
+        if not is_first:
             stops.check()
 
     before = {number: signal.signal(number, stop) for number in SIGNALS}
