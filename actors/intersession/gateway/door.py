@@ -15,7 +15,7 @@ from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
 from intersession.gateway.protocol import PROTOCOL, Connection, Frame, name_for, named, second_answer
 from intersession.web import ForksFolder, Rates
-from intersession_actors.config import Gateway, GatewayAuth
+from intersession_actors.config import Gateway, GatewayAuth, names_tool
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gate import KeyText, invalid
 from intersession_actors.methods import NoParams, unknown_method
@@ -186,7 +186,7 @@ class Door:
             raise self.known(error, method) from None
 
     async def _invoke_over_wire(self, credential: admission.Credential, params: JsonMapping) -> Frame:
-        """Call a tool over a connection, whose scopes decide; `gateway.tools` is HTTP's."""
+        """Call a tool over a connection, whose scopes decide; `gateway.tools.allow` is HTTP's."""
         arguments: JsonValue = params.get("args", {})
         # The tool reads its own arguments, and says of them what every door says.
         rest: JsonMapping = {**params, "args": {}} if is_object(arguments) else params
@@ -194,6 +194,8 @@ class Door:
         scope = admission.needed_scope(given.name)
         if scope not in admission.all_scopes(credential.scopes):
             raise ToolRefused("forbidden", f"missing scope: {scope}")
+        if names_tool(self.settings.tools.deny, given.name):
+            raise ToolRefused("forbidden", f"name: {given.name} is not given here (gateway.tools.deny)")
         answer = await self.invoke(credential, given.name, arguments, given.session_key)
         if answer is None:
             raise ToolRefused("not_supported", f"name: there is no tool {given.name!r} here")
@@ -247,7 +249,7 @@ class Door:
     def tool_is_given(self, tool: str) -> bool:
         """Whether HTTP gives a tool at all (`gateway.tools`)."""
         rules = self.settings.tools
-        return tool not in rules.deny and (tool not in NOT_OVER_HTTP or tool in rules.allow)
+        return not names_tool(rules.deny, tool) and (tool not in NOT_OVER_HTTP or tool in rules.allow)
 
     async def invoke(
         self, credential: admission.Credential, tool: str, arguments: JsonMapping, session_key: str | None

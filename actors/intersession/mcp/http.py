@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from intersession.mcp.server import MOST_BYTES, READING, Seat, mcp_server
-from intersession_actors.config import OperatorScope
+from intersession_actors.config import OperatorScope, names_tool
 from intersession_actors.gate import invalid
 from intersession_actors.service import Caller, claimed_session
 from intersession_actors.system import SessionSystem
@@ -198,7 +198,9 @@ def _seat(system: SessionSystem, request: Request) -> Seat:
     else:
         raise invalid(SESSION_HEADER, "required, say in this header which session you are")
     denied = system.config.gateway.tools.deny
-    return Seat(tools, tuple(name for name in tools.names if known.may_use(name) and name not in denied))
+    return Seat(
+        tools, tuple(name for name in tools.names if known.may_use(name) and not names_tool(denied, name))
+    )
 
 
 def _claim(request: Request) -> str | None:

@@ -14,14 +14,17 @@ from intersession_actors.config.settings import (
     primary_of,
 )
 from intersession_actors.config.tools import (
+    SESSION_TOOLS,
     AgentTools,
     AttachmentRules,
     ToolProfile,
     ToolSettings,
     Visibility,
+    names_tool,
 )
 
 __all__ = [
+    "SESSION_TOOLS",
     "AgentTools",
     "AttachmentRules",
     "Checkpoints",
@@ -45,6 +48,7 @@ __all__ = [
     "has_secrets",
     "load_config",
     "milliseconds",
+    "names_tool",
     "plain_config",
     "primary_of",
     "read_config_file",

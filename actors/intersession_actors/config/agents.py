@@ -23,7 +23,7 @@ SessionToolsVisibility = Literal["spawned", "all"]
 class SubagentDefaults(Settings, frozen=True, kw_only=True):
     """How sub-agents run and how many (SPAWN). Times of 0 are no limit.
 
-    `announce_details`: what is announced in a chat has the stats line, with ids and paths, and the text of errors (SPAWN-10).
+    `require_agent_id`: a spawn has to name the agent. `announce_details`: what is announced in a chat has the stats line, with ids and paths, and the text of errors (SPAWN-10).
     """
 
     max_spawn_depth: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
@@ -33,6 +33,7 @@ class SubagentDefaults(Settings, frozen=True, kw_only=True):
     model: Text | ModelChoice | None = None
     thinking: ThinkingLevel | None = None
     allow_agents: tuple[str, ...] | None = None
+    require_agent_id: bool = False
     announce_details: bool = False
 
 
@@ -62,6 +63,7 @@ class AgentSubagents(Settings, frozen=True, kw_only=True):
     """What one agent's sub-agents may be (SPAWN-2), and what it runs with as one."""
 
     allow_agents: tuple[str, ...] | None = None
+    require_agent_id: bool | None = None
     model: Text | ModelChoice | None = None
     thinking: ThinkingLevel | None = None
 

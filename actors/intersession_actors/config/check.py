@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import FieldInfo
 
 from intersession_actors.config.settings import ChannelDelivery, Settings, ThreadBindings
+from intersession_actors.config.unused import IGNORED, REFUSED, restrictions_of_channel
 from intersession_actors.errors import ConfigProblem
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 
@@ -42,13 +43,15 @@ class Checked:
             self._problem(path, f"expected an object, got {_name(value)}")
             return {}
         fields = _fields_of(shape)
-        ignored = IGNORED.get(_place(path), frozenset())
+        ignored, restricting = IGNORED.get(_place(path), frozenset()), REFUSED.get(_place(path), {})
         kept: JsonObject = {}
         for key, inner in value.items():
             at = f"{path}.{key}" if path else str(key)
             if key in fields:
                 kept[key] = self._value(inner, fields[key].type, at)
-            elif key in ignored:
+            elif key in restricting and restricting[key].is_in(inner):
+                self._problem(at, restricting[key].refusal)
+            elif key in ignored or key in restricting:
                 self.ignored.append(at)
             else:
                 self._problem(at, _unknown(str(key), [*fields]))
@@ -66,6 +69,7 @@ class Checked:
                 ours = _fields_of(ChannelDelivery)
                 delivery = {key: value for key, value in channel.items() if key in ours}
                 self.object(delivery, ChannelDelivery, f"channels.{name}")
+            self.problems.extend(restrictions_of_channel(channel, f"channels.{name}"))
 
     def _value(self, value: JsonValue, expected: Expected, path: str) -> JsonValue:
         if value is None:
@@ -167,64 +171,3 @@ def _name(value: JsonValue) -> str:
             return "a list"
         case _:
             return "an object"
-
-
-_TOP: Final = """
-    $schema acp approvals audio auth bindings broadcast browser canvasHost cli commands crestodian cron diagnostics
-    discovery env heartbeat hooks identity mcp media memory messages meta nodeHost plugins proxy secrets skills talk tts
-    ui update web wizard worktrees
-"""
-
-_PER_AGENT: Final = """
-    additionalSystemPrompt agentDir bootstrapMaxChars bootstrapTotalMaxChars contextInjection contextLimits
-    contextPruning contextTokens description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
-    humanDelay identity imageModel memory memorySearch modelPolicy models params plugins reasoningDefault runtime
-    skills skillsLimits toolProgressDetail tts typingIntervalSeconds typingMode utilityModel verboseDefault
-"""
-
-_SANDBOX: Final = """
-    backend browser docker perSession prune scope ssh workspaceAccess workspaceRoot
-"""
-
-_TOOLS: Final = """
-    byProvider codeMode elevated exec fs links loopDetection media message swarm toolSearch toolsBySender web
-"""
-
-IGNORED: Final[Mapping[str, frozenset[str]]] = {
-    place: frozenset(keys.split())
-    for place, keys in {
-        "": _TOP,
-        "session": """
-            idleMinutes maintenance maxRecentTurns parentForkMaxTokens reset resetByChannel resetByType resetTriggers
-            store transcriptRetentionDays typingIntervalSeconds typingMode heartbeatIdleMinutes
-        """,
-        "session.threadBindings": "spawnAcpSessions",
-        "channels.*.threadBindings": "spawnAcpSessions",
-        "tools": _TOOLS,
-        "agents.defaults": _PER_AGENT.replace(" models", "")
-        + """
-            blockStreamingBreak blockStreamingChunk blockStreamingCoalesce blockStreamingDefault
-            bootstrapPromptTruncationWarning cliBackends compaction elevatedDefault envelopeElapsed envelopeTimestamp
-            envelopeTimezone imageGenerationModel imageMaxDimensionPx maxConcurrent mediaMaxMb pdfMaxBytesMb pdfMaxPages
-            pdfModel repoRoot skipBootstrap timeFormat userTimezone
-        """,
-        "agents.defaults.subagents": "announceTimeoutMs delegationMode maxConcurrent requireAgentId",
-        "agents.defaults.sandbox": _SANDBOX,
-        "agents.list[]": _PER_AGENT,
-        "agents.list[].subagents": "delegationMode requireAgentId",
-        "agents.list[].sandbox": _SANDBOX,
-        "agents.list[].tools": _TOOLS,
-        "gateway": """
-            allowRealIpFallback channelHealthCheckMinutes channelMaxRestartsPerHour channelStaleEventThresholdMinutes
-            http mode nodes push reload remote tailscale tls webchat
-        """,
-        "gateway.auth": "allowTailscale rateLimit trustedProxy",
-        "gateway.controlUi": """
-            allowExternalEmbedUrls allowInsecureAuth basePath dangerouslyAllowHostHeaderOriginFallback
-            dangerouslyDisableDeviceAuth embedSandbox root
-        """,
-        "models": "bedrockDiscovery",
-        "logging": "consoleLevel consoleStyle file maxFileBytes redactPatterns redactSensitive",
-    }.items()
-}
-"""By place (`agents.list[]`: any agent), the keys there that mean nothing here."""

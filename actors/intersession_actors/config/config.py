@@ -200,6 +200,8 @@ def load_config(
     consistency.check_tools(config.tools, findings)
     consistency.check_agents(config.agents, findings)
     consistency.check_gateway(config.gateway, findings)
+    if not literal:  # what is recorded was in force, and is read as it was
+        consistency.check_denied(config.tools, config.agents, config.gateway, findings)
     if findings.problems:
         raise ConfigError(findings.problems)
     if checked.ignored:

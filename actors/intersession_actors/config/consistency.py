@@ -2,13 +2,15 @@
 
 import ipaddress
 import re
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Final
 
 from intersession_actors.config.agents import Agents
-from intersession_actors.config.host import Gateway
+from intersession_actors.config.host import Gateway, GatewayTools
 from intersession_actors.config.session import SendPolicy, SessionSettings
 from intersession_actors.config.settings import ToolRules
-from intersession_actors.config.tools import AgentTools, ToolSettings
+from intersession_actors.config.tools import TOOL_GROUPS, TOOL_NAMES, AgentTools, ToolSettings, tool_pattern
 from intersession_actors.errors import ConfigProblem
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import SessionKey, valid_agent_id
@@ -83,6 +85,32 @@ def _check_rules(rules: ToolRules | ToolSettings | AgentTools, path: str, findin
         _check_rules(rules.sandbox.tools, f"{path}.sandbox.tools", findings)
     if rules.allow and rules.also_allow and not isinstance(rules, ToolRules):
         findings.refuse(f"{path}.alsoAllow", f"can't stand beside {path}.allow; put all of it into allow")
+
+
+def check_denied(tools: ToolSettings, agents: Agents, gateway: Gateway, findings: Findings) -> None:
+    """Refuse to deny a tool by a name that is misspelt: nothing would be denied."""
+    places: list[tuple[str, ToolRules | ToolSettings | AgentTools | GatewayTools]] = [
+        ("tools", tools),
+        ("tools.subagents.tools", tools.subagents.tools),
+        ("tools.sandbox.tools", tools.sandbox.tools),
+        ("gateway.tools", gateway.tools),
+    ]
+    for index, agent in enumerate(agents.list):
+        path = f"agents.list[{index}].tools"
+        places += [(path, agent.tools), (f"{path}.sandbox.tools", agent.tools.sandbox.tools)]
+    for path, rules in places:
+        for index, pattern in enumerate(rules.deny):
+            if meant := _misspelt(pattern):
+                findings.refuse(f"{path}.deny[{index}]", f"{pattern!r} denies nothing; did you mean {meant}?")
+
+
+def _misspelt(pattern: str) -> str | None:
+    """Return the tool, or the tools, that a pattern was to name; None where it names one, or none of ours."""
+    name = tool_pattern(pattern)
+    if name in TOOL_GROUPS or any(fnmatchcase(tool, name) for tool in TOOL_NAMES):
+        return None
+    known = (*TOOL_NAMES, *TOOL_GROUPS, "sessions_*")
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.85)), None)
 
 
 def check_gateway(gateway: Gateway, findings: Findings) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from intersession_actors.config.unused import OF_CHANNELS
 from intersession_actors.errors import ConfigProblem
 from intersession_events.plain_json import (
     JsonMapping,
@@ -16,7 +17,7 @@ from intersession_events.plain_json import (
 )
 
 _CHANNELS_AT_TOP: Final = "whatsapp telegram discord slack signal imessage msteams webchat"
-_ROUTING_ELSEWHERE: Final = ("allowFrom", "bindings", "groupChat", "handoff", "queue", "transcribeAudio")
+_ROUTING_ELSEWHERE: Final = ("groupChat", "handoff", "queue", "transcribeAudio")
 _CHANNEL_NAMES: Final = ("surface", "provider", "lastProvider")
 _CHAT_TYPES: Final = {"dm": "direct", "room": "channel"}
 _TURNS: Final = "session.agentToAgent.maxPingPongTurns"
@@ -61,16 +62,8 @@ class Renaming:
         routing = self.config.get("routing")
         if not is_object(routing):
             return
-        agents: JsonValue = routing.get("agents")
-        if is_object(agents):
-            for agent_id, entry in agents.items():
-                listed = self._listed(str(agent_id))
-                if listed is not None and is_object(entry):
-                    self._merge(listed, entry, f"agents.list[{agent_id}]")
-                    self.notices.append(
-                        f"routing.agents.{agent_id} is called agents.list[] (id {agent_id!r}) now"
-                    )
-            del routing["agents"]
+        if is_object(routing.get("agents")):
+            self._routed_agents(routing.pop("agents"))
         default = routing.pop("defaultAgentId", None)
         if default is not None:
             listed = self._listed(str(default))
@@ -79,11 +72,24 @@ class Renaming:
             self.notices.append("routing.defaultAgentId is called agents.list[].default now")
         if "agentToAgent" in routing:
             self._move(routing, "agentToAgent", "tools.agentToAgent", "routing.agentToAgent")
+        if "bindings" in routing:
+            self._move(routing, "bindings", "bindings", "routing.bindings")
+        if OF_CHANNELS["allowFrom"].is_in(routing.pop("allowFrom", [])):
+            self.problems.append(ConfigProblem("routing.allowFrom", OF_CHANNELS["allowFrom"].refusal))
         elsewhere = [key for key in _ROUTING_ELSEWHERE if routing.pop(key, None) is not None]
         if elsewhere:
             self.notices.append(f"not used here: {', '.join(f'routing.{key}' for key in elsewhere)}")
         if not routing:
             del self.config["routing"]
+
+    def _routed_agents(self, agents: JsonObject) -> None:
+        for agent_id, entry in agents.items():
+            listed = self._listed(str(agent_id))
+            if listed is not None and is_object(entry):
+                self._merge(listed, entry, f"agents.list[{agent_id}]")
+                self.notices.append(
+                    f"routing.agents.{agent_id} is called agents.list[] (id {agent_id!r}) now"
+                )
 
     def _send_rules(self) -> None:
         rules = _at(self.config, "session", "sendPolicy", "rules")

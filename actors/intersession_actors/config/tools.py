@@ -1,6 +1,8 @@
 """The `tools` part of a configuration: what the session tools may see and reach."""
 
-from typing import Literal
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final, Literal
 
 import msgspec
 
@@ -8,6 +10,32 @@ from intersession_actors.config.settings import AtLeastOne, Count, Settings, Too
 
 Visibility = Literal["self", "tree", "agent", "all"]
 ToolProfile = Literal["minimal", "coding", "messaging", "full"]
+
+SESSION_TOOLS: Final = (
+    "sessions_list",
+    "sessions_history",
+    "sessions_send",
+    "sessions_search",
+    "sessions_spawn",
+    "agents_list",
+)
+"""The tools on sessions; a sub-agent does not get them of itself."""
+
+TOOL_NAMES: Final = (*SESSION_TOOLS, "session_status")
+TOOL_GROUPS: Final = {"group:sessions": TOOL_NAMES, "group:openclaw": ("*",)}
+"""Names in settings that stand for several tools."""
+
+
+def tool_pattern(text: str) -> str:
+    """Return a name or glob of a setting as it is compared with the names of tools, which are lower-case."""
+    return text.strip().lower()
+
+
+def names_tool(patterns: Sequence[str], tool: str) -> bool:
+    """Whether names, globs and groups of a setting name a tool."""
+    given = [tool_pattern(pattern) for pattern in patterns]
+    spelled = [name for pattern in given for name in TOOL_GROUPS.get(pattern, (pattern,))]
+    return any(fnmatchcase(tool, name) for name in spelled)
 
 
 class SessionVisibility(Settings, frozen=True, kw_only=True):

@@ -71,6 +71,7 @@ def judge_spawn(
         _bad_mode(wish, mode)
         or _too_deep(config, requester)
         or _too_many(config, running)
+        or _not_named(config, requester, wish)
         or _not_allowed(config, requester, own, agent_id)
         or _not_sandboxed(requester, wish, sandboxed=sandboxed)
         or _bad_thinking(wish)
@@ -163,6 +164,19 @@ def _too_many(config: Config, running: int) -> SpawnRefused | None:
             f"task: {running} sub-agents are running, wait until one has ended "
             f"(agents.defaults.subagents.maxChildrenPerAgent is {allowed})"
         ),
+    )
+
+
+def _not_named(config: Config, requester: Requester, wish: SpawnWish) -> SpawnRefused | None:
+    if wish.agent_id is not None or requester.key is None:
+        return None
+    agent_id = requester.key.agent_id
+    own = config.agent(agent_id).subagents.require_agent_id if agent_id in config.agent_ids else None
+    if not (config.agents.defaults.subagents.require_agent_id if own is None else own):
+        return None
+    return SpawnRefused(
+        code="agent_not_allowed",
+        error="agentId: has to be given here, name the agent to start (agents.list[].subagents.requireAgentId)",
     )
 
 

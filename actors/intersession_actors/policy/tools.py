@@ -1,14 +1,19 @@
 """Which of the session tools an agent gets. Pure (SPAWN-7)."""
 
-from collections.abc import Collection, Iterable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Iterable
 from typing import Final
 
-from intersession_actors.config import AgentTools, Config, ToolProfile, ToolRules, ToolSettings
+from intersession_actors.config import (
+    SESSION_TOOLS,
+    AgentTools,
+    Config,
+    ToolProfile,
+    ToolRules,
+    ToolSettings,
+    names_tool,
+)
 
 _ON_SESSIONS: Final = ("sessions_list", "sessions_history", "sessions_send", "sessions_search")
-SESSION_TOOLS: Final = (*_ON_SESSIONS, "sessions_spawn", "agents_list")
-"""What `group:sessions` stands for in settings; a sub-agent does not get them of itself."""
 
 _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
     "minimal": ("session_status",),
@@ -16,7 +21,6 @@ _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
     "messaging": (*_ON_SESSIONS, "session_status"),
     "full": ("*",),
 }
-_GROUPS: Final = {"group:sessions": (*SESSION_TOOLS, "session_status"), "group:openclaw": ("*",)}
 
 
 def tools_for(
@@ -45,21 +49,18 @@ def tools_for(
 
 
 def _gives(rules: ToolRules | ToolSettings | AgentTools, tool: str) -> bool:
-    if _names(rules.deny, tool):
+    if names_tool(rules.deny, tool):
         return False
     profile = None if isinstance(rules, ToolRules) else rules.profile
     lists = [rules.allow, None if profile is None else _PROFILES[profile]]
-    return _names(rules.also_allow, tool) or all(given is None or _names(given, tool) for given in lists)
+    return names_tool(rules.also_allow, tool) or all(
+        given is None or names_tool(given, tool) for given in lists
+    )
 
 
 def _child_gets(rules: ToolRules, tool: str, withheld: Collection[str]) -> bool:
-    if _names(rules.deny, tool):
+    if names_tool(rules.deny, tool):
         return False
-    if _names(rules.also_allow, tool) or (rules.allow is not None and _names(rules.allow, tool)):
+    if names_tool(rules.also_allow, tool) or (rules.allow is not None and names_tool(rules.allow, tool)):
         return True
     return rules.allow is None and tool not in withheld
-
-
-def _names(patterns: Sequence[str], tool: str) -> bool:
-    spelled = [name for pattern in patterns for name in _GROUPS.get(pattern, (pattern,))]
-    return any(fnmatchcase(tool, name) for name in spelled)

@@ -85,8 +85,8 @@ def test_an_old_spelling_means_what_the_new_one_means(
 
 
 def test_what_the_old_routing_said_of_other_things_is_accepted_with_a_notice() -> None:
-    assert load_config({"routing": {"queue": {}, "allowFrom": ["+1"]}}).notices == (
-        "not used here: routing.allowFrom, routing.queue",
+    assert load_config({"routing": {"queue": {}, "groupChat": {}, "allowFrom": ["*"]}}).notices == (
+        "not used here: routing.groupChat, routing.queue",
     )
 
 

@@ -37,7 +37,8 @@ def written(field: msgspec.structs.FieldInfo) -> str:
 
 
 def test_the_reference_has_every_key_with_its_default_and_no_other() -> None:
-    documented = dict(re.findall(r"^\| `([\w.\[\]]+)` \| (none|required|`.*?`) \| ", DOC, re.MULTILINE))
+    used = DOC.partition("## Keys of the original that mean nothing here")[0]
+    documented = dict(re.findall(r"^\| `([\w.\[\]]+)` \| (none|required|`.*?`) \| ", used, re.MULTILINE))
 
     assert documented == defaults(Config)
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.config import load_config
+from intersession_actors.config import SESSION_TOOLS, load_config
 from intersession_actors.policy import tools_for
-from intersession_actors.policy.tools import SESSION_TOOLS
 
 TOOLS = (*SESSION_TOOLS, "session_status", "exec")
 
@@ -30,6 +29,7 @@ def test_an_agent_gets_every_tool_unless_something_takes_it() -> None:
         ({"allow": ["sessions_*"]}, {}, {"agents_list", "session_status", "exec"}),
         ({"allow": ["sessions_*"]}, {"allow": ["sessions_list"]}, set(TOOLS) - {"sessions_list"}),
         ({"allow": ["group:sessions"]}, {}, {"exec"}),
+        ({"deny": [" Sessions_Send "]}, {"deny": ["GROUP:sessions"]}, {*TOOLS} - {"exec"}),
         ({"profile": "minimal"}, {}, set(TOOLS) - {"session_status"}),
         ({"profile": "messaging"}, {}, {"sessions_spawn", "agents_list", "exec"}),
         ({"profile": "messaging", "alsoAllow": ["exec"]}, {}, {"sessions_spawn", "agents_list"}),

@@ -118,8 +118,13 @@ def test_send_and_spawn_are_not_given_over_http_unless_allowed(tmp_path: Path) -
     ):
         for tool in ("sessions_send", "sessions_spawn", "cron"):
             assert refused(live.invoke(tool)) == (404, "not_found")
-        system.reload(merged(GATEWAY, {"gateway": {"tools": {"deny": ["sessions_list"]}}}))
-        assert refused(live.invoke("sessions_list")) == (404, "not_found")
+        for denied in ("sessions_list", "Sessions_*", "group:sessions"):
+            system.reload(merged(GATEWAY, {"gateway": {"tools": {"deny": [denied]}}}))
+            assert refused(live.invoke("sessions_list")) == (404, "not_found")
+            with live.client() as client:
+                error = client.request("tools.invoke", {"name": "sessions_list"})["error"]
+            assert error["message"] == "name: sessions_list is not given here (gateway.tools.deny)"
+        system.reload(merged(GATEWAY, {"gateway": {"tools": {"deny": ["sessions_*"]}}}))
         assert live.invoke("agents_list").status_code == 200
 
 
