@@ -17,6 +17,8 @@ from intersession_actors.explaining.starting import SPAWNING, explain_spawn_refu
 from intersession_actors.policy import Operation
 from intersession_actors.service import Reader, resolve_label, resolve_main, resolve_target
 from intersession_events import facts
+from intersession_events.errors import InvalidKey
+from intersession_events.keys import SessionKey, parse_agent_id
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 from intersession_projections.spans import Span, backwards
@@ -33,6 +35,7 @@ _CLOSING: Final = (
     "agents.defaults.sandbox.sessionToolsVisibility",
 )
 """The settings that keep sessions closed, in the order in which they are tried."""
+_NO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
 class Refusal(NamedTuple):
@@ -263,16 +266,36 @@ def _asked_again(reader: Reader, config: Config, recorded: Recorded, refusal: Re
 def _of_policy(
     reader: Reader, in_force: InForce, recorded: Recorded, refusal: Refusal, whole: Explanation
 ) -> Explanation:
-    target = _target_key(reader, in_force.at(recorded.position), refusal)
+    config = in_force.at(recorded.position)
+    spawned = refusal.tool == "sessions_spawn"
+    target = _child_key(config, refusal) if spawned else _target_key(reader, config, refusal)
     if target is None:
         return whole
     speaking = said_by_policy(reader, in_force, target, None, recorded.position)
+    # A child that was never there has no setting that could be another one.
+    lets_out = [one for one in what_would_let_out(speaking) if not (spawned and one.setting == "sendPolicy")]
     return replace(
         whole,
         inputs=whole.inputs + speaking.inputs,
-        instead=what_would_let_out(speaking) or whole.instead,
+        instead=tuple(lets_out) or whole.instead,
         as_decided=not speaking.verdict.allowed,
     )
+
+
+def _child_key(config: Config, refusal: Refusal) -> str | None:
+    """Return a key like that of the sub-agent that was not started; the end of it, which no rule looks at, is made up."""
+    try:
+        own = (
+            config.default_agent
+            if refusal.requester is None
+            else SessionKey.recorded(refusal.requester).agent_id
+        )
+        given = refusal.arguments.get("agentId", own)
+        agent_id = parse_agent_id(given if isinstance(given, str) else own)
+    except InvalidKey:
+        return None
+    made = SessionKey.acp if refusal.arguments.get("runtime") == "acp" else SessionKey.subagent
+    return str(made(agent_id, _NO_UUID))
 
 
 def _target_key(reader: Reader, config: Config, refusal: Refusal) -> str | None:

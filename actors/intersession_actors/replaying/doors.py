@@ -135,7 +135,10 @@ class Doors:
             cleanup=accepted.cleanup,
         )
         verdict = judge_spawn(config, self._rules.requester(self._opened(accepted.requester)), wish)
-        return Refusal(verdict.code, verdict.error) if isinstance(verdict, SpawnRefused) else None
+        if isinstance(verdict, SpawnRefused):
+            return Refusal(verdict.code, verdict.error)
+        policy = self._rules.judge_child(accepted.child)
+        return None if policy.allowed else Refusal("policy_denied", policy.rule)
 
     def goes_on(self, accepted: ExchangeAccepted | SpawnAccepted, config: Config) -> Budget | Refusal | None:
         """Return what the causal chain of a send or a spawn may use from there on today, or that it may not come there (LOOP-5).

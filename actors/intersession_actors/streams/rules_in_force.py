@@ -40,6 +40,10 @@ class RulesInForce:
         )
         return judge_send(session.send_policy, speaker)
 
+    def judge_child(self, key: str) -> Verdict:
+        """Say whether a task may go to a sub-agent: a new session, which has no channel and no setting of its own (POL-3)."""
+        return self.judge_send(key=key, channel=None, chat_type=None, override=None)
+
     def announce_route(self, accepted: ExchangeAccepted) -> Route | None:
         """Return where an exchange's announce goes; a host with a `webchat` channel hears what has no route (ANN-2)."""
         if accepted.route is not None or not self._has_channel("webchat"):

@@ -161,6 +161,7 @@ def _begin(service: Service, call: Call, asked: _Asked, run_id: str) -> tuple[Sp
         rules = service.config.tools.sessions_spawn.attachments
         files = check_attachments(given.attachments, rules, references)
     accepted = accepted_spawn(service, call, words, allowed, files=files, run_id=run_id)
+    _check_policy(service, accepted)
     with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
         command = OpenSpawn(
             budget=gone_on(service, origin, accepted.child, "task"),
@@ -177,6 +178,13 @@ def _begin(service: Service, call: Call, asked: _Asked, run_id: str) -> tuple[Sp
                 discard_staged(place_of(service, accepted, accepted.attachments))
             raise
     return accepted, started
+
+
+def _check_policy(service: Service, accepted: SpawnAccepted) -> None:
+    """Ask the send policy for the child: it has a key, and no channel and no setting of its own yet (POL-3)."""
+    verdict = service.world.rules.judge_child(accepted.child)
+    if not verdict.allowed:
+        raise ToolRefused("policy_denied", f"agentId: send policy forbids it ({verdict.rule})")
 
 
 def _stage(service: Service, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:

@@ -438,10 +438,22 @@ SPAWN_REFUSALS: list[tuple[dict[str, Any], dict[str, Any], str, list[tuple[str |
         "spawn_limit",
         [("agents.defaults.subagents.maxChildrenPerAgent", "allowed"), (None, "allowed")],
     ),
+    (
+        {"session": {"sendPolicy": {"default": "deny"}}},
+        {},
+        "policy_denied",
+        [("session.sendPolicy.default", "allow")],
+    ),
+    (
+        {"session": {"sendPolicy": {"rules": [{"action": "deny", "match": {"keyPrefix": "subagent:"}}]}}},
+        {},
+        "policy_denied",
+        [("session.sendPolicy.rules[0]", "allow")],
+    ),
 ]
 
 
-@pytest.mark.clause("WHY-2", "SPAWN-2", "SPAWN-3", "SPAWN-5")
+@pytest.mark.clause("WHY-2", "POL-3", "SPAWN-2", "SPAWN-3", "SPAWN-5")
 def test_a_refused_spawn_names_one_thing_after_the_other_that_would_have_let_it(tmp_path: Path) -> None:
     """A refused spawn said one sentence, or that no setting would show that session (issue 10)."""
     listed = {"agents": {"list": [{"id": "main", "default": True}, {"id": "research"}]}}

@@ -202,19 +202,21 @@ def test_a_turn_limit_that_is_one_higher_is_caught_and_said_in_words(recorded: P
         (in_force, "judge_send", BY_ANOTHER_RULE, "ExchangeAccepted"),
         (doors, "why_no_loop", "one_way", "ExchangeAccepted"),
         (spawning, "_not_allowed", NOT_STARTED, "agent_not_allowed"),
+        (in_force.RulesInForce, "judge_child", DENIED, "policy_denied"),
     ],
 )
 def test_a_rule_of_a_door_that_is_another_one_is_told(
-    request: pytest.FixtureRequest, module: ModuleType, rule: str, says: object, now: str
+    request: pytest.FixtureRequest, module: ModuleType | type, rule: str, says: object, now: str
 ) -> None:
-    store = request.getfixturevalue("spawned" if module is spawning else "recorded")
+    of_spawns = rule in {"_not_allowed", "judge_child"}
+    store = request.getfixturevalue("spawned" if of_spawns else "recorded")
     with open_log(store) as log:
         assert log.debug.replay()["same"]
     with open_log(store) as log, patch.object(module, rule, lambda *_: says):
         differs = log.debug.replay()["firstDifference"]
 
     assert differs is not None
-    began = "spawn_accepted.1" if module is spawning else "exchange_accepted.1"
+    began = "spawn_accepted.1" if of_spawns else "exchange_accepted.1"
     assert (differs["recorded"], differs["now"]) == (began, now)
     if now == "ExchangeAccepted":
         assert differs["fields"][0]["path"] in {"loop", "sendRule", "send_rule"}

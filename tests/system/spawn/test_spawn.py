@@ -158,6 +158,41 @@ def test_only_allowed_agents_are_started_and_the_refusal_lists_them(booth: Booth
     assert [agent["id"] for agent in listed["agents"]] == ["main", "ops"]
 
 
+@pytest.mark.clause("POL-3")
+@pytest.mark.parametrize(
+    ("policy", "asked", "denied"),
+    [
+        ({"default": "deny"}, {}, True),
+        ({"rules": [{"action": "deny", "match": {}}]}, {}, True),
+        ({"rules": [{"action": "deny", "match": {"keyPrefix": "subagent:"}}]}, {}, True),
+        ({"rules": [{"action": "deny", "match": {"rawKeyPrefix": "agent:ops:"}}]}, {"agentId": "ops"}, True),
+        # The child has no channel yet: a rule for the requester's channel neither allows nor denies it.
+        ({"default": "deny", "rules": [{"action": "allow", "match": {"channel": "telegram"}}]}, {}, True),
+        ({"rules": [{"action": "deny", "match": {"channel": "telegram"}}]}, {}, False),
+        ({"rules": [{"action": "deny", "match": {"rawKeyPrefix": "agent:main:telegram:"}}]}, {}, False),
+        (
+            {"default": "deny", "rules": [{"action": "allow", "match": {"keyPrefix": "subagent:"}}]},
+            {},
+            False,
+        ),
+    ],
+)
+def test_the_send_policy_is_asked_for_the_child(
+    booth: Booth, policy: dict[str, Any], asked: dict[str, Any], denied: bool
+) -> None:
+    allowing = {"agents": {"defaults": {"subagents": {"allowAgents": ["*"]}}}}
+    system, _ = with_route(booth, allowing, {"session": {"sendPolicy": policy}})
+
+    answer = spawn(system, **asked)
+
+    if denied:
+        assert (answer["status"], answer["code"]) == ("error", "policy_denied")
+        assert "session.sendPolicy" in answer["error"]
+    else:
+        assert answer["status"] == "accepted"
+    assert len(recorded(system, SpawnAccepted)) == (0 if denied else 1)
+
+
 @pytest.mark.clause("SPAWN-3", "SPAWN-7")
 def test_a_sub_agent_has_no_session_tools_and_can_not_spawn(booth: Booth) -> None:
     seen: dict[str, Any] = {}

@@ -336,7 +336,8 @@ def test_a_binding_survives_a_restart(booth: Booth) -> None:
 @pytest.mark.clause("SPAWN-12", "POL-3")
 def test_the_send_policy_is_asked_of_the_childs_words_too(booth: Booth) -> None:
     discord = Threads()
-    policy = {"session": {"sendPolicy": {"rules": [{"action": "deny", "match": {"keyPrefix": "subagent:"}}]}}}
+    match = {"keyPrefix": "subagent:", "channel": "discord"}
+    policy = {"session": {"sendPolicy": {"rules": [{"action": "deny", "match": match}]}}}
     system = started(booth, discord, policy)
 
     answer = spawn(system)
