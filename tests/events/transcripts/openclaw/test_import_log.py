@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,38 @@ def test_a_session_that_was_reset_since_gets_its_next_generation(log: PortableLo
     recorded = log.stream(ids.session_stream(NOTES))
     resets = [item.event for item in recorded if isinstance(item.event, SessionReset)]
     assert [(reset.previous_session_id, reset.session_id) for reset in resets] == [("s-1", "s-2")]
+
+
+@pytest.mark.clause("IMP-2")
+@pytest.mark.parametrize(
+    ("named", "reset_at"),
+    [
+        ("2026-03-02T09-00-30.000Z", "2026-03-02T09:00:30.000+00:00"),
+        # A name that its neighbours contradict: not before the last line of the one, nor behind the first of the next.
+        ("2026-03-02T07-00-00.000Z", "2026-03-02T09:00:01.000+00:00"),
+        ("2026-03-02T23-00-00.000Z", "2026-03-02T09:00:50.000+00:00"),
+        ("yesterday", "2026-03-02T09:00:50.000+00:00"),
+    ],
+)
+def test_a_reset_has_the_time_that_its_file_says(
+    log: PortableLog, tmp_path: Path, named: str, reset_at: str
+) -> None:
+    folder = notes_state(tmp_path, "one", "two") / "agents" / "main" / "sessions"
+    (folder / "s-1.jsonl").rename(folder / f"s-1.jsonl.reset.{named}")
+    entries = {"Agent:Main:Notes": {"sessionId": "s-1", "updatedAt": 5}, NOTES: {"sessionId": "s-2", "updatedAt": 9}}
+    (folder / "sessions.json").write_text(json.dumps(entries))
+    lines = [header("s-2", timestamp="2026-03-02T09:00:50.000Z"), message("x", said("three"), 51)]
+    (folder / "s-2.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    into(log, tmp_path)
+
+    recorded = log.stream(ids.session_stream(NOTES))
+    (reset,) = (item for item in recorded if isinstance(item.event, SessionReset))
+    at = datetime.fromtimestamp(reset.time / 1000, UTC).isoformat(timespec="milliseconds")
+    assert at == reset_at
+    assert texts(log, NOTES) == ["one", "two", "three"]
+    before = [item.event for item in recorded if item.version < reset.version]
+    assert [event.session_id for event in before if isinstance(event, MessageRecorded)] == ["s-1", "s-1"]
 
 
 @pytest.mark.clause("IMP-1")

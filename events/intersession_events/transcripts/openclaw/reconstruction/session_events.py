@@ -101,7 +101,7 @@ def _items(session: Session, key: str, lineage: Lineage) -> Iterator[_Item]:
 def _next(
     session: Session, key: str, generation: Generation, following: Generation, lineage: Lineage
 ) -> Iterator[_Item]:
-    began = Place(following.start, following.place, 0)
+    began = _began(generation, following)
     step = reset_step(following.session_id)
     if generation.closing == "deleted":
         yield _archived(generation, lineage, min(_closed(generation), began._replace(path="")))
@@ -112,6 +112,16 @@ def _next(
         session_id=following.session_id, previous_session_id=generation.session_id, reason=reason
     )
     yield _Item(began, reset, step)
+
+
+def _began(generation: Generation, following: Generation) -> Place:
+    """Return when a generation followed another: when that was reset, as its file's name says, else at its own first line."""
+    first_line = Place(following.start, following.place, 0)
+    if generation.reset_ms is None:
+        return first_line
+    # A name may give a time that its neighbours contradict; no line goes over to the other generation by that.
+    reset = Place(max(generation.reset_ms, generation.end), generation.place, _BEHIND + 1)
+    return reset if reset.time < following.start else first_line
 
 
 def _opened(session: Session, key: str, generation: Generation, lineage: Lineage) -> facts.SessionOpened:
@@ -159,7 +169,11 @@ def _entries(generation: Generation, following: Generation | None) -> Iterator[_
         place = Place(max(updated, generation.end), generation.place, _BEHIND, number)
         if following is not None:
             # It is the entry of an earlier generation: it must not look like the newest.
-            place = min(place, Place(following.start, "", _BEHIND, number))
+            began = _began(generation, following)
+            path = (
+                began.path if began.line else ""
+            )  # behind the lines of its own generation, before those of the next
+            place = min(place, began._replace(path=path, line=_BEHIND, rank=number))
         digest = hashlib.sha256(entry.source.encode()).hexdigest()
         step = f"entry {generation.session_id} {entry.key} {digest}"
         yield _Item(place, _imported(generation, entry, updated), step)

@@ -28,7 +28,11 @@ Place = tuple[str, str]
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
-    """One life of a key, between two resets. `entries` are what stores say of it; `closing` how it ended, if it did."""
+    """One life of a key, between two resets.
+
+    `entries` are what stores say of it; `closing` is how it ended, if no store has it any more; `reset_ms` is when it was
+    reset, if the name of its file says so.
+    """
 
     session_id: str
     agent: str
@@ -38,6 +42,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[reading.Entry, ...] = ()
     closing: reading.Closing | None = None
     closed_ms: int | None = None
+    reset_ms: int | None = None
 
     @property
     def end(self) -> int:
@@ -243,7 +248,8 @@ class _Surveyor:
         files = sorted(
             self._by_place.get(place, ()), key=lambda found: (found.file.closing is None, found.start)
         )
-        closing = files[-1].file if files and files[-1].file.closing is not None and not entries else None
+        last = files[-1].file if files else None
+        closing = last if last is not None and last.closing is not None and not entries else None
         return Generation(
             session_id=self._session_id(key, place, entries),
             agent=agent,
@@ -253,6 +259,7 @@ class _Surveyor:
             entries=tuple(entries),
             closing=closing.closing if closing is not None else None,
             closed_ms=closing.closed_ms if closing is not None else None,
+            reset_ms=last.closed_ms if last is not None and last.closing == "reset" else None,
         )
 
     def _session_id(self, key: SessionKey, place: Place, entries: Sequence[reading.Entry]) -> str:
