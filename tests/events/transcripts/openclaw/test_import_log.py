@@ -164,7 +164,10 @@ def test_a_reset_has_the_time_that_its_file_says(
 ) -> None:
     folder = notes_state(tmp_path, "one", "two") / "agents" / "main" / "sessions"
     (folder / "s-1.jsonl").rename(folder / f"s-1.jsonl.reset.{named}")
-    entries = {"Agent:Main:Notes": {"sessionId": "s-1", "updatedAt": 5}, NOTES: {"sessionId": "s-2", "updatedAt": 9}}
+    entries = {
+        "Agent:Main:Notes": {"sessionId": "s-1", "updatedAt": 5},
+        NOTES: {"sessionId": "s-2", "updatedAt": 9},
+    }
     (folder / "sessions.json").write_text(json.dumps(entries))
     lines = [header("s-2", timestamp="2026-03-02T09:00:50.000Z"), message("x", said("three"), 51)]
     (folder / "s-2.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
