@@ -7,6 +7,7 @@
 """
 
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -68,6 +69,8 @@ def shown(client: OpenClaw, call: str) -> str:
     """Return a call and what it printed; the client's home is `~`, as it is for who types it."""
     done = client.run(*shlex.split(call.replace("$URL", client.url)))
     said = (done.out + done.err).replace(str(client.home), "~")
+    # The reference lists the methods; a second list on this page was out of date with each new one.
+    said = re.sub(r"(use one of agent, agent\.identity\.get), .*", r"\1, …", said)
     return f"```console\n$ openclaw {call.replace('$URL', client.url)}\n{said.strip()}\n```\n"
 
 
