@@ -241,3 +241,27 @@ def test_every_event_of_the_vocabulary_has_a_topic_and_every_topic_an_event() ->
 
     assert set(TOPICS.values()) == events
     assert len(TOPICS) == len(set(TOPICS.values()))
+
+
+POOLS = re.compile(
+    r"\bThreadPoolExecutor\b|\bProcessPoolExecutor\b|await asyncio\.to_thread\(|run_in_executor\(None"
+)
+# Commands alone, which end with their main thread; and the pool that stands in for asyncio's.
+POOLED = {
+    "intersession.cli.host.beside",
+    "intersession.cli.time_travel.forking",
+    "intersession_actors.host.own_threads",
+}
+
+
+@pytest.mark.clause("L11")
+def test_no_pool_of_the_standard_library_serves_a_system() -> None:
+    """They take no more work once the main thread has returned."""
+    found = {
+        name
+        for name, path in MODULES.items()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if POOLS.search(line) and "not_on_a_loop(" not in line
+    }
+
+    assert found == POOLED, "take `off_loop` of intersession_actors.host"

@@ -1,6 +1,5 @@
 """What all routes of the gateway share: the system behind it, who may come in, who listens, whether it is closing."""
 
-import asyncio
 import logging
 import secrets
 import time
@@ -18,6 +17,7 @@ from intersession.web import ForksFolder, Rates
 from intersession_actors.config import Gateway, GatewayAuth, names_tool
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gate import KeyText, invalid
+from intersession_actors.host import off_loop
 from intersession_actors.methods import NoParams, unknown_method
 from intersession_actors.service import claimed_session, read_arguments
 from intersession_actors.system import SessionSystem
@@ -179,7 +179,7 @@ class Door:
         if not is_object(payload) or ("runId" not in payload and not payload.get("runIds")):
             return payload
         try:
-            return await asyncio.to_thread(
+            return await off_loop(
                 named, method, params, payload, lambda run_id: name_for(caller, run_id, asked(run_id))
             )
         except (IntersessionError, RuntimeError) as error:

@@ -20,6 +20,7 @@ from intersession.mcp.server import ACTS, READS, Context, refusal, server_of, to
 from intersession.mcp.stdio import Wire, claimed_wire, serve
 from intersession_actors.debugger import VERBS, Debugger
 from intersession_actors.errors import ToolRefused
+from intersession_actors.host import off_loop
 from intersession_actors.methods import ForkParams, ForksParams, HoldParams, ReleaseParams
 from intersession_actors.tools import schema_of
 from intersession_events.errors import IntersessionError
@@ -128,9 +129,9 @@ def debug_server(
         try:
             if found is not None:
                 change, call = found
-                answer = await asyncio.to_thread(call, change.method, params.arguments or {})
+                answer = await off_loop(call, change.method, params.arguments or {})
             else:
-                answer = await asyncio.to_thread(debugger.call, params.name, params.arguments)
+                answer = await off_loop(debugger.call, params.name, params.arguments)
         except ToolRefused as refused:
             answer = dict(refused.as_result())
         except IntersessionError as error:

@@ -26,6 +26,7 @@ from intersession.mcp.http import SESSION_HEADER
 from intersession.mcp.server import Context, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, serve
 from intersession_actors.errors import REFUSAL_CODES, ToolRefused
+from intersession_actors.host import off_loop
 from intersession_events.errors import StoreUnavailable
 from intersession_events.plain_json import JsonObject
 
@@ -101,7 +102,7 @@ class Host:
             StoreUnavailable: there is no host with a gateway.
             Exception: the host does not answer; whatever the SDK and its HTTP client then raise.
         """
-        address = await asyncio.to_thread(self._way.address)
+        address = await off_loop(self._way.address)
         transport = streamable_http_client(
             f"{address}/mcp", http_client=self._http, max_sse_event_size=_LARGEST_EVENT
         )
@@ -133,7 +134,7 @@ class _Ticket(httpx2.Auth):
             yield request
 
     async def _made(self, address: str) -> str:
-        ticket = await asyncio.to_thread(self._way.ticket, address)
+        ticket = await off_loop(self._way.ticket, address)
         self._tickets = {address: ticket}
         return ticket
 

@@ -1,6 +1,5 @@
 """The tools as an MCP server, whichever way its messages come: what is listed, what is called, what an answer looks like."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
@@ -22,6 +21,7 @@ from mcp_types import (
 )
 
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
+from intersession_actors.host import off_loop
 from intersession_actors.tools import TOOLS, Tools, schemas
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -70,14 +70,14 @@ def mcp_server(seating: Seating) -> Server[JsonObject]:
         if params is not None and params.cursor is not None:
             raise MCPError(INVALID_PARAMS, "cursor: there is one page only, leave it out")
         try:
-            seat = await asyncio.to_thread(seating, context.request)
+            seat = await off_loop(seating, context.request)
         except ToolRefused as refused:
             raise MCPError(INVALID_REQUEST, refused.error, {"code": refused.code}) from None
         return ListToolsResult(tools=[_described(tool) for tool in schemas(seat.names, "mcp")])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
-            seat = await asyncio.to_thread(seating, context.request)
+            seat = await off_loop(seating, context.request)
             _must_have(seat, params.name)
             answer = await seat.tools.acall(params.name, params.arguments)
         except ToolRefused as refused:

@@ -29,6 +29,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from intersession.mcp.server import MOST_BYTES, Seat, mcp_server
+from intersession_actors.host import off_loop
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonObject
 
@@ -121,7 +122,7 @@ async def stdio_streams(
             async for sent in from_server:
                 text = sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
                 with suppress(OSError):  # a client that reads no more has gone, or is about to
-                    await asyncio.to_thread(_write, wire.sink, text + b"\n")
+                    await off_loop(_write, wire.sink, text + b"\n")
                 unanswered.answered(sent.message)
 
     with lines.reading():

@@ -31,6 +31,7 @@ from intersession.web.rate import Rates
 from intersession.web.stopping import ended_well
 from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
+from intersession_actors.host import off_loop
 from intersession_actors.service import Reader
 from intersession_events.errors import IntersessionError, StoreUnavailable
 from intersession_events.facts import ready
@@ -106,7 +107,7 @@ class ReadOnly:
         """
         del name, given, view
         try:
-            answer = await asyncio.to_thread(question, View(self._reader).for_a_question())
+            answer = await off_loop(question, View(self._reader).for_a_question())
         except ToolRefused:
             raise
         except IntersessionError as error:
@@ -118,14 +119,14 @@ class ReadOnly:
     async def live(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield positions as they come, by looking: another process writes them."""
         log = self._reader.log
-        at = await asyncio.to_thread(log.head) if after is None else after
+        at = await off_loop(log.head) if after is None else after
         forks, quiet = ForksBeside(self._folder), 0
         store = StoreNews(lambda: self.is_away)
         yield b"retry: 1000\n\n"
         while not self._ending():
             told: list[bytes] = []
             try:
-                told, at = await asyncio.to_thread(_news, log, at, forks)
+                told, at = await off_loop(_news, log, at, forks)
                 self.is_away = False
             except StoreUnavailable:
                 self.is_away = True
@@ -246,7 +247,7 @@ class Alone:
             return
         try:
             asked = msgspec.json.decode(body, type=_Asked)
-            done = await asyncio.to_thread(self._fork, asked.method, asked.params)
+            done = await off_loop(self._fork, asked.method, asked.params)
         except msgspec.DecodeError as error:
             await _answer(send, 400, {"error": f"the body is none: {error}"})
         except ToolRefused as refused:

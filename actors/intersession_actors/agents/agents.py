@@ -1,6 +1,5 @@
 """What can be registered as an agent, and two agents, `scripted` and `echo`, that need no key and no network."""
 
-import asyncio
 import inspect
 import threading
 from collections import defaultdict
@@ -9,7 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.gate import invalid
-from intersession_actors.host import HostActor, asking, imported, is_host_actor, needed
+from intersession_actors.host import HostActor, asking, imported, is_host_actor, needed, off_loop
 
 
 class PydanticAiAgent(Protocol):
@@ -112,7 +111,7 @@ class _OnAnEndpoint:
             openai.OpenAIError: the endpoint did not answer, or refused.
         """
         if self._agent is None:
-            made = await asyncio.to_thread(self._made)
+            made = await off_loop(self._made)
             self._agent = self._agent or made
         return await self._agent(turn)
 

@@ -15,6 +15,7 @@ from openai.types.chat import ChatCompletion
 from intersession_actors.agents.turn import Reply, Turn, json_text
 from intersession_actors.disclosure import redact_text
 from intersession_actors.failures import one_line
+from intersession_actors.host import off_loop
 from intersession_events.facts import TextBlock, Usage
 from intersession_events.plain_json import JsonObject
 
@@ -96,7 +97,7 @@ class OpenAiAgent:
                 )
             messages.append(choice.message.model_dump(exclude_none=True))
             if choice.message.content:
-                await asyncio.to_thread(turn.recorder.said, [TextBlock(text=choice.message.content)])
+                await off_loop(turn.recorder.said, [TextBlock(text=choice.message.content)])
             for call in calls:
                 if call.type != "function":
                     raise TypeError(f"the model wants a {call.type!r} tool; none was offered")
@@ -195,8 +196,8 @@ async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:
     except (ValueError, RecursionError) as error:
         # The tools record their own calls; this one never reaches them.
         result = json_text({"status": "error", "error": f"the arguments are no JSON object: {error}"})
-        await asyncio.to_thread(turn.recorder.tool_call, call_id, name, source)
-        await asyncio.to_thread(turn.recorder.tool_result, call_id, name, result, is_error=True)
+        await off_loop(turn.recorder.tool_call, call_id, name, source)
+        await off_loop(turn.recorder.tool_result, call_id, name, result, is_error=True)
         return result
     return json_text(await turn.tools.acall(name, arguments))
 

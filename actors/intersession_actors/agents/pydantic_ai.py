@@ -4,7 +4,6 @@ It gets the session's transcript, fenced (PROV-3), as its history, and the syste
 with its own tools is recorded while it does it; the system's tools record themselves.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from pydantic_ai.usage import RunUsage
 
 from intersession_actors.agents.turn import Reply, ToolBox, Turn
 from intersession_actors.failures import described
+from intersession_actors.host import off_loop
 from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -93,7 +93,7 @@ class _Recording(AbstractCapability[object]):
         del ctx, request_context
         blocks = _blocks(response)
         if blocks and any(isinstance(part, ToolCallPart) for part in response.parts):
-            await asyncio.to_thread(self.turn.recorder.said, blocks)
+            await off_loop(self.turn.recorder.said, blocks)
         return response
 
     async def wrap_tool_execute(
@@ -110,13 +110,13 @@ class _Recording(AbstractCapability[object]):
         if call.tool_name in self.of_the_system:
             return await handler(args)
         recorder, identity, name = self.turn.recorder, call.tool_call_id, call.tool_name
-        await asyncio.to_thread(recorder.tool_call, identity, name, call.args_as_json_str())
+        await off_loop(recorder.tool_call, identity, name, call.args_as_json_str())
         try:
             result = await handler(args)
         except Exception as error:
-            await asyncio.to_thread(recorder.tool_result, identity, name, described(error), is_error=True)
+            await off_loop(recorder.tool_result, identity, name, described(error), is_error=True)
             raise
-        await asyncio.to_thread(recorder.tool_result, identity, name, _text(result), is_error=False)
+        await off_loop(recorder.tool_result, identity, name, _text(result), is_error=False)
         return result
 
 

@@ -44,9 +44,9 @@ def _awaitable(
 
     @wraps(verb)
     async def awaited(self: Debugger, /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Given:
-        import asyncio  # noqa: PLC0415 - who is called by none of these names has no loop
+        from intersession_actors.host import off_loop  # noqa: PLC0415 - who is called by none of these names has no loop
 
-        return await asyncio.to_thread(verb, self, *args, **kwargs)
+        return await off_loop(verb, self, *args, **kwargs)
 
     return awaited
 

@@ -10,6 +10,7 @@ with on_demand(globals()):
     from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
     from intersession_actors.host.loop import OwnLoop
     from intersession_actors.host.named import named_object
+    from intersession_actors.host.own_threads import off_loop, to_its_end
     from intersession_actors.host.threads import Job, Workers
     from intersession_events.errors import MissingExtra
 
@@ -36,4 +37,6 @@ __all__ = [
     "is_installed",
     "named_object",
     "needed",
+    "off_loop",
+    "to_its_end",
 ]

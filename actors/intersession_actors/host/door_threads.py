@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextvars import copy_context
+from functools import partial
 from typing import Final, TypeVar
 
+from intersession_actors.host.own_threads import filling
 from intersession_actors.host.threads import Job, Workers
 from intersession_actors.runtime import Threads
 from intersession_events.errors import StoreUnavailable
@@ -45,21 +47,10 @@ class DoorThreads:
         """
         self._check()
         future: Future[T] = Future()
-        context = copy_context()
-
-        def run() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                result = context.run(work)
-            except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
+        work = partial(copy_context().run, work)
         workers = self._reserved if lane == ABOUT else self._workers
         try:
-            workers.submit(Job(run, lane))
+            workers.submit(Job(filling(future, work), lane))
         except RuntimeError as error:
             raise StoreUnavailable("the system is closed") from error
         return future

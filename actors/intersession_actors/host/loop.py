@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 
+from intersession_actors.host.own_threads import OwnThreads
 from intersession_actors.runtime import MachineThreads, Thread, Threads
 
 logger = logging.getLogger("intersession.host")
@@ -43,6 +44,9 @@ class OwnLoop:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
+        if not self._threads.by_hand:
+            # asyncio's own takes no more once the main thread has returned: no name would be looked up any more.
+            loop.set_default_executor(OwnThreads(f"{self._name}-threads"))
         while True:
             try:
                 loop.run_forever()

@@ -174,6 +174,7 @@ class Operated:
             CorruptEvent: a row of the log can't be read.
         """
         not_on_a_loop("system.checkpoint()", "await asyncio.to_thread(system.checkpoint)")
+        self.service.log.check()
         last = self._parts.checkpointer.take()
         checkpoint: JsonObject = msgspec.to_builtins(last.checkpoint)
         return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}

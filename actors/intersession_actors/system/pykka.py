@@ -91,6 +91,7 @@ class PykkaDoor:
         chat: ChatDoor,
         threads: DoorThreads,
         close: Callable[[], None],
+        check: Callable[[], None],
     ) -> None:
         self._tools = tools
         self._chat = chat
@@ -101,7 +102,7 @@ class PykkaDoor:
         self._close = close
         self._closing_thread: int | None = None
         self._runtime = ThreadingRuntime()
-        ref = self._runtime.start(SystemActor, self._take, self._stopped, name="intersession")
+        ref = self._runtime.start(SystemActor, self._take, self._stopped, check, name="intersession")
         self.ref: pykka.ActorRef[Handler] = ref.actor_ref
         pykka.ActorRegistry.register(self.ref)
 

@@ -15,14 +15,15 @@ Take = Callable[[object, ReplyFuture | None, Context], None]
 class SystemActor(Handler):
     """Hands every message on with the answer that is owed, None for nobody's, and goes on with the next.
 
-    `close` is called when it is stopped, on another thread: it waits for actors, which no handler may.
+    `close` is called when it is stopped, on another thread: it waits for actors, which no handler may. `check` raises where
+    nobody would take a message from the inbox, in a forked child.
     """
 
-    def __init__(self, take: Take, close: Callable[[], None]) -> None:
+    def __init__(self, take: Take, close: Callable[[], None], check: Callable[[], None]) -> None:
         super().__init__()
         self._take = take
         self._close = close
-        self._actor_ref = _CallersRef(self)
+        self._actor_ref = _CallersRef(self, check)
 
     def on_receive(self, message: object) -> None:
         """Hand a message on."""
@@ -48,17 +49,19 @@ class _CallersMail(Mail):
 class _CallersInbox(Inbox):
     """The way into an inbox from outside."""
 
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: Inbox, check: Callable[[], None]) -> None:
         super().__init__()
         self._inside = inbox
+        self._check = check
 
     def put(self, envelope: Mail, *, urgent: bool = False) -> None:
+        self._check()
         self._inside.put(_CallersMail(envelope), urgent=urgent)
 
 
 class _CallersRef(pykka.ActorRef[Handler]):
     """The address that the host has: what is put there is put with the context of the caller."""
 
-    def __init__(self, actor: Handler) -> None:
+    def __init__(self, actor: Handler, check: Callable[[], None]) -> None:
         super().__init__(actor)
-        self.actor_inbox = _CallersInbox(actor.actor_inbox)
+        self.actor_inbox = _CallersInbox(actor.actor_inbox, check)

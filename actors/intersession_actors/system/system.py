@@ -44,7 +44,7 @@ from intersession_actors.gate import (
     texts_of,
 )
 from intersession_actors.holding import HoldRule
-from intersession_actors.host import DoorThreads
+from intersession_actors.host import DoorThreads, to_its_end
 from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime, clock_of, ids_of, runtime_of
 from intersession_actors.service import (
@@ -67,7 +67,7 @@ from intersession_actors.system.status import standing_of, status_of
 from intersession_actors.system.store import checked_store, open_store
 from intersession_actors.system.tracing import tracer_provider_of
 from intersession_actors.tools import Tools
-from intersession_events.errors import StoreUnavailable
+from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkEdit
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
@@ -211,7 +211,7 @@ class SessionSystem(Operated):
     def close(self, grace: float | None = None) -> None:
         """Stop in order: no new work, runs and texts under way get `grace` seconds, then actors, then the log.
 
-        What is cut off is tried again by the next start.
+        What is cut off is tried again by the next start. Nothing happens in a forked child: all of it is its parent's.
 
         Raises:
             ToolRefused: `grace` is no time; the system goes on.
@@ -221,6 +221,10 @@ class SessionSystem(Operated):
         if not self._started:
             return
         self._started = False
+        try:
+            self._check_process()
+        except ForkedStoreError:
+            return
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
         self.service.world.stopping = True
         with self._opening_door:
@@ -234,9 +238,18 @@ class SessionSystem(Operated):
             if self._owns_log:
                 self.service.log.close()
 
+    def _check_process(self) -> None:
+        """Make sure that this is the process that opened it: in a fork nobody would ever answer."""
+        try:
+            self.service.log.check()
+        except ForkedStoreError:
+            raise
+        except StoreUnavailable:
+            return  # closed, as the caller finds out
+
     async def aclose(self, grace: float | None = None) -> None:
         """Stop in order, without blocking the event loop."""
-        await asyncio.to_thread(self.close, grace)
+        await to_its_end(self.close, grace)
 
     def __enter__(self) -> Self:
         return self
@@ -290,13 +303,19 @@ class SessionSystem(Operated):
 
         Raises:
             RuntimeError: the system is closed.
+            ForkedStoreError: another process opened it, of which this one is a fork.
         """
+        self._check_process()
         with self._opening_door:
             if not self._started:
                 raise RuntimeError("the system is closed")
             if self._pykka_door is None:
                 self._pykka_door = PykkaDoor(
-                    tools=self.tools, chat=self._chat, threads=self._parts.threads, close=self.close
+                    tools=self.tools,
+                    chat=self._chat,
+                    threads=self._parts.threads,
+                    close=self.close,
+                    check=self._check_process,
                 )
             return self._pykka_door.ref
 

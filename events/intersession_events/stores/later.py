@@ -1,17 +1,20 @@
-"""Reads for those who must not block: on threads of its own, or by hand, for a simulation that decides itself what happens when."""
+"""Reads for those who must not block: on threads of its own, or by hand, for a simulation that decides itself what happens when.
+
+The threads are no pool of the standard library's: those take no more work from when the main thread has returned, and a host may
+go on in other threads for as long as it likes.
+"""
 
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from intersession_events.errors import LogError, StoreUnavailable
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 _THREADS: Final = 2
-_NAME: Final = "intersession-loader"
 
 T = TypeVar("T")
 
@@ -22,12 +25,17 @@ class Loader:
     def __init__(self, *, threads: bool, check: Callable[[], None]) -> None:
         self._check = check
         self._waiting: deque[Callable[[], None]] = deque()
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=_NAME) if threads else None
+        """What waits to be read by hand."""
+        self._jobs: SimpleQueue[Callable[[], None] | None] | None = SimpleQueue() if threads else None
+        """What waits to be read by a thread; None ends one."""
+        self._lock = threading.RLock()  # a handler of a signal may ask, or close, in the middle of this
+        self._threads: list[threading.Thread] = []
+        self._closed = False
 
     @property
     def by_hand(self) -> bool:
         """Whether nothing is read but by `step`."""
-        return self._threads is None
+        return self._jobs is None
 
     @property
     def has_work(self) -> bool:
@@ -45,14 +53,16 @@ class Loader:
                 found = error
             tell(told, found)
 
-        if self._threads is None:
+        if self._jobs is None:
             self._waiting.append(job)
             return
         try:
             self._check()
-            self._threads.submit(job)
-        except (LogError, RuntimeError) as error:
-            tell(told, error if isinstance(error, LogError) else StoreUnavailable("the log is closed"))
+            self._have_read(self._jobs, job)
+        except LogError as error:
+            tell(told, error)
+        except RuntimeError as error:
+            tell(told, StoreUnavailable(f"no thread can be started to read the log: {error}"))
 
     def step(self) -> bool:
         """Read what was asked for first, in the calling thread; False if nothing waited."""
@@ -67,8 +77,33 @@ class Loader:
 
     def close(self) -> None:
         """Finish what was begun, and begin nothing more."""
-        if self._threads is not None:
-            self._threads.shutdown(wait=not threading.current_thread().name.startswith(_NAME))
+        with self._lock:
+            self._closed = True
+            threads, self._threads = self._threads, []
+        for _ in threads:
+            if self._jobs is not None:
+                self._jobs.put(None)
+        if threading.current_thread() not in threads:
+            for thread in threads:
+                thread.join()
+
+    def _have_read(self, jobs: "SimpleQueue[Callable[[], None] | None]", job: Callable[[], None]) -> None:
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable("the log is closed")
+            while len(self._threads) < _THREADS:
+                thread = threading.Thread(target=_work, args=(jobs,), name="intersession-loader", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+            jobs.put(job)
+
+
+def _work(jobs: "SimpleQueue[Callable[[], None] | None]") -> None:
+    while (job := jobs.get()) is not None:
+        try:
+            job()
+        except BaseException:
+            _LOGGER.exception("reading for somebody ended in no error; the next one is read all the same")
 
 
 def tell(callback: Callable[[T], None], value: T) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from intersession.gateway.admission import Credential, Hold
 from intersession.gateway.door import Door
 from intersession.web import server_stops
+from intersession_actors.host import off_loop
 from intersession_events.errors import LogError
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
@@ -63,10 +64,10 @@ async def event_stream(
         page: list[Recorded] = []
         if wake.is_set():
             wake.clear()
-            page, after = await asyncio.to_thread(_next_page, door, after)
+            page, after = await off_loop(_next_page, door, after)
             if page:
                 wake.set()  # there may be more
-        news = None if beside is None else await asyncio.to_thread(beside)
+        news = None if beside is None else await off_loop(beside)
         seen = shown(page, credential, lambda stream: _is_for(door, credential, stream))
         return chain(seen, () if news is None else (news,))
 

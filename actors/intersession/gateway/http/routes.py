@@ -1,6 +1,5 @@
 """The HTTP routes: `POST /tools/invoke` as the original has it, committed events, liveness, and their description."""
 
-import asyncio
 from typing import Annotated, Final
 
 import msgspec
@@ -36,6 +35,7 @@ from intersession.web import (
 from intersession.web import routes as web_routes
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText
+from intersession_actors.host import off_loop
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonObject
 
@@ -182,7 +182,7 @@ async def scrape_metrics(request: Request[object, object, State], state: State) 
         return failed(
             403, "forbidden", 'metrics are of all sessions; gateway.metrics: "read" lets this token in'
         )
-    text = await asyncio.to_thread(door.metrics.text)
+    text = await off_loop(door.metrics.text)
     return Response(text, media_type=CONTENT_TYPE, status_code=200)
 
 

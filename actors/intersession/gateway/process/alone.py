@@ -13,6 +13,7 @@ import msgspec
 from intersession.gateway.admission import Limits
 from intersession.gateway.process.server import Server, address_of
 from intersession.web import Alone, Coming, Deed
+from intersession_actors.host import off_loop
 from intersession_actors.service import Reader
 
 Progress = Callable[[int, int | None], None]
@@ -57,7 +58,7 @@ async def _served(
             app.opened(reader, fork)
 
         serving = asyncio.create_task(server.serve(sockets=[listening]))
-        opening = asyncio.create_task(asyncio.to_thread(opened))
+        opening = asyncio.create_task(off_loop(opened))
         await server.answers.wait()
         waiting = [asyncio.create_task(event.wait()) for event in (begun, stopping)]
         await asyncio.wait({opening, *waiting}, return_when=asyncio.FIRST_COMPLETED)

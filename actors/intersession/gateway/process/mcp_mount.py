@@ -8,7 +8,7 @@ from typing import Any, Final
 from litestar.types import Receive, Scope, Send
 
 from intersession.gateway.admission import Credentials
-from intersession_actors.host import imported, is_installed
+from intersession_actors.host import imported, is_installed, off_loop
 from intersession_actors.system import SessionSystem
 
 MCP_PATH: Final = "/mcp"
@@ -52,7 +52,7 @@ class McpMount:
                     pass  # that ends it
 
     async def _made(self) -> Any:  # its class is in what may be missing
-        mcp = await asyncio.to_thread(
+        mcp = await off_loop(
             imported, "intersession.mcp.http", what="MCP over HTTP", library="mcp", extra="mcp"
         )
 

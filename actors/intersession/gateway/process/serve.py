@@ -15,6 +15,7 @@ from intersession.gateway.door import refuse_without_token
 from intersession.gateway.process.server import run
 from intersession_actors.config import Config, read_config_file
 from intersession_actors.errors import ConfigError
+from intersession_actors.host import off_loop
 from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonValue, is_object
 
@@ -98,7 +99,7 @@ async def _watched(
             continue
         known = stamp
         try:
-            system.reload(await asyncio.to_thread(_given, path))
+            system.reload(await off_loop(_given, path))
         except ConfigError:
             pass  # told by the system
         else:
