@@ -92,6 +92,7 @@ def state(view: View, given: State) -> StateAnswer | ChangesAnswer:
         raise invalid("from", "required with to, give the place to compare with")
     before, after = view.place(given.from_, field="from"), view.place(given.to, field="to")
     then, now = _state(view, given, before), _state(view, given, after)
+    _leave_out_pushed_out(view, *((then, now) if before.position <= after.position else (now, then)))
     return {
         "from": then["place"],
         "to": now["place"],
@@ -112,10 +113,46 @@ def _state(view: View, given: State, place: Located) -> StateAnswer:
 
 
 def _compared(answer: StateAnswer) -> JsonObject:
+    """Return what of a state is compared: where it is looked at, and what comes next, is another thing at another place."""
     compared: JsonObject = {**answer}
     for place in ("place", "next"):
         del compared[place]
     return compared
+
+
+def _leave_out_pushed_out(view: View, earlier: StateAnswer, later: StateAnswer) -> None:
+    """Leave out of the earlier of two states what newer things only pushed off the end of a list of the later one.
+
+    A list shows its newest. What a transcript has had stays in it, unless a reset has begun another one; runs and flows stay, and a
+    session leaves its list by being archived alone.
+    """
+    sessions = {session["key"]: session for session in later["sessions"]}
+    position = later["place"]["position"]
+    for session in earlier["sessions"]:
+        now = sessions.get(session["key"])
+        if now is not None and now["sessionId"] == session["sessionId"]:
+            known = {message["id"] for message in now["transcript"]}
+            session["transcript"] = [one for one in session["transcript"] if one["id"] in known]
+    earlier["sessions"] = [
+        session
+        for session in earlier["sessions"]
+        if session["key"] in sessions or not _is_listed(view, session["key"], position)
+    ]
+    for session in (*earlier["sessions"], *later["sessions"]):
+        session.pop("earlier", None)  # where the page before begins says nothing of the session
+    earlier["runs"] = _those_of(earlier["runs"], later["runs"], "runs")
+    earlier["exchanges"] = _those_of(earlier["exchanges"], later["exchanges"], "exchanges")
+    earlier["spawns"] = _those_of(earlier["spawns"], later["spawns"], "spawns")
+
+
+def _is_listed(view: View, key: str, position: int) -> bool:
+    row = view.reader.sessions.get(key, position)
+    return row is not None and row.archived is None
+
+
+def _those_of(earlier: list[JsonObject], later: list[JsonObject], name: str) -> list[JsonObject]:
+    known = {one[_NAMES[name]] for one in later}
+    return [one for one in earlier if one[_NAMES[name]] in known]
 
 
 def _differences(before: JsonValue, after: JsonValue, path: str = "", name: str = "") -> Iterator[Change]:

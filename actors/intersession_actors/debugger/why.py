@@ -1,6 +1,7 @@
 """The verb `why`: what led to an event, what it led to, and why things ended, were refused or reached nobody (WHY)."""
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Annotated, NamedTuple, NotRequired, TypedDict
 
 import msgspec
@@ -39,7 +40,8 @@ class ToldAnswer(TypedDict):
     """An event in words. `who` acts and `to` is acted on, None where there is nobody; `text` is what was said or happened.
 
     `how` is for people: a sentence, or a verb after `who`; it is empty where a story leaves the event out, because another one
-    says the same. `way` is how it is told: `said`, `tool`, `note` or `end`.
+    says the same. `way` is how it is told: `said`, `tool`, `note` or `end`. `carried` says that it only carries on the words of
+    the event before it in the answer: whoever tells a story leaves it out.
     """
 
     position: int
@@ -52,6 +54,7 @@ class ToldAnswer(TypedDict):
     to: str | None
     text: str
     how: str
+    carried: bool
 
 
 class RootAnswer(ToldAnswer):
@@ -166,29 +169,55 @@ def _nothing(of: float | str) -> ToolRefused | None:
 
 def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
     view = seeing.view
-    causes = Causes(view.log)
-    whole = causes.path(asked.position)
-    found = causes.told(whole)
+    reading = Causes(view.log)
+    whole = reading.path(asked.position)
+    found = reading.told(whole)
     path = [recorded for recorded in whole if seeing.is_seen(recorded.position)]
     if found is None or not path or path[0].position != asked.position:
         raise ToolRefused("invalid_request", f"of: there is no event at position {asked.position}")
     root: RootAnswer | None = None
     if seeing.is_seen(found.root.position):
         root = seeing.root(found)
+    event = seeing.asked_about(found.event)
+    causes = [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)]
+    _mark_carried(event, causes)
     answer: WhyAnswer = {
-        "event": seeing.asked_about(found.event),
-        "causes": [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)],
+        "event": event,
+        "causes": causes,
         "root": root,
         "explanations": [seeing.explained(one) for one in _explanations(seeing, path, asked.flow)],
     }
     if asked.flow is not None and found.root.position > asked.flow.accepted:
-        begun = causes.why(asked.flow.accepted)
+        begun = reading.why(asked.flow.accepted)
         if begun is not None and seeing.is_seen(begun.root.position):
             answer["begun"] = seeing.root(begun)
     waits = None if asked.flow is None else awaited(view.reader, asked.flow)
     if waits is not None:
         answer["waits"] = waits.value(whole=view.is_operator)
     return answer
+
+
+_CARRIERS = frozenset({"turn_replied", "primary_ended", "child_ended"})
+_FAILURES = frozenset({"run_failed", "run_aborted"})
+_WORDED = frozenset({"exchange_released"})
+"""Whoever writes a text anew is named, though the text that went on says the same."""
+
+
+def _mark_carried(event: ToldAnswer, causes: list[ToldAnswer]) -> None:
+    """Mark the causes that only carry the words, or the failure, that another event of the chain tells."""
+    said = event["text"]
+    for cause, before in zip_longest(causes, causes[1:]):
+        tells_failure = before is not None and _kind(cause) in _CARRIERS and _kind(before) in _FAILURES
+        is_told = bool(cause["how"]) or cause["way"] == "said"
+        cause["carried"] = is_told and (
+            tells_failure or (cause["text"] == said and _kind(cause) not in _WORDED)
+        )
+        if is_told and not cause["carried"]:
+            said = cause["text"]
+
+
+def _kind(event: ToldAnswer) -> str:
+    return event["topic"].rpartition(".")[0]
 
 
 def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) -> Iterator[Explanation]:
@@ -210,9 +239,10 @@ def _effects(seeing: "_Seeing", asked: _Asked) -> EffectsAnswer:
     led = Effects(log).of(position, own=own)
     if led is None or not seeing.is_seen(position):
         raise ToolRefused("invalid_request", f"of: there is no event at position {position}")
+    event = seeing.told(led.event)
     return {
-        "event": seeing.told(led.event),
-        "effects": list(seeing.effects(led.effects)),
+        "event": event,
+        "effects": list(seeing.effects(led.effects, event["text"])),
         "open": [msgspec.to_builtins(one) for one in led.open if seeing.is_seen(one.position)],
     }
 
@@ -243,6 +273,7 @@ class _Seeing:
             "to": told.to,
             "text": self.view.shown(told.text, key) or "",
             "how": self.view.shown(told.how, key) or "",
+            "carried": False,
         }
 
     def root(self, found: Found) -> RootAnswer:
@@ -256,13 +287,17 @@ class _Seeing:
             answer["how"] = f"Here {step}."
         return answer
 
-    def effects(self, effects: Iterable[Effect]) -> Iterator[EffectAnswer]:
+    def effects(self, effects: Iterable[Effect], said: str) -> Iterator[EffectAnswer]:
+        """Yield what an event led to; `said` are the words that were told last on the way there."""
         for effect in effects:
-            below = list(self.effects(effect.effects))
             if not self.is_seen(effect.position):
-                yield from below
+                yield from self.effects(effect.effects, said)
                 continue
-            yield {**self.told(effect), "effects": below, "more": effect.more}
+            told = self.told(effect)
+            is_told = bool(told["how"]) or told["way"] == "said"
+            carried = is_told and told["text"] == said
+            below = list(self.effects(effect.effects, told["text"] if is_told and not carried else said))
+            yield {**told, "carried": carried, "effects": below, "more": effect.more}
 
     def explained(self, explanation: Explanation) -> JsonObject:
         """Return an explanation as JSON has it."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -45,6 +45,15 @@ def read(
     return reading.lanes, _with_gaps(reading.without_repeats(), folded_ms, forked)
 
 
+class _Spoken(NamedTuple):
+    """An answer as an exchange or a spawn took it down, and how many rows there were then."""
+
+    text: str
+    position: int
+    time: int
+    rows: int
+
+
 class _Reading:
     def __init__(self, names: Callable[[str], str]) -> None:
         self._names = names
@@ -59,6 +68,8 @@ class _Reading:
         """Who gave a sub-agent its task, by the child's key: an import's messages don't say it."""
         self._answered: tuple[str, str] | None = None
         """The last answer of an exchange, and which one it is: the message that carries it on need not say it."""
+        self._spoken: _Spoken | None = None
+        """The same, or an announce: until something else is drawn, an arrow that carries it on stands where it was said."""
         self._imported: str | None = None
         """Who answers in an imported exchange or spawn: not all that was said there is a message of a session."""
         self._tokens: dict[tuple[str, str], int] = {}
@@ -106,8 +117,10 @@ class _Reading:
                     self._mark(recorded, None, "failed")
             case facts.AnnounceDecided(text=None) | facts.LoopEnded():
                 self._mark(recorded, None, "end")
-            case facts.AnnounceDecided(text=str(text)) if kind == "exchange" and self._imported is not None:
-                self._says(recorded, self._imported, text, "announces")
+            case facts.AnnounceDecided(text=str(text)):
+                if kind == "exchange" and self._imported is not None:
+                    self._says(recorded, self._imported, text, "announces")
+                self._spoken = _Spoken(text, recorded.position, recorded.time, len(self._rows))
             case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeReleased() as event:
                 self._ordered(recorded, event)
             case facts.ExchangeHeld() as event:
@@ -167,6 +180,7 @@ class _Reading:
         self._answered = event.text, how
         speaker = event.speaker if isinstance(event, facts.TurnReplied) else self._imported
         self._says(recorded, None if self._imported is None else speaker, event.text, how)
+        self._spoken = _Spoken(event.text, recorded.position, recorded.time, len(self._rows))
 
     def _says(self, recorded: Recorded, speaker: str | None, text: str, how: str) -> None:
         """Say how the words are meant that an agent said last; of a speaker in an import, add them where no session told them."""
@@ -233,9 +247,13 @@ class _Reading:
         self._rows.append(_mark(recorded, lane, words.how or words.brief, kind))
 
     def _arrow(self, recorded: Recorded, source: int, target: int, text: str, how: str) -> Arrow:
+        spoken = self._spoken
+        is_carried = spoken is not None and (spoken.text, spoken.rows) == (text, len(self._rows))
+        said = spoken if spoken is not None and is_carried else recorded
         return Arrow(
-            position=recorded.position,
-            time=recorded.time,
+            position=said.position,
+            time=said.time,
+            arrived=recorded.position if said is spoken else None,
             source=source,
             target=target,
             text=text,

@@ -24,8 +24,9 @@ class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="r
     """A message from one lane to another; lanes by their numbers, from 0 on."""
 
     position: int
+    """Where its words were said: for an answer that is carried on, the event that the place `RUN@turn:2` names."""
     time: int
-    """When it was recorded, in ms."""
+    """When that was recorded, in ms."""
     source: int
     target: int
     text: str
@@ -33,6 +34,8 @@ class Arrow(msgspec.Struct, frozen=True, kw_only=True, tag="arrow", tag_field="r
     """What it is, in a word or two: `asks`, `replies`, `turn 2`, `announces`."""
     tokens: int | None = None
     """How many tokens the run took that made these words; None where none said so."""
+    arrived: int | None = None
+    """Where it came to the other's transcript, or to the outbox; None where that is its position."""
     caller: bool = False
     """Whether it is of the run that called, which the run that is drawn came of."""
 

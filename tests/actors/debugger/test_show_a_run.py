@@ -52,9 +52,12 @@ def test_it_has_lanes_and_rows_and_says_where_it_is_looked_at_from(told: tuple[S
         (0, 1, "turn 1"),
     ]
     assert found["place"]["text"] == "after turn 1: main has answered, research has not yet"
-    assert any(row["position"] > found["place"]["position"] for row in arrows), (
-        "what comes later is there, too"
-    )
+    # An answer stands where it was said, which is what its turn names; where it came to the other is told beside.
+    assert [row["position"] - found["place"]["position"] for row in arrows][2:] == [0]
+    assert arrows[2]["arrived"] > arrows[2]["position"]
+    assert system.debug.show(run, at=f"{run}@reply")["place"]["position"] == arrows[1]["position"]
+    later = [row for row in found["rows"] if row["row"] != "gap" and row["position"] > arrows[2]["position"]]
+    assert [row["kind"] for row in later] == ["end", "note", "end"], "what comes later is there, too"
 
 
 @pytest.mark.clause("SHOW-1")

@@ -25,7 +25,13 @@ from intersession_actors.debugger import (
     WhyAnswer,
 )
 from intersession_events import ids
-from intersession_events.facts import DeliveryDone, ExchangeClosed, PrimaryEnded, TurnReplied
+from intersession_events.facts import (
+    DeliveryDone,
+    ExchangeClosed,
+    MessageRecorded,
+    PrimaryEnded,
+    TurnReplied,
+)
 from intersession_projections.places import steps_of_flow
 from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged, wait_for
@@ -281,3 +287,45 @@ def test_the_configuration_at_a_place_is_the_one_in_force_there_without_secrets(
         assert turns == [2, 4]
         assert "a-token" not in str(system.debug.state(at="head"))
         assert system.log.head() == before + 1
+
+
+@pytest.mark.clause("PLACE-3")
+@pytest.mark.parametrize("messages", [1, 2, 200])
+def test_a_message_that_comes_changes_one_transcript_however_many_of_it_are_shown(
+    told: tuple[SessionSystem, str], messages: int
+) -> None:
+    """The last messages of a transcript are shown: one that comes pushed another one out, which then was told as taken away."""
+    system, run = told
+    said = [
+        (one.position, one.stream.removeprefix("session:"), one.event.message.id)
+        for one in system.log.all()
+        if isinstance(one.event, MessageRecorded)
+    ]
+    later = [one for number, one in enumerate(said) if one[1] in {key for _, key, _ in said[:number]}]
+    assert len(later) == 6
+
+    for position, key, message in later:
+        path = f"sessions/{key}/transcript/{message}"
+        there = system.debug.state(run, frm=position - 1, to=position, messages=messages)["changes"]
+        back = system.debug.state(run, frm=position, to=position - 1, messages=messages)["changes"]
+
+        of_transcripts = [one for one in (*there, *back) if "/transcript" in one["path"]]
+        assert [one["path"] for one in of_transcripts] == [path, path]
+        assert [of_transcripts[0]["before"], of_transcripts[1]["after"]] == [None, None]
+
+
+@pytest.mark.clause("PLACE-3")
+def test_a_session_that_is_busy_pushes_another_off_the_list_and_that_is_no_change_of_the_other(
+    told: tuple[SessionSystem, str],
+) -> None:
+    system, _ = told
+    head = system.log.head()
+    sessions = {
+        place: [one["key"] for one in system.debug.state(at=place, limit=1)["sessions"]]
+        for place in range(1, head)
+    }
+    place = next(one for one in range(2, head) if sessions[one - 1] != sessions[one] and sessions[one - 1])
+
+    changes = system.debug.state(frm=place - 1, to=place, limit=1)["changes"]
+
+    assert [one["path"] for one in changes if one["after"] is None] == []

@@ -19,7 +19,7 @@ from support.running import SEES_ALL, WAIT, merged, wait_for, wait_for_number
 
 HOSTILE = "\n".join(str(given(row)) for row in rows("R"))
 PLACE = {"position", "eventId", "timeMs", "text"}
-TOLD = {"position", "eventId", "timeMs", "stream", "topic", "way", "who", "to", "text", "how"}
+TOLD = {"position", "eventId", "timeMs", "stream", "topic", "way", "who", "to", "text", "how", "carried"}
 
 
 class Hostile(NamedTuple):

@@ -135,7 +135,8 @@ async def test_lens_differences_and_keys_are_shown_over_it(demo_log: DemoLog) ->
         app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:2")
         async with app.run_test(size=(140, 40)) as pilot:
             for key, words in (
-                ("l", "as recorded"),
+                ("l", "agent:research:main, attempt 1: as recorded"),
+                ("L", "agent:main:main, attempt 1: as recorded"),
                 ("w", "because"),
                 ("question_mark", "run on to the break"),
             ):
@@ -199,10 +200,10 @@ async def test_where_it_is_narrow_the_event_stands_below_the_diagram(demo_log: D
     with debugging(demo_log) as debugger:
         app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:1")
         async with app.run_test(size=(40, 14)) as pilot:
-            await shown(app, pilot, "turn_replied", "sends:")
+            await shown(app, pilot, "turn_replied", "│ turn")
             assert "╭─ research" not in seen(app)
             await pilot.resize_terminal(120, 30)
-            await shown(app, pilot, "turn_replied", "sends:", "╭─ research")
+            await shown(app, pilot, "turn_replied", "│ turn", "╭─ research")
 
 
 @pytest.mark.clause("STEP-1", "WHY-1", "WHY-2")

@@ -14,7 +14,7 @@ from support.doors.command_line import ran
 from support.golden_logs import GoldenLog
 from support.running import Booth, wait_for
 
-TOLD = {"position", "eventId", "timeMs", "stream", "topic", "way", "who", "to", "text", "how"}
+TOLD = {"position", "eventId", "timeMs", "stream", "topic", "way", "who", "to", "text", "how", "carried"}
 LIMITED = {
     "session": {
         "agentToAgent": {"maxPingPongTurns": 1},

@@ -113,9 +113,17 @@ def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: 
     expect(slider).to_have_attribute(
         "aria-valuetext", re.compile("^after turn 2: research has answered, main has not yet")
     )
-    page.get_by_role("tab", name="Next prompt").click()
-    expect(page.get_by_role("tabpanel")).to_contain_text("What main is about to be given")
-    expect(page.get_by_role("tabpanel")).to_contain_text("As recorded")
+    page.get_by_role("tab", name="Prompts").click()
+    # At an answer, what its speaker had been given comes first, as `lens RUN@turn:2` has it; then whoever is asked next.
+    panel = page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("What research was given, attempt 1")
+    expect(panel).to_contain_text("As recorded")
+    expect(panel.locator(".msg.here")).to_contain_text("Does that hold for a van of 3.2 tonnes")
+    panel.get_by_role("button", name="What main is given next").click()
+    expect(panel).to_contain_text("What main is about to be given, attempt 1")
+    expect(panel.locator(".msg.here")).to_contain_text("Up to 3.5 tonnes")
+    page.keyboard.press("L")
+    expect(panel).to_contain_text("What research was given, attempt 1")
     page.get_by_role("button", name="All 54 events").click()
     expect(page.get_by_role("table").get_by_role("row").filter(has_text="loop ended")).to_have_count(1)
 
@@ -130,6 +138,52 @@ def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: 
         assert shown, text
     assert page.locator("#app script, #app img, #app iframe, #app [onerror]").count() == 0
     tab.check()
+
+
+@pytest.mark.clause("PLACE-1", "LENS-1", "WHY-1")
+@pytest.mark.timeout(240)
+def test_an_answer_leads_to_its_turn_to_what_its_speaker_was_given_and_to_what_it_changed(
+    debugger: Debugger,
+) -> None:
+    page, panel = debugger.tab.page, debugger.tab.page.get_by_role("tabpanel")
+    slider = page.get_by_role("slider", name="Place in the run")
+    after_turn_2 = re.compile("^after turn 2: research has answered, main has not yet")
+    debugger.open(f"run/{debugger.exchange}?at=start", width=1440)
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^after the start"))
+
+    # Its arrow leads to the turn, and the address names it so.
+    page.locator("svg.dg g.row").filter(has_text="turn 2").first.click()
+    expect(slider).to_have_attribute("aria-valuetext", after_turn_2)
+    page.wait_for_url("**at=turn:2*")
+
+    # Its message, and the bar of whoever was at work for it, lead to what that one had been given.
+    research = page.get_by_label("Transcript of research")
+    said = research.locator(".msg").filter(has_text="Up to 3.5 tonnes")
+    said.get_by_role("button", name="prompt").click()
+    expect(panel).to_contain_text("What research was given, attempt 1")
+    expect(panel.locator(".msg.here")).to_contain_text("Does that hold for a van of 3.2 tonnes")
+    page.keyboard.press("Home")
+    page.keyboard.press("t")
+    page.locator("svg.dg g.given").filter(has_text="What research was given").nth(1).click()
+    expect(panel).to_contain_text("What research was given, attempt 1")
+    expect(panel.locator(".msg.here")).to_contain_text("Does that hold for a van of 3.2 tonnes")
+
+    # What a message changed is the transcript that it came to.
+    debugger.open(f"run/{debugger.exchange}?at=turn:2&tab=event")
+    expect(slider).to_have_attribute("aria-valuetext", after_turn_2)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(panel).to_contain_text("message recorded")
+    changed = panel.get_by_role("row").filter(has_text="main · message")
+    expect(changed).to_contain_text("research says: Up to 3.5 tonnes. Above that it is the northern road.")
+
+    # Why it was said: each text once on the way back.
+    debugger.open(f"run/{debugger.exchange}?at=turn:2&tab=why")
+    chain = panel.locator("ol.chain li")
+    expect(chain).to_have_count(5)
+    expect(chain.filter(has_text="Does that hold for a van of 3.2 tonnes")).to_have_count(1)
+    expect(chain.filter(has_text="Yes: the ferry runs from 07:00")).to_have_count(1)
+    debugger.tab.check()
 
 
 @pytest.mark.nightly

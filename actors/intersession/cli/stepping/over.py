@@ -20,7 +20,7 @@ HELP: Final = (
     ("/", "find words"),
     ("b", "break on kind:NAME, session:NAME or words"),
     ("r, R", "run on to the break, run back to it"),
-    ("l", "lens: what the agent of this turn was given"),
+    ("l, L", "lens: what was given to whoever has answered here, and to whoever is asked next"),
     ("w", "why: what led to the event, and by which rule it ended"),
     (
         "d",

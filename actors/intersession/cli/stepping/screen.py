@@ -63,7 +63,8 @@ class StepScreen(App[None]):
         Binding("p", "turn(-1)", "answer back", show=False),
         Binding("c", "cause", "cause"),
         Binding("e", "effect", "effect", show=False),
-        Binding("l", "lens", "lens"),
+        Binding("l", "lens(0)", "lens"),
+        Binding("L", "lens(1)", "lens of the next", show=False),
         Binding("w", "why", "why"),
         Binding("d", "ask('diff')", "diff"),
         Binding("f", "ask('fork')", "fork"),
@@ -207,11 +208,13 @@ class StepScreen(App[None]):
         elif given:
             self._try(lambda: self._stepper.go(given) if self._asked == "go" else self._stepper.find(given))
 
-    def action_lens(self) -> None:
-        """Show what the agent of the turn was given."""
-        run = self._stepper.run_here
+    def action_lens(self, ahead: int) -> None:
+        """Show what the agent was given that has answered here or is at work, or (`ahead`) the one that is asked next."""
+        run = self._stepper.run_next if ahead else self._stepper.run_here
         if run is None:
-            self.notify("no agent was asked up to here", severity="warning")
+            nobody = "no agent is asked any more" if ahead else "no agent was asked up to here"
+            imported = "what its agents were given is not in an imported record"
+            self.notify(imported if self._stepper.is_imported else nobody, severity="warning")
             return
         try:
             lens = self._debugger.lens(run, dialect="prompt")

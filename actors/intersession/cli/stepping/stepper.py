@@ -5,10 +5,11 @@ from typing import Final, Literal
 
 from intersession.cli.story import live_names
 from intersession_actors.debugger import Debugger
-from intersession_events.facts import RunStarted
+from intersession_events.facts import run_named
 from intersession_projections.places import flow_id, flow_sessions, steps_of_flow
+from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step
-from intersession_projections.wording import short_name
+from intersession_projections.wording import run_of, short_name
 
 Direction = Literal[1, -1]
 
@@ -96,12 +97,28 @@ class Stepper:
 
     @property
     def run_here(self) -> str | None:
-        """The run whose agent was asked last, up to the place."""
-        for step in reversed(self.steps[: self.index]):
-            if step.event == "run_started":
-                (recorded,) = self._debugger.view.log.all(after=step.position - 1, to=step.position)
-                return recorded.event.run_id if isinstance(recorded.event, RunStarted) else None
-        return None
+        """The run of the event that the place is after, if it has begun by then; else the one whose agent was asked last."""
+        begun = [run for step in self.steps[: self.index] if (run := self._begins(step)) is not None]
+        own = None if self.step is None else self._run_of(self.step)
+        return own if own in begun else begun[-1] if begun else None
+
+    @property
+    def run_next(self) -> str | None:
+        """The run whose agent is asked next, behind the place."""
+        return next(filter(None, map(self._begins, self.steps[self.index :])), None)
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether it was imported: then nobody recorded what its agents were given."""
+        return not isinstance(self._flow, RunOutcome) and self._flow.inferred
+
+    def _begins(self, step: Step) -> str | None:
+        return self._run_of(step) if step.event == "run_started" else None
+
+    def _run_of(self, step: Step) -> str | None:
+        """Return the run that an event is of: of an exchange or a spawn, the one that it says the end of."""
+        (recorded,) = self._debugger.view.log.all(after=step.position - 1, to=step.position)
+        return run_of(recorded.event) or run_named(recorded.event)
 
     def turn(self, direction: Direction) -> bool:
         """Move to where somebody has answered next, or last before."""

@@ -1,7 +1,6 @@
 """Tells why something is as it is, as `why` prints it and `step` shows it: explanations, causes, effects."""
 
 from collections.abc import Iterable
-from itertools import zip_longest
 from typing import get_args
 
 import msgspec
@@ -17,10 +16,6 @@ _TEXT = 100
 _NOBODY_AT_WORK = (
     "No process writes this log now: nobody is at work on what is not over. The next start goes on with it."
 )
-_CARRIED = frozenset({"turn_replied", "primary_ended", "child_ended"})
-_WORDED = frozenset({"exchange_released"})
-"""Whoever writes a text anew is named, though the text that went on says the same."""
-_FAILED = frozenset({"run_failed", "run_aborted"})
 _WAITING = frozenset(get_args(Waiting))
 _ROOTS = {
     "person": "a person said so",
@@ -49,7 +44,7 @@ def show_why(
     if not at_work and any(one["code"] in _WAITING for one in found["explanations"]):
         screen.line()
         screen.line(safe(_NOBODY_AT_WORK, "yellow"))
-    causes = found["causes"] if steps else _told(found["event"], found["causes"])
+    causes = found["causes"] if steps else list(filter(_is_told, found["causes"]))
     if causes:
         screen.line()
         screen.line(safe("because", "bold"))
@@ -128,42 +123,27 @@ def _value_of(value: JsonValue, unit: JsonValue) -> str:
 def show_effects(screen: Screen, found: EffectsAnswer, names: Names, *, steps: bool = False) -> None:
     """Print what something led to, as a tree."""
     _line(screen, names, found["event"])
-    _show_tree(screen, names, found["effects"], 1, found["event"]["text"], steps=steps)
+    _show_tree(screen, names, found["effects"], 1, steps=steps)
     screen.line()
     opened = ", ".join(f"{one['kind']} {one['id']} (#{one['position']})" for one in found["open"])
     screen.line(safe(f"still open: {opened or 'nothing'}", "dim"))
 
 
 def _show_tree(
-    screen: Screen, names: Names, effects: Iterable[EffectAnswer], depth: int, text: str, *, steps: bool
+    screen: Screen, names: Names, effects: Iterable[EffectAnswer], depth: int, *, steps: bool
 ) -> None:
     """Print a tree. What follows from one thing alone stands below it, at the same depth: only branches go in."""
-    left = [(effect, depth, text) for effect in reversed(list(effects))]
+    left = [(effect, depth) for effect in reversed(list(effects))]
     while left:
-        effect, level, before = left.pop()
-        told = steps or (_is_told(effect) and effect["text"] != before)
-        if told:
+        effect, level = left.pop()
+        if steps or _is_told(effect):
             _line(screen, names, effect, indent=2 * level)
         if effect["more"]:
             more = counted(effect["more"], "more event")
             screen.line(safe(f"{'  ' * (level + 1)}… {more}: why {effect['position']} --forward", "dim"))
         below = effect["effects"]
         inner = level + 1 if len(below) > 1 else level
-        said = effect["text"] if told else before
-        left.extend((one, inner, said) for one in reversed(below))
-
-
-def _told(event: ToldAnswer, causes: Iterable[ToldAnswer]) -> list[ToldAnswer]:
-    """Leave out what only carried a text that another event tells."""
-    shown: list[ToldAnswer] = []
-    said = event["text"]
-    path = list(causes)
-    for cause, before in zip_longest(path, path[1:]):
-        carries = before is not None and _name(cause) in _CARRIED and _name(before) in _FAILED
-        if _is_told(cause) and (cause["text"] != said or _name(cause) in _WORDED) and not carries:
-            shown.append(cause)
-            said = cause["text"]
-    return shown
+        left.extend((one, inner) for one in reversed(below))
 
 
 def _name(event: ToldAnswer) -> str:
@@ -171,7 +151,7 @@ def _name(event: ToldAnswer) -> str:
 
 
 def _is_told(event: ToldAnswer) -> bool:
-    return bool(event["how"]) or event["way"] == "said"
+    return (bool(event["how"]) or event["way"] == "said") and not event["carried"]
 
 
 def _line(screen: Screen, names: Names, event: ToldAnswer, *, indent: int = 0) -> None:

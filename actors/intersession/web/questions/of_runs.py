@@ -12,7 +12,7 @@ from intersession_actors.explaining import NotOver, is_open, waits_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_events.errors import InvalidKey
-from intersession_events.facts import MessageRecorded, RunStarted, TurnReplied, calls_of, ready
+from intersession_events.facts import MessageRecorded, TurnReplied, calls_of, ready, run_named
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, present
@@ -246,8 +246,9 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
     kind, _, key = recorded.stream.partition(":")
     text = view.shown(words.brief, key) if kind == "session" else words.brief
     turn = recorded.event.turn if isinstance(recorded.event, TurnReplied) else None
-    run_id = recorded.event.run_id if isinstance(recorded.event, RunStarted) else None
     said = recorded.event.message if isinstance(recorded.event, MessageRecorded) else None
+    # A message names its run, if an agent or a tool says it.
+    run_id = run_named(recorded.event) if said is None else said.run_id
     return present(
         {
             "position": recorded.position,

@@ -1,10 +1,10 @@
-// What stood in both of two runs at the places that are compared, and what the next agent of each was given.
-import { html, view } from './lib.js';
+// What stood in both of two runs at the places that are compared, and what the agents of each were given there.
+import { html, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { Changes } from './changes.js';
 import { loaded } from './loaded.js';
 import { Message } from './message.js';
-import { Failed, Loading } from './parts.js';
+import { Failed, Loading, Seg } from './parts.js';
 import { counted, ofKind, short, textOf } from './words.js';
 
 // Times, ids and positions differ in any two runs, and say nothing of either.
@@ -57,17 +57,31 @@ export const StateOfBoth = view(({ found, other }, self) => {
   `;
 });
 
-// The first agent that was asked behind the first difference: what it was given in A, and in B.
-const askedBehind = (side, from) => side.steps.find(step => step.kind === 'run_started' && step.position >= from);
+// The first agent that was asked behind the first difference, or the one whose answer differs there:
+// what it was given in A, and in B.
+const isBegun = step => step.kind === 'run_started';
+const askedBehind = (side, from) => side.steps.find(step => isBegun(step) && step.position >= from)?.runId;
+const answersAt = (side, at) => {
+  const runId = side.steps.findLast(step => step.position <= at)?.runId;
+  return side.steps.some(step => isBegun(step) && step.runId === runId && step.position <= at) ? runId : undefined;
+};
+const ASKED = { next: askedBehind, given: answersAt };
+const WHICH = [
+  ['next', 'What the next was given'],
+  ['given', 'What was given for this answer'],
+];
 const whatOf = message => `${message.role} ${textOf(message.content)} ${JSON.stringify(message.content)}`;
-const alike = (same, a, b) => {
+const alike = (which, same, a, b) => {
   const context = a && b && a.systemContext !== b.systemContext ? ', the system context is another one' : '';
-  return `The next prompt behind the first difference: ${counted(same, 'message')} the same in both${context}.`;
+  const what = which === 'next' ? 'The next prompt behind the first difference' : 'The prompt of the first difference';
+  return `${what}: ${counted(same, 'message')} the same in both${context}.`;
 };
 export const PromptOfBoth = view(({ found, both, other }, self) => {
+  const chosen = self.once(() => signal('next'));
+  const which = chosen.value;
   const first = found.turns.find(turn => turn.kind !== 'same');
   const runs = both
-    ? ['a', 'b'].map(side => (first?.[side] ? askedBehind(both[side], first[side].place.position)?.runId : undefined))
+    ? ['a', 'b'].map(side => first?.[side] && ASKED[which](both[side], first[side].place.position))
     : [];
   const lenses = loaded(self, 'lens', `${runs.join('/')}/${other}`, async stop => {
     const of = (run, fork) => (run ? ask('lens', { run, fork }, { signal: stop }) : null);
@@ -76,8 +90,29 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
   if (!first) return html`<p class="loading">Nothing differs: every agent was given the same.</p>`;
   if (!both || !lenses) return html`<${Loading}/>`;
   if (lenses.error) return html`<${Failed} error=${lenses.error} retry=${lenses.again} />`;
+  const choice = html`
+    <div class="bar">
+      <${Seg}
+        label="Whose prompt"
+        value=${which}
+        options=${WHICH}
+        onChange=${name => {
+          chosen.value = name;
+        }} />
+    </div>
+  `;
   const [a, b] = lenses.both;
-  if (!a && !b) return html`<p class="loading">No agent was asked behind the first difference.</p>`;
+  if (!a && !b)
+    return html`
+      ${choice}
+      <p class="loading">
+        ${both.a.run.imported && both.b.run.imported
+          ? 'What agents were given is not in an imported record.'
+          : which === 'next'
+            ? 'No agent was asked behind the first difference.'
+            : 'The first difference is no answer of an agent.'}
+      </p>
+    `;
   const given = lens => (lens ? [...lens.messages, ...(lens.message ? [lens.message] : [])] : []);
   const [one, two] = [given(a), given(b)];
   let same = 0;
@@ -87,7 +122,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
       <h2>
         <span class=${`ab ${name}`}>${name.toUpperCase()}</span> ${lens
           ? html`${short(lens.sessionKey)} was given <span class="muted">#${lens.place.position}</span>`
-          : 'nobody was asked any more'}
+          : which === 'next' ? 'nobody was asked any more' : 'nobody answered there'}
       </h2>
       ${rest.map(message => html`<${Message} message=${message} owner=${lens.sessionKey} />`)}
       ${lens && !rest.length ? html`<p class="muted">Nothing besides.</p>` : null}
@@ -95,8 +130,9 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
   `;
   return html`
     <div>
+      ${choice}
       <p class="as">
-        <span>${alike(same, a, b)}</span>
+        <span>${alike(which, same, a, b)}</span>
       </p>
       ${side('a', a, one.slice(same))} ${side('b', b, two.slice(same))}
     </div>

@@ -5,16 +5,19 @@ import { loaded } from './loaded.js';
 import { Failed, Loading } from './parts.js';
 import { Hidden } from './raw.js';
 import { queried } from './state.js';
-import { clock, ofKind, short, utc } from './words.js';
+import { calls, clock, gave, given, ofKind, parsed, short, textOf, utc } from './words.js';
 
 export const shown = value =>
   value === null || value === undefined ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const shortIds = text => String(text).replace(UUID, id => id.slice(0, 8));
-// Whose it is, and what: `sessions/agent:main:main/runState` is `main · run state`.
+// Whose it is, and what: `sessions/agent:main:main/runState` is `main · run state`,
+// a message of its transcript `main · message`.
+const partsOf = path => String(path).split('/').map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 const brief = path => {
-  const [kind, id, ...field] = String(path).split('/');
+  const [kind, id, ...field] = partsOf(path);
   const whose = kind === 'sessions' ? short(id) : kind.replace(/s$/, '');
+  if (kind === 'sessions' && field[0] === 'transcript') return `${whose} · message`;
   if (!field.length) return shortIds(id && kind !== 'sessions' ? `${whose} ${id}` : path);
   return `${whose} · ${field.join(' · ').replace(/([a-z])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`)}`;
 };
@@ -27,8 +30,20 @@ const summed = row =>
   TELLING.filter(name => isThere(row[name]))
     .map(name => (name === 'turn' ? `turn ${row.turn}` : shown(row[name])))
     .join(' · ') || shown(row);
+const MOST_SAID = 400; // letters; all of it is in the payload
+// A message as its transcript has it: who said it, and the words, or what was called.
+const messageSaid = ({ role, content, toolName, provenance }) => {
+  const called = calls(content).map(call => `${call.name} ${given(parsed(call.arguments))}`);
+  const text = [role === 'toolResult' ? gave(textOf(content)) : textOf(content), ...called].filter(Boolean).join('\n');
+  const from = provenance?.sourceSessionKey;
+  const said = { toolResult: `${toolName ?? 'a tool'} gave`, assistant: 'says' };
+  const who = said[role] ?? (from ? `${short(from)} says` : 'is told');
+  const whole = text || '(no text)';
+  return `${who}: ${whole.length > MOST_SAID ? `${whole.slice(0, MOST_SAID)}…` : whole}`;
+};
 function said(path, value) {
   if (isTime(path, value)) return utc(value);
+  if (value?.role && 'content' in value) return messageSaid(value);
   if (value && typeof value === 'object' && !Array.isArray(value)) return summed(value);
   return shortIds(shown(value));
 }
@@ -66,7 +81,7 @@ export const Event = view(({ place }, self) => {
       ask('event', { at: position }, { signal: stop }),
       ask(
         'state',
-        { of: run.id, from: Math.max(position - 1, 0), to: position, messages: 0 },
+        { of: run.id, from: Math.max(position - 1, 0), to: position, messages: 1 },
         { signal: stop },
       ).catch(() => ({ changes: [] })),
     ]);
@@ -116,7 +131,7 @@ export const Since = view(({ place }, self) => {
   const from = Math.min(marked, position);
   const to = Math.max(marked, position);
   const found = loaded(self, 'since', `${from}/${to}`, stop =>
-    ask('state', { of: place.run.peek().id, from, to, messages: 0 }, { signal: stop }),
+    ask('state', { of: place.run.peek().id, from, to }, { signal: stop }),
   );
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;

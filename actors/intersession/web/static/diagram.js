@@ -3,6 +3,7 @@ import { createRef, html, kept, signal, view } from './lib.js';
 import { LINE, cut, needsTwo, widthOf } from './fit.js';
 import { BAND, across, calledBy, laid, roomOf, rowAt, rowBehind, waiting, working } from './layout.js';
 import { Badge, Hatch, KINDS, hueOf } from './parts.js';
+import { showGiven } from './prompts.js';
 import { Row } from './rows.js';
 
 const BEYOND = 400; // drawn above and below what can be seen
@@ -60,11 +61,10 @@ function follow(state, { hereRow, bandY, height, place }) {
   });
 }
 
-// The last row that has happened.
-// What was said has happened when it was said, before it reaches the other's transcript.
+// The last row that has happened. What was said stands where it was said, before it reaches the other's transcript.
 function rowOf(place, kinds, position) {
   for (let number = kinds.length - 1; number >= 0; number--)
-    if (place.rows[number]?.position && place.saidAt(number) <= position) return number;
+    if (place.rows[number]?.position <= position) return number;
   return -1;
 }
 
@@ -142,6 +142,7 @@ export const Diagram = view(({ place, hidden, timed, mark }, self) => {
           <${Lives} draw=${draw} />
           <${Bars} draw=${draw} />
           <${Rows} draw=${draw} />
+          <${BarClicks} draw=${draw} />
           <${Marks} draw=${draw} />
           <${Marked} draw=${draw} at=${mark} />
           <${Band} draw=${draw} said=${said} />
@@ -215,33 +216,52 @@ const Lives = ({ draw }) =>
   });
 
 // When a session was at work, a bar; hatched while it waited for a tool.
-const Bars = ({ draw }) => {
-  const { self, place, run, lanes, loaded } = draw;
-  if (run.steps > MOST_WITH_BARS) return null;
-  const [bars, waits] = kept(self, 'bars', [run, loaded], () => {
+function stretchesOf({ self, place, run, lanes, loaded }) {
+  if (run.steps > MOST_WITH_BARS) return [[], []];
+  return kept(self, 'bars', [run, loaded], () => {
     const calling = calledBy(run);
     return [
       [...calling.works, ...working(place.steps, lanes)],
       [...calling.waits, ...waiting(place.steps, lanes)],
     ];
   });
+}
+const Bars = ({ draw }) => {
+  const [bars, waits] = stretchesOf(draw);
   return html`
     <${Hatch}/>
     ${bars.map(bar => html`<${Bar} bar=${bar} draw=${draw} above=${26} below=${26} />`)}
     ${waits.map(bar => html`<${Bar} bar=${bar} draw=${draw} above=${17} below=${-17} fill="url(#hatch)" />`)}
   `;
 };
-const Bar = ({ bar: [number, from, to], draw, above: before, below: behind, fill }) => {
+function spanOf([, from, to], { above: before, below: behind, fill, draw }) {
   const above = draw.yOf(from) - before;
   const under = to === Infinity ? draw.tall - 24 : draw.yOf(to) + behind + (fill ? 0 : draw.moreAt(to));
-  if (!draw.isSeen(above, under)) return null;
+  return draw.isSeen(above, under) ? { y: above, height: Math.max(8, under - above) } : null;
+}
+const Bar = given => {
+  const { bar, draw, fill } = given;
+  const [number, from] = bar;
+  const span = spanOf(bar, given);
+  if (!span) return null;
   const lane = draw.lanes[number];
   const look = `${fill ? 'wait-bar' : 'work-bar'} ${hueOf(lane.kind, lane.id)} ${from > draw.position ? 'future' : ''}`;
-  const tall = Math.max(8, under - above);
-  return html`
-    <rect class=${look} fill=${fill} x=${draw.xs[number] - 4} y=${above} width="8" height=${tall} rx="2" />
-  `;
+  return html`<rect class=${look} fill=${fill} x=${draw.xs[number] - 4} width="8" rx="2" ...${span} />`;
 };
+// A click on a bar shows what was given to whoever was at work: it lies over the rows, whose clicks go to their place.
+const BarClicks = ({ draw }) =>
+  stretchesOf(draw)[0].map(bar => {
+    const [number, from, to, runId] = bar;
+    const span = spanOf(bar, { draw, above: 26, below: 26 });
+    return span
+      ? html`
+          <g class="given" onClick=${() => showGiven(draw.place, runId, to === Infinity ? from : to)}>
+            <rect class="hit" x=${draw.xs[number] - 8} width="16" ...${span} />
+            <title>What ${draw.lanes[number].name} was given</title>
+          </g>
+        `
+      : null;
+  });
 
 const Rows = ({ draw }) => {
   const { place, tops, hereRow, from, to, kinds, isFolded } = draw;

@@ -210,7 +210,7 @@ const next = () => {
 const TABS = [
   ['words', 'Words'],
   ['state', 'State'],
-  ['lens', 'Next prompt'],
+  ['lens', 'Prompts'],
 ];
 const Panel = ({ found, both, all, other }) => {
   const tab = TABS.some(([name]) => name === queried('tab')) ? queried('tab') : 'words';

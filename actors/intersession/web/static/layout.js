@@ -73,7 +73,7 @@ const ends = step => OVER.has(step.kind);
 const waits = step => step.calls > 0;
 const goesOn = step => step.gives || ends(step);
 
-// Stretches on a lane, `[lane, from, to]`, from an event that opens one to one that closes it.
+// Stretches on a lane, `[lane, from, to, run]`, from an event that opens one to one that closes it.
 function stretches(steps, lanes, opens, closes) {
   const found = [];
   const open = new Map();
@@ -82,12 +82,12 @@ function stretches(steps, lanes, opens, closes) {
     const lane = step && numbers.get(step.stream);
     if (lane === undefined || step === undefined) continue;
     if (closes(step) && open.has(lane)) {
-      found.push([lane, open.get(lane), step.position]);
+      found.push([lane, open.get(lane).position, step.position, open.get(lane).runId]);
       open.delete(lane);
     }
-    if (opens(step) && !open.has(lane)) open.set(lane, step.position);
+    if (opens(step) && !open.has(lane)) open.set(lane, step);
   }
-  for (const [lane, from] of open) found.push([lane, from, Infinity]);
+  for (const [lane, from] of open) found.push([lane, from.position, Infinity, from.runId]);
   return found;
 }
 // When each session was at work, from the start of a run to its end; and when it waited for a tool meanwhile.
@@ -98,8 +98,8 @@ export function calledBy({ caller, lanes }) {
   const lane = caller ? lanes.findIndex(one => one.id === caller.sessionKey) : -1;
   if (lane < 0) return { works: [], waits: [] };
   return {
-    works: [[lane, caller.from, caller.to ?? Infinity]],
-    waits: caller.waits.map(([from, to]) => [lane, from, to ?? Infinity]),
+    works: [[lane, caller.from, caller.to ?? Infinity, caller.runId]],
+    waits: caller.waits.map(([from, to]) => [lane, from, to ?? Infinity, caller.runId]),
   };
 }
 // Where the two stand that speak to each other in turn.

@@ -33,8 +33,8 @@ const Long = view(({ text }, self) => {
 const injected = origin =>
   origin?.kind === 'internal_system' ? `in the words of ${origin.editedBy ?? 'the operator'}` : '';
 
-// What a message says of itself: who said it, and to whom.
-export const Message = ({ message, owner, at, turn, isNew }) => {
+// What a message says of itself: who said it, and to whom. `given` leads to what its speaker had been given.
+export const Message = ({ message, owner, at, turn, isNew, given: prompt }) => {
   const origin = message.provenance;
   const from = origin?.sourceSessionKey;
   const [name, colour, how] =
@@ -66,6 +66,7 @@ export const Message = ({ message, owner, at, turn, isNew }) => {
         ${how ? html`<span>${how}</span>` : null}
         <span class="p">${at ? `#${at}` : message.timestamp ? html`<${Time} ms=${message.timestamp} />` : ''}</span>
         ${isNew ? html`<span class="newm">new</span>` : null}
+        ${prompt && message.role === 'assistant' && message.runId ? prompt(message.runId) : null}
       </div>
       ${text ? (message.role === 'toolResult' ? html`<${Long} text=${gave(text)} />` : html`<p>${text}</p>`) : null}
       ${calls(message.content).map(call => html`<${Long} text=${`${call.name} ${given(parsed(call.arguments))}`} />`)}

@@ -4,15 +4,16 @@ import { ask } from './api.js';
 import { Event, Since } from './changes.js';
 import { loaded } from './loaded.js';
 import { Failed, Loading } from './parts.js';
+import { Lens } from './prompts.js';
 import { Raw } from './raw.js';
 import { queried, setQuery } from './state.js';
 import { Tabs } from './tabs.js';
-import { Lens, Transcripts } from './transcripts.js';
+import { Transcripts } from './transcripts.js';
 import { Why } from './why.js';
 
 const TABS = [
   ['transcripts', 'Transcripts'],
-  ['lens', 'Next prompt'],
+  ['lens', 'Prompts'],
   ['event', 'Event'],
   ['why', 'Why'],
   ['raw', 'Raw'],

@@ -214,7 +214,9 @@ export class Place {
   write() {
     clearTimeout(this.writing);
     this.writing = setTimeout(() => {
-      const at = this.index.peek() === this.length ? '' : String(this.position.peek());
+      const turn = this.step.peek()?.turn;
+      const named = turn ? `turn:${turn}` : String(this.position.peek());
+      const at = this.index.peek() === this.length ? '' : named;
       this.written = at || null;
       setQuery({ at });
     }, 120);
@@ -267,27 +269,6 @@ export class Place {
           : (step.text ?? '').toLowerCase().includes(words),
     );
   }
-  // Where the words of a row were said: an answer is decided before it is handed on.
-  saidAt(number) {
-    const row = this.rows[number];
-    if (row.row !== 'arrow') return row.position;
-    this.spoken ??= new Map();
-    const key = `${number}/${this.loaded.peek()}`;
-    if (!this.spoken.has(key)) {
-      const before = this.rows.slice(0, number).findLast(one => one?.position)?.position ?? 0;
-      const words = row.text.slice(0, 40);
-      const said = this.steps.find(
-        step =>
-          step &&
-          step.position > before &&
-          step.position < row.position &&
-          ANSWERS.has(step.kind) &&
-          (step.text ?? '').startsWith(words.slice(0, 20)),
-      );
-      this.spoken.set(key, said?.position ?? row.position);
-    }
-    return this.spoken.get(key);
-  }
   // The last answer up to this place: what a fork can have otherwise.
   get answer() {
     const here = this.step.peek();
@@ -304,8 +285,17 @@ export class Place {
   get nextRun() {
     return this.steps.slice(this.index.peek()).find(step => step?.kind === 'run_started');
   }
-  get lastRun() {
-    return this.steps.slice(0, this.index.peek()).findLast(step => step?.kind === 'run_started');
+  // What agents were given around this place, each the start of a run: `given` to whoever is at work or has answered
+  // here, `next` to whoever is asked next. At an answer, as in a run, what it was given comes first: `turn:2` is the
+  // prompt of turn 2.
+  get prompts() {
+    const started = this.steps.slice(0, this.index.peek()).filter(step => step?.kind === 'run_started');
+    const here = this.step.peek()?.runId;
+    const own = here && started.findLast(step => step.runId === here);
+    const given = own || started.at(-1);
+    const attempt = given && started.filter(step => step.runId === given.runId).length;
+    const next = this.nextRun;
+    return { given, attempt, next, first: own || !next ? 'given' : 'next' };
   }
   indexOf(position) {
     const index = this.steps.findIndex(step => step && step.position >= position);

@@ -33,6 +33,7 @@ export function keys(self, place) {
     R: () => place.toBreak(-1),
     t: () => tab('transcripts'),
     l: () => tab('lens'),
+    L: () => setQuery({ tab: 'lens', lens: queried('lens') === 'next' ? 'given' : 'next' }),
     v: () => tab('event'),
     w: () => tab('why'),
     x: () => tab('raw'),

@@ -100,7 +100,20 @@ export const Session = view(({ id }, self) => {
         <h2>Transcript <span>${counted(session.transcript.length, 'message')}</span></h2>
         ${session.transcript.length
           ? session.transcript.map(
-              message => html`<${Message} key=${message.id} message=${message} owner=${session.key} />`,
+              message => html`
+                <${Message}
+                  key=${message.id}
+                  message=${message}
+                  owner=${session.key}
+                  given=${runId => html`
+                    <a
+                      class="num-link"
+                      title=${`What ${short(session.key)} had been given`}
+                      ...${link(href('run', runId, { tab: 'lens', lens: runId }))}>
+                      prompt
+                    </a>
+                  `} />
+              `,
             )
           : html`<p class="muted">Nothing was said yet.</p>`}
       </section>

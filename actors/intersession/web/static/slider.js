@@ -63,7 +63,7 @@ export const Slider = view(({ place }, self) => {
           ${gaps.map(([number, ms]) => html`<${Gap} x=${x(number)} ms=${ms} />`)}
           ${(run.smells ?? []).map(one => html`<${SmellMark} x=${x(place.indexOf(one.place.position))} />`)}
           <svg x=${x(index)} y="0" overflow="visible">
-            <line class="needle" y1="14" y2="62" />
+            <line class="needle" y1="22" y2="54" />
             <circle class="thumb" cy="38" r="6" />
           </svg>
         </svg>

@@ -1,11 +1,12 @@
-// What everybody had said and seen at a place: the transcripts as they stood, and what the next agent is given.
+// What everybody had said and seen at a place: the transcripts as they stood.
 import { createRef, html, kept, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { loaded } from './loaded.js';
 import { Message } from './message.js';
-import { Badge, Failed, Loading, Seg, Shield, Time, laneOf } from './parts.js';
-import { href, link, queried } from './state.js';
-import { counted, short, took } from './words.js';
+import { Badge, Failed, Loading, Seg, laneOf } from './parts.js';
+import { Given } from './prompts.js';
+import { href, link } from './state.js';
+import { counted, short } from './words.js';
 
 // One beside the other, where there is room for two; else one at a time, first that of whoever spoke last.
 const ROOMY = matchMedia('(min-width: 1181px)');
@@ -45,7 +46,7 @@ export const Transcripts = view(({ place }, self) => {
     self,
     'hows',
     [run, known],
-    () => new Map(place.rows.filter(row => howOf(row)).map(row => [row.position, howOf(row)])),
+    () => new Map(place.rows.filter(row => howOf(row)).map(row => [row.arrived ?? row.position, howOf(row)])),
   );
   const lastOf = session =>
     Math.max(
@@ -88,6 +89,7 @@ export const Transcripts = view(({ place }, self) => {
           session => html`
             <${Transcript}
               key=${session.key}
+              place=${place}
               session=${session}
               at=${found.place.position}
               positions=${positions}
@@ -109,7 +111,7 @@ export const Transcripts = view(({ place }, self) => {
 const SHOWN = 40;
 // Whoever has gone back to read stays there, where it is the log that goes on.
 const isReadBack = box => box && box.scrollHeight - box.scrollTop - box.clientHeight > 40;
-const Transcript = view(({ session, at, positions, hows, fresh, goesOn, isNext, followed }, self) => {
+const Transcript = view(({ place, session, at, positions, hows, fresh, goesOn, isNext, followed }, self) => {
   const state = self.once(() => ({ box: createRef(), whole: signal(false), seen: '' }));
   const all = session.transcript;
   const folded = state.whole.value ? 0 : Math.max(0, all.length - SHOWN);
@@ -148,7 +150,8 @@ const Transcript = view(({ session, at, positions, hows, fresh, goesOn, isNext, 
               owner=${session.key}
               at=${where}
               turn=${hows.get(where)}
-              isNew=${where !== undefined && where === fresh} />
+              isNew=${where !== undefined && where === fresh}
+              given=${runId => html`<${Given} place=${place} who=${session.key} runId=${runId} at=${where} />`} />
           `;
         })}
         ${all.length ? null : html`<p class="muted">Nothing was said yet.</p>`}
@@ -156,80 +159,5 @@ const Transcript = view(({ session, at, positions, hows, fresh, goesOn, isNext, 
         ${isNext ? html`<p class="waits">${short(session.key)} answers next.</p>` : null}
       </div>
     </section>
-  `;
-});
-
-export const Lens = view(({ place }, self) => {
-  const index = place.index.value;
-  place.loaded.value;
-  const named = queried('lens');
-  const next = place.nextRun;
-  const chosen = named || next?.runId || place.lastRun?.runId;
-  const found = chosen
-    ? loaded(self, 'lens', chosen, stop => ask('lens', { run: chosen }, { signal: stop }))
-    : null;
-  if (!chosen) return html`<p class="loading">No agent was asked ${index ? 'yet' : 'before this place'}.</p>`;
-  if (!found) return html`<${Loading}/>`;
-  if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
-  const who = short(found.sessionKey);
-  const ahead = !named && next?.runId === chosen;
-  return html`
-    <div>
-      <p class="as">
-        <span>
-          ${ahead ? `What ${who} is about to be given` : `What ${who} was given`}, attempt ${found.attempt}
-        </span>
-        <button type="button" class="num-link" onClick=${() => place.toPosition(found.place.position)}>
-          #${found.place.position}
-        </button>
-      </p>
-      <div class="sec">
-        <p class=${`rec ${found.asRecorded ? 'ok' : 'no'}`}>
-          <${Shield} ok=${found.asRecorded} />
-          <b>${found.asRecorded ? 'As recorded' : 'Not as recorded'}</b>
-          <span class="muted">
-            ${found.asRecorded ? 'rebuilt from the log, same hash' : (found.problem ?? 'the hash differs')}
-          </span>
-        </p>
-        <code class="muted">${found.contextHash}</code>
-      </div>
-      <div class="sec"><h2>System context</h2><pre tabindex="0">${found.systemContext || '(none)'}</pre></div>
-      <div class="sec">
-        <h2>Transcript, ${counted(found.messages.length, 'message')}</h2>
-        ${found.messages.map(
-          message => html`<${Message} key=${message.id} message=${message} owner=${found.sessionKey} />`,
-        )}
-      </div>
-      <div class="sec">
-        <h2>The message to answer</h2>
-        ${found.message
-          ? html`<${Message} message=${found.message} owner=${found.sessionKey} isNew=${true} />`
-          : html`<p class="muted">not in the log any more</p>`}
-        ${found.partial.length
-          ? html`
-              <h2>Said before it was cut off</h2>
-              ${found.partial.map(message => html`<${Message} message=${message} owner=${found.sessionKey} />`)}
-            `
-          : null}
-      </div>
-      <div class="sec">
-        <dl class="kv">
-          <dt>Model</dt>
-          <dd>${found.model ?? 'not recorded'}</dd>
-          <dt>Deadline</dt>
-          <dd>
-            ${found.deadlineMs
-              ? took(found.deadlineMs) === ''
-                ? ''
-                : html`<${Time} ms=${found.deadlineMs} dated />`
-              : 'none'}
-          </dd>
-          <dt>Tools</dt>
-          <dd>
-            ${found.tools ? found.tools.map(tool => tool.title ?? tool.name).join(', ') || 'none' : 'not recorded'}
-          </dd>
-        </dl>
-      </div>
-    </div>
   `;
 });

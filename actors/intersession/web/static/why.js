@@ -11,40 +11,58 @@ const measured = ({ value, unit }) => {
   if (typeof value !== 'number' || !unit) return shown(value);
   return unit === 'time' ? html`<${Time} ms=${value} dated />` : took(value);
 };
-const Told = ({ told, place }) => html`
+// Who did what to whom. A whole sentence names everybody itself.
+const saying = ({ who, to, how, way, topic }) => {
+  if (/[.]$/.test(how)) return how;
+  const did = how || (way === 'said' ? '' : ofKind(topic.replace(/\.\d+$/, '')));
+  return [who ? short(who) : '', did, to ? `→ ${short(to)}` : ''].filter(Boolean).join(' ');
+};
+const brief = text => (text.length > 90 ? `${text.slice(0, 88).replace(/\s\S*$/, '')} …` : text);
+const Told = ({ told: one, place }) => html`
   <li>
-    <button type="button" class="num-link n" onClick=${() => place.toPosition(told.position)}>
-      #${told.position}
+    <button type="button" class="num-link n" onClick=${() => place.toPosition(one.position)}>
+      #${one.position}
     </button>
     <span class="mk">
-      ${told.who?.startsWith('agent:')
-        ? html`<${Badge} lane=${laneOf(told.who)} />`
+      ${one.who?.startsWith('agent:')
+        ? html`<${Badge} lane=${laneOf(one.who)} />`
         : html`<span class="b"></span>`}
     </span>
     <span>
-      <span class=${told.kind ? 'strong' : ''}>
-        ${told.who ? `${short(told.who)} ` : ''}
-        ${told.how || ofKind(told.topic.replace(/\.\d+$/, ''))}
-        ${told.to ? ` → ${short(told.to)}` : ''}
+      <span class=${one.kind ? 'strong' : ''}>
+        ${saying(one)}
       </span>
-      ${told.text && told.text !== told.how ? html`<br/><span class="w">${told.text}</span>` : null}
+      ${one.text && one.text !== one.how ? html`<br/><span class="w">${one.text}</span>` : null}
     </span>
   </li>
 `;
+// What a story tells of what something led to: what only carries words on gives its place to what came of it.
+const isTold = one => (one.how || one.way === 'said') && !one.carried;
+const told = effects => effects.flatMap(one => (isTold(one) ? [one] : told(one.effects)));
+// What came of one thing alone stands below it; only where it parts, it goes in.
+const inRow = one => {
+  const after = told(one.effects);
+  return after.length === 1 ? [one, ...inRow(after[0])] : [one];
+};
+const MOST_LED = 12; // in a row, before the rest is left to whoever goes there
 const Effects = ({ effects, place, deep }) => html`
   <ul>
-    ${effects.map(
-      one => html`
+    ${told(effects).flatMap(inRow).map((one, number) => {
+      if (number > MOST_LED) return null;
+      if (number === MOST_LED) return html`<li class="muted">and more</li>`;
+      const below = told(one.effects);
+      const parts = below.length > 1;
+      return html`
         <li>
           <button type="button" class="num-link" onClick=${() => place.toPosition(one.position)}>
             #${one.position}
-          </button> ${one.who ? `${short(one.who)} ` : ''}${one.how || ofKind(one.topic.replace(/\.\d+$/, ''))}${one
-            .effects.length && deep
+          </button> ${saying(one)}
+          ${one.way === 'said' ? html`<span class="muted"> ${brief(one.text)}</span>` : null}${parts && deep
             ? html`<${Effects} effects=${one.effects} place=${place} deep=${deep - 1} />`
-            : null}${one.more || (one.effects.length && !deep) ? html` <span class="muted">and more</span>` : null}
+            : null}${one.more || (parts && !deep) ? html` <span class="muted">and more</span>` : null}
         </li>
-      `,
-    )}
+      `;
+    })}
   </ul>
 `;
 export const Why = view(({ place }, self) => {
@@ -61,7 +79,7 @@ export const Why = view(({ place }, self) => {
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
   const { why, led } = found;
-  const story = [why.event, ...why.causes].filter((one, number) => number === 0 || one.how);
+  const story = [why.event, ...why.causes].filter((one, number) => number === 0 || (one.how && !one.carried));
   return html`
     <div>
       ${why.waits?.text
@@ -151,7 +169,7 @@ export const Why = view(({ place }, self) => {
       </div>
       <div class="sec tree">
         <h2>What it led to</h2>
-        ${led.effects.length
+        ${told(led.effects).length
           ? html`<${Effects} effects=${led.effects} place=${place} deep=${3} />`
           : html`<p class="muted">Nothing.</p>`}
         ${led.open.length ? html`<p>${counted(led.open.length, 'thing')} of it still open.</p>` : null}
