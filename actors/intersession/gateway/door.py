@@ -287,6 +287,7 @@ class Door:
             name=credential.caller.name if key is None else None,
             credential=credential.caller.credential,
             of_agent=credential.caller.of_agent,
+            within=credential.caller.within,
         )
 
     def acting_as(

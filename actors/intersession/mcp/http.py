@@ -192,7 +192,10 @@ def _seat(system: SessionSystem, request: Request) -> Seat:
         key = claimed_session(
             system.service, known.caller, claim, field=SESSION_HEADER, what="mcp", arguments={}
         )
-        tools = system.tools(str(key), credential=known.caller.credential, of_agent=known.caller.of_agent)
+        caller = known.caller
+        tools = system.tools(
+            str(key), credential=caller.credential, of_agent=caller.of_agent, within=caller.within
+        )
     elif known.caller.is_operator:
         tools = system.tools(None, name=known.caller.name)
     else:

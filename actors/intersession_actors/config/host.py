@@ -28,6 +28,7 @@ class Credential(Settings, frozen=True, kw_only=True):
     """A token of its own, the sessions it may act as (globs over keys, none by default) and its scopes (VIS-6).
 
     `of_agent`: an agent has it, and what it calls while a run of such a session is under way is of that run's chain (LOOP-5).
+    `sees` are globs over the keys of further sessions, which the tools of those sessions see and send to.
     """
 
     name: NameText
@@ -35,6 +36,7 @@ class Credential(Settings, frozen=True, kw_only=True):
     act_as: tuple[str, ...] = ()
     scopes: tuple[OperatorScope, ...] = ("operator.read",)
     of_agent: bool = False
+    sees: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Credential(name={self.name!r}, act_as={self.act_as!r}, scopes={self.scopes!r})"

@@ -34,13 +34,23 @@ class AccessSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Requester(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks. `key` None is the operator, who sees all (VIS-6); `agent_id` is then the default agent.
 
-    `spawn_depth` counts the spawns above it.
+    `spawn_depth` counts the spawns above it. `within` are globs over canonical keys: beside itself, such a session sees and reaches
+    no more than these name, whatever settings allow. It has them where a limited credential acts as it; None is no limit.
     """
 
     key: SessionKey | None
     agent_id: str
     sandboxed: bool = False
     spawn_depth: int = 0
+    within: tuple[str, ...] | None = None
+
+    def may_reach(self, key: str) -> bool:
+        """Whether a session is not beyond what its credential names."""
+        return self.within is None or key == str(self.key) or _any_fits(self.within, key)
+
+    def may_know_agent(self, agent_id: str) -> bool:
+        """Whether sessions of an agent can be within what its credential names."""
+        return self.within is None or may_act_for(self.within, agent_id)
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,13 +100,19 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     tree: bool
     own_agent: bool
     other_agent: Callable[[str], bool]
+    within: Callable[[str], bool] | None = None
+    """What limits all of this: no session beyond it is seen."""
 
     def sees(self, *, key: str, agent_id: str, in_tree: bool) -> bool:
         """Whether an existing session is visible, by canonical key and its agent."""
-        return self.everything or key == self.key or (in_tree and self.tree) or self.sees_agent(agent_id)
+        if self.everything or key == self.key:
+            return True
+        if self.within is not None and not self.within(key):
+            return False
+        return (in_tree and self.tree) or self.sees_agent(agent_id)
 
     def sees_agent(self, agent_id: str) -> bool:
-        """Whether every session of an agent is visible."""
+        """Whether every session of an agent is visible, of those that are `within` what limits all of this."""
         return self.everything or (
             self.own_agent if agent_id == self.agent_id else self.other_agent(agent_id)
         )
@@ -140,6 +156,7 @@ def reach_of(requester: Requester, settings: AccessSettings) -> Reach:
         tree=level != "self",
         own_agent=level in {"agent", "all"},
         other_agent=other_agent,
+        within=None if requester.within is None else requester.may_reach,
     )
 
 
@@ -147,10 +164,11 @@ def judge(requester: Requester, target: Target, operation: Operation, settings: 
     """Decide whether a requester may do this to a session (HIST-6).
 
     Oneself and what is visible: allowed. Another agent's key that settings keep closed: forbidden, the same whether
-    the session exists or not. Everything else is not visible, the same for absent and invisible.
+    the session exists or not. Everything else is not visible, the same for absent and invisible; so is all that a credential
+    does not name, whatever settings say of it.
     """
     key = target.key
-    if key is None:
+    if key is None or not requester.may_reach(str(key)):
         return NotVisible(error=not_visible(target.given))
     reach = reach_of(requester, settings)
     if reach.sees(key=str(key), agent_id=key.agent_id, in_tree=target.in_tree):
@@ -167,13 +185,17 @@ def not_visible(given: str) -> str:
 
 def may_act_as(patterns: Sequence[str], key: SessionKey) -> bool:
     """Whether a credential may claim to be a session: globs over canonical keys (VIS-6)."""
-    return any(fnmatchcase(str(key), pattern) for pattern in patterns)
+    return _any_fits(patterns, str(key))
 
 
 def may_act_for(patterns: Sequence[str], agent_id: str) -> bool:
     """Whether a credential may claim to be any session of an agent at all: whether a glob fits anything that begins so."""
     begin = f"agent:{agent_id}:"
     return any(fnmatchcase(begin, pattern[:end]) for pattern in patterns for end in range(len(pattern) + 1))
+
+
+def _any_fits(patterns: Sequence[str], key: str) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
 def _closed(requester: Requester, agent_id: str, operation: Operation, settings: AccessSettings) -> Forbidden:

@@ -1,6 +1,6 @@
 """May this session start that sub-agent, and with what? Pure (SPAWN-2 to SPAWN-5)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -96,14 +96,16 @@ class AgentsList(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     agents: tuple[ListedAgent, ...]
 
 
-def agents_list(config: Config, requester_agent: str | None) -> AgentsList:
+def agents_list(
+    config: Config, requester_agent: str | None, knows: Callable[[str], bool] = lambda _: True
+) -> AgentsList:
     """Return the agents that may be started: the requester's own first, then the others by id (SPAWN-2).
 
-    `requester_agent` None is the operator, who may start any.
+    `requester_agent` None is the operator, who may start any. Others that the requester may not know of (`knows`) are left out.
     """
     requester = config.default_agent if requester_agent is None else requester_agent
     allow_any = requester_agent is None or "*" in _allow_list(config, requester)
-    others = sorted(set(_startable(config, requester, anyone=allow_any)) - {requester})
+    others = sorted(filter(knows, {*_startable(config, requester, anyone=allow_any)} - {requester}))
     return AgentsList(
         requester=requester,
         allow_any=allow_any,
@@ -182,7 +184,8 @@ def _not_named(config: Config, requester: Requester, wish: SpawnWish) -> SpawnRe
 
 def _not_allowed(config: Config, requester: Requester, own: str, agent_id: str) -> SpawnRefused | None:
     anyone = requester.key is None or "*" in _allow_list(config, own)
-    startable = {own, *_startable(config, own, anyone=anyone)} & {own, *config.agent_ids}
+    others = filter(requester.may_know_agent, _startable(config, own, anyone=anyone))
+    startable = {own, *others} & {own, *config.agent_ids}
     if agent_id in startable:
         return None
     return SpawnRefused(

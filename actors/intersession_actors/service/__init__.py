@@ -19,7 +19,7 @@ with on_demand(globals()):
         reserving,
         run_id_of,
     )
-    from intersession_actors.service.callers import OPERATOR, AccessSummary, Call, Caller, CallingRun
+    from intersession_actors.service.callers import EVERY, OPERATOR, AccessSummary, Call, Caller, CallingRun
     from intersession_actors.service.claims import claimed_session
     from intersession_actors.service.deliveries import deliver, delivery_of, route_of
     from intersession_actors.service.imports import Imports
@@ -41,6 +41,7 @@ with on_demand(globals()):
     from intersession_actors.service.waits import Wait
 
 __all__ = [
+    "EVERY",
     "OPERATOR",
     "AccessSummary",
     "AskedRun",

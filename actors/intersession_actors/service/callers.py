@@ -28,6 +28,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     `name` is what idempotency keys are kept under. `act_as` are globs over the canonical keys within reach of the
     operator or a credential; what a session reaches is policy's to say. `credential` names the limited credential that
     stands behind the calls, for their receipts. `of_agent`: it is an agent's own, whose runs its calls go on with (LOOP-5).
+    `sees` are globs over further keys, which the tools of those sessions see and reach; it may not act as these.
     """
 
     name: str = "operator"
@@ -35,12 +36,21 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     act_as: tuple[str, ...] = (EVERY,)
     credential: str | None = None
     of_agent: bool = False
+    sees: tuple[str, ...] = ()
     run: CallingRun | None = None
 
     @classmethod
-    def by_credential(cls, name: str, act_as: tuple[str, ...], *, of_agent: bool = False) -> "Caller":
+    def by_credential(
+        cls, name: str, act_as: tuple[str, ...], *, of_agent: bool = False, sees: tuple[str, ...] = ()
+    ) -> "Caller":
         """Return the caller that a limited credential stands for."""
-        return cls(name=f"credential:{name}", act_as=act_as, credential=name, of_agent=of_agent)
+        return cls(name=f"credential:{name}", act_as=act_as, credential=name, of_agent=of_agent, sees=sees)
+
+    @property
+    def within(self) -> tuple[str, ...] | None:
+        """What the tools of a session see and reach at most where this caller acts as it: globs over canonical keys; None is no limit."""
+        named = (*self.act_as, *self.sees)
+        return None if EVERY in named else named
 
     @property
     def is_operator(self) -> bool:

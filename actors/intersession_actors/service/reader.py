@@ -100,11 +100,13 @@ class Reader:
         *,
         as_of: int | None = None,
         opened: SessionOpened | None = None,
+        within: tuple[str, ...] | None = None,
     ) -> Requester:
         """Return who asks: a session, now or as it stood at a position, or the operator (None).
 
         `agent_id` is the agent that works in the session, where that is not the key's own (the global scope). Who knows how the
-        session was `opened` spares the look into the list of sessions, which a fork would have to be folded for.
+        session was `opened` spares the look into the list of sessions, which a fork would have to be folded for. `within` is what
+        the credential names that acts as the session.
         """
         if key is None:
             return Requester(key=None, agent_id=agent_id or self.config.default_agent)
@@ -115,6 +117,7 @@ class Reader:
                 agent_id=agent_id or parsed.agent_id,
                 sandboxed=opened.sandboxed,
                 spawn_depth=opened.spawn_depth,
+                within=within,
             )
         row = self.sessions.get(key, as_of)
         sandboxed = row.sandboxed if row is not None else self._opens_sandboxed(parsed)
@@ -123,6 +126,7 @@ class Reader:
             agent_id=agent_id or parsed.agent_id,
             sandboxed=sandboxed,
             spawn_depth=row.spawn_depth if row is not None else 0,
+            within=within,
         )
 
     def reach(self, requester: Requester) -> Reach:
@@ -136,7 +140,9 @@ class Reader:
     def seen(self, requester: Requester) -> Seen | None:
         """Return which sessions a requester sees (VIS-2), None for all of them."""
         reach = self.reach(requester)
-        return None if reach.everything else Seen(reach.sees_agent, reach.key, tree=reach.tree)
+        if reach.everything:
+            return None
+        return Seen(reach.sees_agent, reach.key, tree=reach.tree, within=reach.within)
 
     def is_stranger(self, requester: Requester, key: str) -> bool:
         """Whether a requester is neither the operator nor the session itself: secrets are hidden from it (HIST-4)."""

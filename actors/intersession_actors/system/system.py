@@ -48,6 +48,7 @@ from intersession_actors.host import DoorThreads, to_its_end
 from intersession_actors.methods import GatewayMethods
 from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime, clock_of, ids_of, runtime_of
 from intersession_actors.service import (
+    EVERY,
     Caller,
     ChatDoor,
     Imports,
@@ -326,16 +327,21 @@ class SessionSystem(Operated):
         name: str | None = None,
         credential: str | None = None,
         of_agent: bool = False,
+        within: tuple[str, ...] | None = None,
     ) -> Tools:
         """Return the tools as a session has them; without a key, as the operator has them.
 
         `name` is what idempotency keys are kept under, instead of the key; `credential` who else stands behind the
         calls, for their receipts. `of_agent`: an agent calls, and goes on with the run that its session is at (LOOP-5).
+        `within` are globs over canonical keys: the session sees and reaches itself and no more than these, whatever settings
+        allow (VIS-6).
 
         Raises:
             InvalidKey: this is no session key.
             ToolRefused: a name is none.
         """
+        if within is not None and session_key is None:
+            raise invalid("within", "it limits what a session sees, name one by session_key")
         for field, value in (("name", name), ("credential", credential)):
             if value is not None:
                 checked(field, value, most=IDENTITY.most)
@@ -345,7 +351,13 @@ class SessionSystem(Operated):
                 text_of("session_key", session_key), main_key=self.config.session.main_key
             )
             key = str(self.service.reader.main_key(parsed.agent_id) if parsed.is_main else parsed)
-        caller = Caller(name=name or key or "operator", key=key, credential=credential, of_agent=of_agent)
+        caller = Caller(
+            name=name or key or "operator",
+            key=key,
+            act_as=(EVERY,) if within is None else within,
+            credential=credential,
+            of_agent=of_agent,
+        )
         return Tools(self.service, caller, threads=self._parts.threads)
 
     def inbound(self, *unnamed: Never, **given: Unpack[InboundFields]) -> InboundAnswer:

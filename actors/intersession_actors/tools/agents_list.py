@@ -16,6 +16,8 @@ def list_agents(service: Service, call: Call, arguments: Result) -> Result:
     """List the agents that may be started, the requester's own first."""
     read_arguments(AgentsList, arguments)
     call.summary = AccessSummary()
-    key = call.requester.key
-    answer: Result = msgspec.to_builtins(agents_list(service.config, None if key is None else key.agent_id))
+    requester = call.requester
+    agent_id = None if requester.key is None else requester.key.agent_id
+    found = agents_list(service.config, agent_id, requester.may_know_agent)
+    answer: Result = msgspec.to_builtins(found)
     return answer

@@ -107,6 +107,13 @@ def groups_of(reader: Reader, requester: Requester, found: Found, key: str | Non
         number for name, number in agents.items() if name and reach.sees_agent(_agent(reader, name))
     ]
     tree = reader.sessions.descendants(reach.key) if reach.tree else set[str]()
+    if reach.within is not None:  # then all of an agent is more than may be seen
+        seen = [
+            number
+            for name, number in sessions.items()
+            if name and reach.sees(key=name, agent_id=reader.parse(name).agent_id, in_tree=name in tree)
+        ]
+        return [*shown_of((), seen), *private_of((), whole)]
     single = [sessions[name] for name in (reach.key, *sorted(tree)) if name in sessions]
     return [*shown_of(open_agents, single), *private_of((), whole)]
 

@@ -84,7 +84,8 @@ class Tools(ToolBox):
         return self._names(self._requester())
 
     def _requester(self) -> Requester:
-        return self._service.reader.requester(self._caller.key, opened=self._opened)
+        caller = self._caller
+        return self._service.reader.requester(caller.key, opened=self._opened, within=caller.within)
 
     def _names(self, requester: Requester, among: Sequence[str] = tuple(TOOLS)) -> tuple[str, ...]:
         return tools_offered(self._service.config, requester, among)

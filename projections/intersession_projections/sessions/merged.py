@@ -22,6 +22,7 @@ _PASSED: Final = -1
 """Stands for a session where only a place was come to."""
 _MOST_FOUND: Final = 50_000
 """Where the index finds more than these, so many have the text that the order soon comes upon them."""
+_ALL_OF_THEM: Final = 2**62
 _OPENED: Final = 8
 """Parts of the order that are begun at once, where that is one way to the database; else each when its turn comes."""
 GROWTH: Final = 4
@@ -98,9 +99,10 @@ class Merged:
         ]
         heapq.heapify(heads)
         opened: dict[int, Iterator[Place]] = {}
+        seen = self._wanted.seen
         while heads and size:
             _, _, number, place = heapq.heappop(heads)
-            if place is not None and place.no != _PASSED:
+            if place is not None and place.no != _PASSED and (seen is None or seen.has(place.key)):
                 yield place
                 size -= 1
             if number not in opened:
@@ -121,6 +123,9 @@ class Merged:
 
     def number(self) -> int:
         """Return how many there are, whatever their rank."""
+        seen = self._wanted.seen
+        if seen is not None and seen.within is not None:
+            return sum(1 for _ in self.places(_ALL_OF_THEM))
         return _number(self._moment, self._position, self._groups) + (self._own is not None)
 
     def candidates(self, text: str) -> set[int] | None:
@@ -150,6 +155,8 @@ class Merged:
         """Whether a row is wanted and seen, apart from its time and its names."""
         wanted, seen = self._wanted, self._wanted.seen
         if row.archived is not None or not is_asked_for(row, wanted):
+            return False
+        if seen is not None and not seen.has(row.key):
             return False
         if seen is None or seen.agent(row.agent_id) or row.key == seen.key:
             return True

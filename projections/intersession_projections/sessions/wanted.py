@@ -9,11 +9,19 @@ from intersession_projections.sessions.sets import kind_of
 
 
 class Seen(NamedTuple):
-    """Which sessions a reader sees: all of some agents, itself, and what it spawned, directly or not (VIS-2)."""
+    """Which sessions a reader sees: all of some agents, itself, and what it spawned, directly or not (VIS-2).
+
+    Of these it sees itself, and those that are `within` something else that limits it, by their keys (VIS-6); None is no limit.
+    """
 
     agent: Callable[[str], bool]
     key: str
     tree: bool = True
+    within: Callable[[str], bool] | None = None
+
+    def has(self, key: str) -> bool:
+        """Whether a session is not beyond what the reader is limited to."""
+        return self.within is None or key == self.key or self.within(key)
 
 
 class Wanted(NamedTuple):

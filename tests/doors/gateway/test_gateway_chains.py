@@ -52,6 +52,7 @@ def config(*, runs: int, of_agent: bool) -> dict[str, Any]:
         "name": "ops",
         "token": WRITER,
         "actAs": ["agent:ops:*"],
+        "sees": ["agent:main:*"],
         "scopes": ["operator.read", "operator.write"],
         "ofAgent": of_agent,
     }

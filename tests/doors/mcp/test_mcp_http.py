@@ -27,14 +27,19 @@ READ: frozenset[OperatorScope] = frozenset({"operator.read"})
 
 
 def caller(
-    name: str, act_as: str = "*", scopes: frozenset[OperatorScope] = WRITE, audience: str | None = None
+    name: str,
+    act_as: str = "*",
+    scopes: frozenset[OperatorScope] = WRITE,
+    audience: str | None = None,
+    sees: tuple[str, ...] = (),
 ) -> McpCaller:
-    return McpCaller(caller=Caller(name=name, act_as=(act_as,)), scopes=scopes, audience=audience)
+    return McpCaller(caller=Caller(name=name, act_as=(act_as,), sees=sees), scopes=scopes, audience=audience)
 
 
 CALLERS = {
     "shared": caller("shared"),
     "ops": caller("ops", "agent:ops:*"),
+    "ops-and-main": caller("ops", "agent:ops:*", sees=(MAIN,)),
     "one": caller("one", OPS),
     "reads": caller("reads", scopes=READ),
     "nothing": caller("nothing", scopes=frozenset()),
@@ -110,8 +115,8 @@ async def test_there_is_nothing_to_get_and_nothing_to_delete(method: str) -> Non
 async def test_a_client_is_the_session_that_it_names(named: str) -> None:
     async with door() as url:
         client_of = {
-            "header": over_http(url, authorization=bearer("ops"), intersession_session=OPS),
-            "query": over_http(f"{url}?session={OPS}", authorization=bearer("ops")),
+            "header": over_http(url, authorization=bearer("ops-and-main"), intersession_session=OPS),
+            "query": over_http(f"{url}?session={OPS}", authorization=bearer("ops-and-main")),
         }
         async with client_of[named] as client:
             to_itself = await client.call_tool("sessions_send", {"sessionKey": OPS, "message": "x"})
