@@ -109,8 +109,12 @@ class Stood(Protocol):
 class WorkFound:
     """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as far as somebody asks for more."""
 
-    def __init__(self, log: Log, stood: Stood | None = None) -> None:
+    def __init__(
+        self, log: Log, stood: Stood | None = None, *, sees: Callable[[str], bool] | None = None
+    ) -> None:
+        """Find work by what whoever asks sees of it: `sees` says it of a session, by its canonical key; None sees all."""
         self._log = log
+        self._sees = sees
         self._flows = Flows(log)
         self._runs = Runs(log)
         self._messages = Messages(log)
@@ -170,11 +174,18 @@ class WorkFound:
                 work.run_id for work in page if not isinstance(work, RunOutcome)
             )
             runs = list(asked.values()) if self._stood is None else self._stood.flows(list(asked.values()))
-            ahead.codes.update({run.run_id: run.code for run in runs if isinstance(run, RunOutcome)})
+            ahead.codes.update(
+                {
+                    run.run_id: run.code
+                    for run in runs
+                    if isinstance(run, RunOutcome) and self._is_seen(run.session_key)
+                }
+            )
         if wanted.failed or wanted.channel is not None:
             sent = deliveries_of_all(self._flows, page)
             if self._stood is not None:
                 sent = self._stood.deliveries_of_each(sent)
+            sent = [[row for row in rows if self._is_seen(row.session_key)] for rows in sent]
             ahead.sent.update(zip((work.accepted for work in page), sent, strict=True))
         if wanted.channel is not None:
             self._find_channels(page)
@@ -182,6 +193,9 @@ class WorkFound:
         shown = [work for work in page if self._is_wanted(work, wanted, ahead)]
         ahead.worded.update({work.accepted: work for work in self._worded(shown)})
         return ahead
+
+    def _is_seen(self, key: str) -> bool:
+        return self._sees is None or self._sees(key)
 
     def _worded(self, found: list[Work]) -> list[Work]:
         """Add what runs said: it is looked up for what is shown alone."""

@@ -83,7 +83,10 @@ class Debugger:
             raise ToolRefused(
                 "invalid_request", f"verb: there is no {verb[:64]!r}, use one of {', '.join(VERBS)}"
             )
-        return dict(found.call(self._view.for_a_question(), read_arguments(found.arguments, arguments or {})))
+        given = arguments or {}
+        read = read_arguments(found.arguments, given)
+        self._view.check_asked(verb, given)
+        return dict(found.call(self._view.for_a_question(), read))
 
     acall = _awaitable(call)
 

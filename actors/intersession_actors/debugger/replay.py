@@ -7,7 +7,6 @@ import msgspec
 
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText
 from intersession_actors.replaying import Replayed, replay_all, replay_run
 from intersession_events.facts import ready
@@ -38,8 +37,7 @@ def replayed(view: View, run: str | None, progress: Callable[[int, int], None] |
         ToolRefused: there is no such run, or several are meant (`invalid_request`); who asks does not see everything (`forbidden`).
         CorruptEvent: a row of the log can't be read.
     """
-    if not view.is_operator:
-        raise ToolRefused("forbidden", "run: only the operator replays a log")
+    view.check_asked("replay", {})
     if run is None:
         return replay_all(view.log, progress)
     with ForkViews(view) as forks:

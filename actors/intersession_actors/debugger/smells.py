@@ -118,7 +118,7 @@ def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
         session_key=None if given.session is None else view.session(given.session, field="session"),
         span=span_of(view, given),
     )
-    work = WorkFound(view.log, None if at is None else Then(view.log, at))
+    work = WorkFound(view.log, None if at is None else Then(view.log, at), sees=view.sees)
     seen = view.seen_of(work.newest(wanted), flow_sessions)
     answer: SmellingAnswer = {"runs": [], "looked": 0, "cursor": None}
     last: Flow | None = None

@@ -13,11 +13,11 @@ from intersession_actors.debugger.answers import PlaceAnswer, place_answer
 from intersession_actors.debugger.named import session_named
 from intersession_actors.disclosure import redact_text, redact_value
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.policy import Requester, not_visible
+from intersession_actors.policy import Requester, check_asked, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
 from intersession_events.log import Log, Recorded, for_each, remembering
-from intersession_events.plain_json import JsonObject, JsonValue, is_object
+from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_projections.places import (
     Flow,
     InRun,
@@ -82,14 +82,14 @@ class View:
         """Whether who asks sees everything."""
         return self.sees is None
 
-    def check_operator(self, given: object, field: str) -> None:
-        """Check that a question is one that who asks may ask: its answer would tell of what others see.
+    def check_asked(self, question: str, given: JsonMapping) -> None:
+        """Check that a question, with its arguments as JSON has them, is one that who asks may ask. Every door does so first.
 
         Raises:
-            ToolRefused: it is asked, and not by the operator (`forbidden`).
+            ToolRefused: only the operator may ask so (`forbidden`).
         """
-        if given is not None and not self.is_operator:
-            raise ToolRefused("forbidden", f"{field}: only the operator asks so, leave it out")
+        asked = (field for field, value in given.items() if value is not None)
+        check_asked(question, asked, is_operator=self.is_operator)
 
     def is_seen(self, key: str) -> bool:
         """Whether who asks sees a session, by its canonical key."""

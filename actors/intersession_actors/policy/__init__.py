@@ -35,6 +35,7 @@ with on_demand(globals()):
     from intersession_actors.policy.holding import HoldOrder
     from intersession_actors.policy.looping import why_no_loop
     from intersession_actors.policy.models import find_model, model_names
+    from intersession_actors.policy.questions import OPERATORS, check_asked
     from intersession_actors.policy.recorded_use import (
         MONEY,
         RUNS,
@@ -57,6 +58,7 @@ with on_demand(globals()):
 
 __all__ = [
     "MONEY",
+    "OPERATORS",
     "RUNS",
     "THINKING_LEVELS",
     "TOKENS",
@@ -81,6 +83,7 @@ __all__ = [
     "agents_list",
     "begun",
     "budget_of",
+    "check_asked",
     "check_hop",
     "check_run",
     "check_start",

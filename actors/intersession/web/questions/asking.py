@@ -118,7 +118,7 @@ async def answered(
     view: str | None = None,
     revealed: bool = False,
 ) -> Response[object]:
-    """Answer a question as far as who asks may have it answered, and not too often.
+    """Answer a question as far as who asks may have it answered, and not too often. Every route of a question comes by here.
 
     Secrets are hidden, whoever asks, and `redacted` says so; they are `revealed` one event at a time.
     """
@@ -127,8 +127,13 @@ async def answered(
         response = failed(429, "rate_limited", "too many questions at a time, ask again in a moment")
         response.set_header("retry-after", str(int(wait) + 1))
         return response
+
+    def asked(of: View) -> Mapping[str, object]:
+        of.check_asked(name, given)
+        return question(of)
+
     try:
-        answer = await access.ask(f"debug.{name}", given, question, view=view)
+        answer = await access.ask(f"debug.{name}", given, asked, view=view)
     except ToolRefused as refused:
         response = told(refused)
         if refused.code == "unavailable" and access.is_away:

@@ -22,8 +22,6 @@ from intersession_projections.forks import ForkTold, fork_told
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Located, flow_id
 
-_OPERATORS = "forks hold whole sessions, they are the operator's to see"
-
 
 @ready
 class Forks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,10 +36,8 @@ def forks(view: View, given: Forks) -> JsonObject:
     `state` stands for all of them: the live stream says when it is another one.
 
     Raises:
-        ToolRefused: who asks sees a part of the log only (`forbidden`), or there is no such run (`invalid_request`).
+        ToolRefused: there is no such run (`invalid_request`).
     """
-    if not view.is_operator:
-        raise ToolRefused("forbidden", _OPERATORS)
     wanted = None if given.run is None else flow_id(view.flow(given.run))
     state = forks_state(view.log)  # before they are read: what changes meanwhile is asked for again
     found: list[JsonObject] = []
@@ -82,13 +78,11 @@ def in_fork(view: View, name: str | None) -> Generator[View]:
     """Yield the log of a fork as the operator sees it, by the fork's id or the beginning of it; without one, the log itself.
 
     Raises:
-        ToolRefused: who asks sees a part of the log only (`forbidden`), or there is no such fork (`invalid_request`).
+        ToolRefused: there is no such fork (`invalid_request`).
     """
     if name is None or name == view.log.log_id:
         yield view
         return
-    if not view.is_operator:
-        raise ToolRefused("forbidden", _OPERATORS)
     found = forks_called(view.log.place, name) if view.log.place != MEMORY else []
     if len(found) != 1:
         many = (

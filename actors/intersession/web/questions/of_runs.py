@@ -89,7 +89,7 @@ def runs(view: View, given: RunsAsked) -> JsonObject:
     )
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     # A run is told as far as who asks sees its sessions: those who took part alone tell whether it is.
-    seen = view.seen_of(WorkFound(view.log).newest(wanted), flow_sessions)
+    seen = view.seen_of(WorkFound(view.log, sees=view.sees).newest(wanted), flow_sessions)
     found = _smelled(view, seen, limit + 1)
     page = list(islice((one for one in found if one[1] or not given.smell), limit + 1))
     cursor = str(page[limit - 1][0].accepted) if len(page) > limit else None
@@ -229,7 +229,8 @@ def steps(view: View, given: Part) -> JsonObject:
     flow = view.flow(given.run)
     first, last = _part(given)
     wanted = positions_of(view, flow)
-    causes = {step.position: step.cause for step in steps_of(view, flow)}
+    known = frozenset(wanted)
+    causes = {step.position: step.cause for step in steps_of(view, flow) if step.cause in known}
     return {
         "from": first,
         "steps": [_step(view, one, causes.get(one.position)) for one in view.log.at(wanted[first:last])],
@@ -320,6 +321,7 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
     sent = [
         present({"id": row.delivery_id, "channel": row.channel, "state": row.state})
         for row in deliveries_of(view.reader.flows, flow)
+        if view.is_seen(row.session_key)
     ]
     return value | present(
         {

@@ -1,6 +1,10 @@
 // Filters of a list: what they hold stands in the address. On a narrow screen they fold behind one button.
 import { html, signal, view } from './lib.js';
-import { queried, setQuery } from './state.js';
+import { about, queried, setQuery } from './state.js';
+
+// What is looked for by these is said, or was sent, in sessions of others, too: the server refuses them to all others.
+const OPERATORS = new Set(['words', 'person', 'channel']);
+const isOffered = name => about.value?.isOperator || !OPERATORS.has(name);
 
 // A filter is a step that the browser's own way back undoes.
 // Each reads the address itself, and is drawn again when that changes.
@@ -22,19 +26,23 @@ export const Filters = view(({ names, children }, self) => {
     </div>
   `;
 });
-export const Text = view(({ name, label, wide }) => html`
-  <label>
-    <span class="vh">${label}</span>
-    <input
-      type="search"
-      name=${name}
-      placeholder=${label}
-      aria-label=${label}
-      value=${queried(name)}
-      class=${wide ? 'wide' : ''}
-      onChange=${event => filterBy({ [name]: event.target.value.trim() })} />
-  </label>
-`);
+export const Text = view(({ name, label, wide }) =>
+  isOffered(name)
+    ? html`
+        <label>
+          <span class="vh">${label}</span>
+          <input
+            type="search"
+            name=${name}
+            placeholder=${label}
+            aria-label=${label}
+            value=${queried(name)}
+            class=${wide ? 'wide' : ''}
+            onChange=${event => filterBy({ [name]: event.target.value.trim() })} />
+        </label>
+      `
+    : null,
+);
 export const Choice = view(({ name, label, options }) => html`
   <label>
     <span class="vh">${label}</span>
