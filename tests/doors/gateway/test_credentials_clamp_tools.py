@@ -105,8 +105,8 @@ class World(NamedTuple):
     def mcp(self, token: str, tool: str, args: dict[str, Any]) -> Any:
         async def asked() -> Any:
             url = f"{self.live.address}{MCP_PATH}"
-            given = {"authorization": f"Bearer {token}", "intersession_session": MAIN}
-            async with over_http(url, **given) as client:
+            bearer = f"Bearer {token}"
+            async with over_http(url, authorization=bearer, intersession_session=MAIN) as client:
                 return (await client.call_tool(tool, args)).structured_content
 
         return asyncio.run(asked())
