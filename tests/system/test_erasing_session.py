@@ -223,3 +223,16 @@ def test_words_that_are_still_to_be_acted_on_are_not_erased(booth: Booth) -> Non
     wait_for(system, RunCompleted)
     wait_for_rest(system)
     assert system.erase(str(run["sessionKey"]))["erased"] > 0
+
+
+@pytest.mark.clause("ERASE-1", "ERASE-2")
+def test_a_checkpoint_is_taken_right_behind_an_erasure(told: SessionSystem) -> None:
+    answer = told.erase(CHAT, reason="Ann asked")
+
+    assert answer["checkpoint"] >= answer["position"]
+    erased = {one.stream for one in told.log.all() if isinstance(one.event, Erased)}
+    with told.log.again() as log:  # type: ignore[attr-defined]
+        report = verify_log(log)
+    assert report.ok
+    assert {f"erased:{seen.stream}" for seen in report.erasures} == erased
+    assert all(seen.checkpoint is not None and seen.reason == "Ann asked" for seen in report.erasures)

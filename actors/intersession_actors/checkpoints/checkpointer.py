@@ -18,7 +18,7 @@ from intersession_actors.host import Job, Workers
 from intersession_actors.runtime import Clock, MachineThreads, Threads
 from intersession_events.checkpoints import CheckpointTaker, append_of
 from intersession_events.errors import LogError, StoreUnavailable
-from intersession_events.facts import CheckpointPublished, CheckpointTaken
+from intersession_events.facts import CheckpointPublished, CheckpointTaken, Erased
 from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import Checkpoint, PrivateKey, checkpoint_of
@@ -27,6 +27,9 @@ logger = logging.getLogger("intersession.checkpoints")
 
 ASKED_SECONDS: Final = 600.0
 """How long somebody who asks for a checkpoint waits for it: the first one of a long log reads all of it."""
+
+COVER_SECONDS: Final = 10.0
+"""How long the answer to an erasure waits for the checkpoint over it."""
 
 _TIMER: Final = ("checkpoint",)
 
@@ -70,6 +73,8 @@ class Checkpointer:
         self._seen = 0
         """How many of them the taker has read for certain; it knows of more, of `_left`, that wait for a checkpoint."""
         self._left = 0
+        self._has_erased = False
+        """Whether words were erased since the last checkpoint."""
         self._asked = False
         """Whether a look is under way or queued."""
         self._timed = False
@@ -84,22 +89,35 @@ class Checkpointer:
         self._stop_listening = self._log.on_committed(self._heard)
         self._submit(self._begin)
 
-    def take(self) -> Last:
+    def take(self, seconds: float = ASKED_SECONDS) -> Last:
         """Take a checkpoint of all there is, whatever the settings say; the last one again if nothing is new.
+
+        Nobody waits longer than so many seconds for it.
 
         Raises:
             LogError: the log can't be read or written.
         """
         asked: Future[Last | None] = Future()
         self._submit(lambda: _resolve(asked, lambda: self._take(wanted=True)))
-        if not self._threads.wait(asked, ASKED_SECONDS):
+        if not self._threads.wait(asked, seconds):
             raise StoreUnavailable(
-                f"no checkpoint within {ASKED_SECONDS:.0f} s: it is still under way, ask again later"
+                f"no checkpoint within {seconds:.0f} s: it is still under way, ask again later"
             )
         last = asked.result()
         if last is None:
             raise StoreUnavailable("the system stops, no checkpoint was taken")
         return last
+
+    def cover(self, position: int) -> int | None:
+        """Take a checkpoint over an event, and return the position it is of; None if there was none within some seconds.
+
+        Then it comes in time: somebody's answer waits, and the first checkpoint of a long log reads all of it.
+        """
+        try:
+            last = self.take(COVER_SECONDS)
+        except LogError:
+            return None
+        return last.checkpoint.position if last.checkpoint.position >= position else None
 
     def stop(self, seconds: float) -> None:
         """Take a last checkpoint of what is new, if that is quick, and give publishing so many seconds."""
@@ -144,13 +162,16 @@ class Checkpointer:
         for recorded in batch:
             if not isinstance(recorded.event, CheckpointTaken | CheckpointPublished):
                 self._heard_of += 1
+            if isinstance(recorded.event, Erased):
+                self._has_erased = True
         self._look_out()
 
     def _look_out(self) -> None:
         """Have a checkpoint taken, now or in time, if there is a reason for one."""
         if not self._fresh or self._asked or self._error is not None:
             return
-        if is_due(self._settings(), self._fresh):
+        # Nobody can tell an erasure that is not covered from a forged one, so each is covered at once.
+        if self._has_erased or is_due(self._settings(), self._fresh):
             self._asked = True
             self._submit(self._look)
         elif not self._timed:
@@ -218,15 +239,18 @@ class Checkpointer:
             if not may_go_on():
                 return False
         self._seen, self._left = heard_of, self._taker.fresh
+        self._has_erased = self._has_erased or self._taker.has_erased
         self._took_stock()
         return True
 
     def _append(self) -> None:
+        self._has_erased = False  # what comes meanwhile is heard of again
         event = self._taker.take(self._key)
         append = append_of(self._log.log_id, event, time=self._clock.now_ms())
         try:
             committed = self._log.append_now((append,))
         except LogError:
+            self._has_erased = True
             self._taker.begin_again()  # it may be in the log all the same
             raise
         (recorded,) = committed.recorded

@@ -29,12 +29,22 @@ _LOOK_S: Final = 0.05
 
 
 class GatewayErase:
-    """Erases what was said in a session, and the copies of it. `forget` drops a session's transcript from memory."""
+    """Erases what was said in a session, and the copies of it.
 
-    def __init__(self, service: Service, targets: Targets, forget: Callable[[str], None]) -> None:
+    `forget` drops a session's transcript from memory. `cover` takes a checkpoint over a position, and returns its own.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        targets: Targets,
+        forget: Callable[[str], None],
+        cover: Callable[[int], int | None],
+    ) -> None:
         self._service = service
         self._targets = targets
         self._forget = forget
+        self._cover = cover
 
     def erase(self, call: Call, params: JsonMapping) -> Result:
         """Erase the words of a session, or of some of its messages. They can't be had back.
@@ -71,6 +81,7 @@ class GatewayErase:
             "erased": events,
             "streams": sorted(streams),
             "position": position,
+            "checkpoint": None if position is None else self._cover(position),
             "notReached": list(self._not_reached(streams)),
         }
 

@@ -123,7 +123,7 @@ class GatewayMethods:
     """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. `perform` is for those who stand for less than the operator.
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
-    log, `checkpoint` takes one, `forget` drops a transcript from memory.
+    log, `checkpoint` takes one, `forget` drops a transcript from memory, `cover` takes a checkpoint over a position.
     """
 
     def __init__(
@@ -138,6 +138,7 @@ class GatewayMethods:
         imports: Imports,
         forks: ForkDoor,
         forget: Callable[[str], None],
+        cover: Callable[[int], int | None],
     ) -> None:
         targets = Targets(service)
         self._service = service
@@ -150,7 +151,7 @@ class GatewayMethods:
             GatewaySessions(service, targets),
             GatewayAbout(service, targets, describe=describe, standing=standing, checkpoint=checkpoint),
             GatewayImport(imports),
-            GatewayErase(service, targets, forget),
+            GatewayErase(service, targets, forget, cover),
             GatewayForks(service.reader, forks),
             GatewayNotes(service),
             GatewayDebug(service),

@@ -93,7 +93,7 @@ class Operated:
 
         `session` is a key or a session id, also of an archived session. An event says who erased what, and all that read it
         read `[erased]`. Texts of it that are still to be delivered keep it from that, or are given up (`unsent`).
-        Returns `{ok, key, erased, streams, position, notReached}`, `erased` being a number of events.
+        Returns `{ok, key, erased, streams, position, checkpoint, notReached}`, `erased` being a number of events.
 
         Raises:
             ToolRefused: there is no such session or message, or something is still under way in it (`busy`).

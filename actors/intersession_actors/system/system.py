@@ -201,6 +201,7 @@ class SessionSystem(Operated):
                 imports=self._imports,
                 forks=self._forks.door,
                 forget=parts.contexts.forget,
+                cover=parts.checkpointer.cover,
             )
             parts.start()
         except BaseException:

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 
 from intersession_events import ids
-from intersession_events.errors import CorruptEvent
+from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken
-from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, hash_in
+from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, hash_in, left_in
 from intersession_events.proofs import (
     PUBLISHED,
     STREAM,
@@ -25,8 +25,10 @@ from intersession_events.proofs import (
     checkpoint_of,
     leaf_hash,
     line_of,
+    unsaid_line,
 )
 
+ERASED: Final = "erased.1"
 PAGE: Final = 1000
 """Rows that are read at a time."""
 
@@ -65,7 +67,12 @@ class CheckpointTaker:
         """The event that was folded last."""
         self.fresh = 0
         """How many events there are since the checkpoint before, checkpoints and their publication aside."""
+        self.has_erased = False
+        """Whether one of them erases words."""
         self._rolling = sha256()
+        self._unsaid = sha256()
+        self._is_known = True
+        """Whether it is known of each event since the checkpoint before what would be left of it without words."""
         self._tree = GrowingTree()
 
     @property
@@ -91,9 +98,18 @@ class CheckpointTaker:
             self.position = position
             if topic not in _OWN:
                 self.fresh += 1
+                self.has_erased = self.has_erased or topic == ERASED
+            self._leave(position, topic, state)
             if self._heads is not None:
                 self._heads.tell(stream, version, hashed)
         return len(rows) == PAGE
+
+    def _leave(self, position: int, topic: str, state: bytes) -> None:
+        try:
+            if (left := left_in(state, topic, where=f"position {position}")) is not None:
+                self._unsaid.update(unsaid_line(position, left))
+        except (CorruptEvent, UnknownTopic):
+            self._is_known = False  # a later version may know: what is said of it here would be wrong there
 
     def know_heads(self, may_go_on: Callable[[], bool] = lambda: True) -> bool:
         """Read the heads of all streams as of the position, once; from then on they are kept up.
@@ -128,6 +144,7 @@ class CheckpointTaker:
             previous=None if self.last is None else self.last.hash,
             heads_root=None if heads is None else heads.root.hex(),
             streams=None if heads is None else heads.streams,
+            unsaid=self._unsaid.hexdigest() if self._is_known else None,
             key_id=None if key is None else key.public.id,
         )
         if key is None:
@@ -147,11 +164,12 @@ class CheckpointTaker:
         self._go_on_from(recorded, event)
         self.taken += 1
         self.fresh = 0
+        self.has_erased = False
 
     def _go_on_from(self, recorded: Recorded, event: CheckpointTaken) -> None:
         self.last = checkpoint_of(self._log.log_id, event)
         self.last_at, self.last_time = recorded.position, recorded.time
-        self._rolling = sha256()
+        self._rolling, self._unsaid, self._is_known = sha256(), sha256(), True
 
     def _begin(self) -> None:
         ((version, self.taken),) = self._log.query(_LAST, (STREAM, TAKEN))

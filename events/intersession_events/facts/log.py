@@ -36,7 +36,9 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     events since the checkpoint before; `eventsRoot` is the RFC 6962 root of a tree whose leaves are the lines of all `count`
     events up to `position`, `peaks` the roots of its complete subtrees, the largest first. `headsRoot` is the root over the
     last events of all `streams` streams; a writer that is short-lived leaves it out of a log with very many. `previous` is
-    the hash of the checkpoint before. `signature` is Ed25519, by the key with the id `keyId`.
+    the hash of the checkpoint before. `unsaid` is over the lines of what would be left of the same events as `rolling` if their
+    words were erased, `<position> <SHA-256 of that payload>` each, of events of kinds with words alone: so nothing else can
+    ever stand in the place of an erased one. `signature` is Ed25519, by the key with the id `keyId`.
     docs/howto/read-the-log.md says how to make each of them again.
     """
 
@@ -48,6 +50,7 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     previous: str | None = None
     heads_root: str | None = None
     streams: int | None = None
+    unsaid: str | None = None
     key_id: str | None = None
     signature: str | None = None
 
@@ -137,6 +140,7 @@ class SourceCheckpoint(Fact, frozen=True, kw_only=True):
     previous: str | None = None
     heads_root: str | None = None
     streams: int | None = None
+    unsaid: str | None = None
     key_id: str | None = None
     signature: str | None = None
 

@@ -8,6 +8,7 @@ from typing import Final, cast
 
 import msgspec
 
+from intersession_events.errors import CorruptEvent
 from intersession_events.facts.access import AccessRecorded
 from intersession_events.facts.delivery import DeliveryDecided, DeliveryDone, DeliveryFailed, DeliveryUnknown
 from intersession_events.facts.exchange import (
@@ -31,7 +32,7 @@ from intersession_events.facts.message import (
     ToolCallBlock,
     text_of,
 )
-from intersession_events.facts.registry import Event
+from intersession_events.facts.registry import Event, decode, encode, latest, topics_of
 from intersession_events.facts.run import LateReplyDropped, RunAborted, RunCompleted, RunFailed, RunQueued
 from intersession_events.facts.session import LineImported, MessageRecorded, SessionImported
 from intersession_events.facts.spawn import ChildEnded, SpawnAccepted, SpawnClosed
@@ -93,6 +94,50 @@ def unsaid(event: Event) -> Event:
         case _:
             names = WORDS.get(type(event), ())
             return msgspec.structs.replace(event, **{name: _of(getattr(event, name)) for name in names})
+
+
+_WITH_WORDS: Final = topics_of(
+    MessageRecorded,
+    LineImported,
+    SessionImported,
+    AccessRecorded,
+    DeliveryDone,
+    ForkEdited,
+    ForkedFrom,
+    *WORDS,
+)
+"""The stored names of events that can have words; no other is ever erased."""
+
+
+def has_words(topic: str) -> bool:
+    """Return whether events of a stored name can have words."""
+    return topic in _WITH_WORDS
+
+
+def left_of_payload(topic: str, payload: bytes) -> bytes | None:
+    """Return what is left of a payload without its words; None for an event of a kind that has none.
+
+    Raises:
+        CorruptEvent: the payload can't be read.
+        UnknownTopic: this version does not know the topic.
+    """
+    return encode(unsaid(decode(topic, payload))) if topic in _WITH_WORDS else None
+
+
+def standing(topic: str, payload: bytes) -> Event:
+    """Return the event that stands in the place of an erased one: it has no words, and its payload says nothing else.
+
+    Raises:
+        CorruptEvent: it has words, is not written as we write it, or is of a kind that is never erased.
+        UnknownTopic: this version does not know the topic.
+    """
+    if topic not in _WITH_WORDS:
+        raise CorruptEvent(f"the payload was erased, and {topic} has no words that could be")
+    # What is left of an erased event was made anew by who erased it.
+    event = decode(latest(topic), payload)
+    if encode(unsaid(event)) != payload:
+        raise CorruptEvent("the payload was erased, and what stands there is more than is left without words")
+    return event
 
 
 def may_say(event: Event) -> bool:

@@ -7,6 +7,8 @@ from intersession_events.facts import Erased, decode
 from intersession_events.forks.prefix import STREAM
 from intersession_events.log import (
     FIRST,
+    NOT_AUTHORISED,
+    Erasing,
     Lineage,
     Row,
     damaged,
@@ -15,6 +17,7 @@ from intersession_events.log import (
     links_in,
     opened,
     payload_in,
+    rows_erased,
 )
 
 _ERASED = erased_stream("")
@@ -29,12 +32,18 @@ def confirm(rows: Sequence[Row], lineage: Lineage, erased_later: Iterable[Erased
     Raises:
         CorruptEvent: a row was changed since it was written, or one before it was taken away. It says which, by its position.
     """
-    authorised = {(event.stream, version): stands for event in erased_later for version, stands in event.rows}
-    for _, stream, _, topic, state in rows:
+    authorised: dict[tuple[str, int], Erasing] = {}
+    for position, stream, _, topic, state in rows:
         if stream.startswith(_ERASED):
             event = decode(topic, payload_in(state) or b"")
-            if isinstance(event, Erased) and stream == erased_stream(event.stream):
-                authorised.update({(event.stream, version): stands for version, stands in event.rows})
+            for version, erasing in rows_erased(event, stream=stream, position=position).items():
+                authorised[stream.removeprefix(_ERASED), version] = erasing
+    # What lies behind the cut lies behind all rows.
+    authorised |= {
+        (event.stream, version): Erasing(0, stands)
+        for event in erased_later
+        for version, stands in event.rows
+    }
     before, of, log_id = (0, FIRST), "", lineage.log_id_at(0)
     is_fork = lineage.forked is not None
     for row in rows:
@@ -50,9 +59,9 @@ def confirm(rows: Sequence[Row], lineage: Lineage, erased_later: Iterable[Erased
         before = (version, hashed)
 
 
-def _proven(row: Row, log_id: str, authorised: Mapping[tuple[str, int], str]) -> tuple[str, str]:
+def _proven(row: Row, log_id: str, authorised: Mapping[tuple[str, int], Erasing]) -> tuple[str, str]:
     """Prove a row of any form, and return the hash before it and its own."""
-    _, stream, version, topic, state = row
+    position, stream, version, topic, state = row
     try:
         envelope = opened(state, where="the row")
     except CorruptEvent as error:
@@ -65,8 +74,9 @@ def _proven(row: Row, log_id: str, authorised: Mapping[tuple[str, int], str]) ->
         topic=topic,
         says_digest=not is_short(state),
     )
-    if damage is None and envelope.is_erased and authorised.get((stream, version)) != envelope.stands:
-        damage = "the payload was erased, and no event authorises what stands there"
+    if damage is None and envelope.is_erased:
+        erasing = authorised.get((stream, version))
+        damage = NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position)
     if damage is not None:
         raise _changed(row, damage)
     return envelope.prev, envelope.hash

@@ -3,8 +3,24 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_events.log.envelope import FIRST, SALT_BYTES, Authorised, damaged, seal, unseal
-    from intersession_events.log.erasing import erased_state, erased_stream, erasures, left_of, rows_erased
+    from intersession_events.log.envelope import (
+        FIRST,
+        NOT_AUTHORISED,
+        SALT_BYTES,
+        Authorised,
+        Erasing,
+        damaged,
+        seal,
+        unseal,
+    )
+    from intersession_events.log.erasing import (
+        erased_state,
+        erased_stream,
+        erasures,
+        left_in,
+        left_of,
+        rows_erased,
+    )
     from intersession_events.log.held_checkpoints import checkpoints_of
     from intersession_events.log.lineage import FORKED, Lineage, lineage_of
     from intersession_events.log.log import InFlight, Log, Moment, OnCommitted, OnLoaded
@@ -73,6 +89,7 @@ with on_demand(globals()):
     )
     from intersession_events.log.together import for_each, read_together
     from intersession_events.log.verifying import (
+        ErasureSeen,
         Finding,
         LogHead,
         PrefixSeen,
@@ -106,6 +123,7 @@ __all__ = [
     "FORMATS",
     "ID_TEXT",
     "LARGEST_STATE",
+    "NOT_AUTHORISED",
     "SALT_BYTES",
     "SHORT_FROM",
     "TOUCHED",
@@ -117,6 +135,8 @@ __all__ = [
     "Committed",
     "Conflict",
     "Draft",
+    "Erasing",
+    "ErasureSeen",
     "Finding",
     "Folded",
     "Folding",
@@ -167,6 +187,7 @@ __all__ = [
     "hash_in",
     "head",
     "is_short",
+    "left_in",
     "left_of",
     "lineage_of",
     "links_in",

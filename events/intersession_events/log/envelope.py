@@ -7,18 +7,19 @@ How both lie in the `state` of a row is in `row_state.py`; the hashes are the sa
 
 `prev` is the hash of the event before it in its stream, for the first one 64 zeros. The position is outside the hash.
 
-An erased event has no salt, and in `data` what is left of it without its words. The digest stays that of what was there, so
-the chain stays true; what stands there now is proven by the event that erased it (`Erased`).
+An erased event has no salt, and in `data` what is left of it without its words (`unsaid`). The digest stays that of what was
+there, so the chain stays true; what stands there now is proven by the event that erased it (`Erased`), and by the checkpoint
+that was taken before (`CheckpointTaken.unsaid`).
 """
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
-from intersession_events.facts import TOPICS, UPCASTERS, Event, decode, latest
+from intersession_events.facts import TOPICS, UPCASTERS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.row_state import Envelope, Short, as_state, is_short, opened, short_in
 from intersession_events.proofs import Hashed
@@ -27,8 +28,32 @@ FIRST: Final = "0" * 64
 """What the first event of a stream has for `prev`."""
 SALT_BYTES: Final = 16
 
-Authorised = Callable[[str, int], str | None]
-"""Returns the SHA-256 (hex) of what may stand in the place of an erased payload, by stream and version; None if nothing may."""
+
+class Erasing(NamedTuple):
+    """What authorises that a payload is erased: where that event stands, and the SHA-256 (hex) of what may stand in its place."""
+
+    position: int
+    stands: str
+
+    def problem(self, envelope: Envelope, topic: str, position: int) -> str | None:
+        """Say in words why what stands in an erased row can't be what is left of it; None if it can.
+
+        Raises:
+            UnknownTopic: this version does not know the topic.
+        """
+        if self.stands != envelope.stands or 0 < self.position <= position:
+            return NOT_AUTHORISED
+        try:
+            standing(topic, bytes(envelope.data))
+        except CorruptEvent as error:
+            return str(error)
+        return None
+
+
+NOT_AUTHORISED: Final = "the payload was erased, and no event authorises what stands there"
+
+Authorised = Callable[[str, int], Erasing | None]
+"""Returns what authorises that a payload is erased, by stream and version; None if nothing does."""
 
 
 def seal(
@@ -146,13 +171,13 @@ def unseal(
         raise CorruptEvent(f"{stream!r} version {version!r}: {damage}")
     if unknown:
         raise UnknownTopic(topic)
-    is_erased = envelope.is_erased
-    if is_erased and authorised(stream, version) != envelope.stands:
-        raise CorruptEvent(
-            f"{stream!r} version {version!r}: the payload was erased, and no event authorises what stands there"
-        )
-    # What is left of an erased one was made anew by who erased it.
-    event = decode(latest(topic) if is_erased else topic, bytes(envelope.data))
+    if envelope.is_erased:
+        erasing = authorised(stream, version)
+        if problem := NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position):
+            raise CorruptEvent(f"{stream!r} version {version!r}: {problem}")
+        event = standing(topic, bytes(envelope.data))
+    else:
+        event = decode(topic, bytes(envelope.data))
     return _recorded(envelope, event, position=position, stream=stream, version=version, topic=topic)
 
 

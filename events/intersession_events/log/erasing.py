@@ -5,10 +5,19 @@ from hashlib import sha256
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, NotStorable
-from intersession_events.facts import Erased, decode, encode, latest, unsaid
-from intersession_events.log.envelope import damaged, replaced
+from intersession_events.facts import (
+    Erased,
+    Event,
+    decode,
+    encode,
+    has_words,
+    latest,
+    left_of_payload,
+    unsaid,
+)
+from intersession_events.log.envelope import Erasing, damaged, replaced
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.row_state import opened
+from intersession_events.log.row_state import opened, short_in
 from intersession_events.log.sql import Row
 
 _NEVER: Final = "erased.1"
@@ -28,12 +37,28 @@ def left_of(recorded: Recorded) -> str | None:
     return sha256(encode(left)).hexdigest()
 
 
-def rows_erased(recorded: Recorded) -> dict[int, str]:
-    """Return what an event authorises to stand in place of payloads, by version; nothing, if it is no such event in its stream."""
-    event = recorded.event
-    if not isinstance(event, Erased) or recorded.stream != erased_stream(event.stream):
+def left_in(state: bytes, topic: str, *, where: str) -> bytes | None:
+    """Return what would be left of the payload in a row's state without its words, or is; None for a kind that has none.
+
+    Raises:
+        CorruptEvent: it is no envelope, or its payload can't be read.
+        UnknownTopic: this version does not know the topic.
+    """
+    if not has_words(topic):
+        return None
+    said = short_in(state)
+    if said is not None:
+        return left_of_payload(topic, said.data)
+    envelope = opened(state, where=where)
+    payload = bytes(envelope.data)
+    return payload if envelope.is_erased else left_of_payload(topic, payload)
+
+
+def rows_erased(event: Event, *, stream: str, position: int) -> dict[int, Erasing]:
+    """Return what an event at a place authorises, by version; nothing, if it is no such event in its stream."""
+    if not isinstance(event, Erased) or stream != erased_stream(event.stream):
         return {}
-    return dict(event.rows)
+    return {version: Erasing(position, stands) for version, stands in event.rows}
 
 
 def erasures(recorded: Sequence[Recorded]) -> Iterator[tuple[str, int, str]]:

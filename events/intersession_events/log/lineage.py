@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Event, ForkedFrom, decode
-from intersession_events.log.envelope import unseal
+from intersession_events.log.envelope import Erasing, unseal
 from intersession_events.log.erasing import erased_stream, rows_erased
 from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Row, SqlValue
@@ -88,9 +88,9 @@ class _Erased:
     def __init__(self, log_id: str, query: Query) -> None:
         self._log_id = log_id
         self._query = query
-        self._rows: dict[int, str] | None = None
+        self._rows: dict[int, Erasing] | None = None
 
-    def __call__(self, stream: str, version: int) -> str | None:
+    def __call__(self, stream: str, version: int) -> Erasing | None:
         if self._rows is None:
             self._rows = {}
             name = erased_stream(stream)
@@ -98,7 +98,7 @@ class _Erased:
                 authorising = unseal(
                     log_id=self._log_id, position=position, stream=name, version=at, topic=topic, state=state
                 )
-                self._rows |= rows_erased(authorising)
+                self._rows |= rows_erased(authorising.event, stream=name, position=position)
         return self._rows.get(version)
 
 

@@ -38,6 +38,7 @@ with on_demand(globals()):
         Checkpoint,
         checkpoint_of,
         line_of,
+        unsaid_line,
     )
     from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
     from intersession_events.proofs.walk import CheckpointsSeen, CheckpointWalk, Taken
@@ -75,5 +76,6 @@ __all__ = [
     "read_private",
     "read_proof",
     "root_by_path",
+    "unsaid_line",
     "write_private",
 ]

@@ -1,7 +1,9 @@
 """What a checkpoint says, as it is hashed, signed and published: one line of canonical JSON.
 
-The statement is `{"count":…,"eventsRoot":…,"headsRoot":…,"logId":…,"position":…,"previous":…,"rolling":…,"streams":…}`; what a
-checkpoint leaves out is null. Its hash is the SHA-256 of `intersession checkpoint 1`, a line feed, and that line, and
+The statement is `{"count":…,"eventsRoot":…,"headsRoot":…,"logId":…,"position":…,"previous":…,"rolling":…,"streams":…,
+"unsaid":…}`; what a
+checkpoint leaves out is null, but for `unsaid`, which earlier versions did not know: where it is left out, its name is, too. Its
+hash is the SHA-256 of `intersession checkpoint 1`, a line feed, and that line, and
 the signature is over the same bytes.
 """
 
@@ -30,6 +32,7 @@ class _Said(msgspec.Struct, rename="camel"):
     previous: str | None
     rolling: str
     streams: int | None
+    unsaid: str | msgspec.UnsetType
 
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -47,6 +50,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     previous: str | None = None
     heads_root: str | None = None
     streams: int | None = None
+    unsaid: str | None = None
     key_id: str | None = None
     signature: str | None = None
 
@@ -62,6 +66,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
             self.previous,
             self.rolling,
             self.streams,
+            msgspec.UNSET if self.unsaid is None else self.unsaid,
         )
         return _DOMAIN + _ENCODE(said)
 
@@ -87,9 +92,15 @@ def checkpoint_of(log_id: str, event: CheckpointTaken) -> Checkpoint:
         previous=event.previous,
         heads_root=event.heads_root,
         streams=event.streams,
+        unsaid=event.unsaid,
         key_id=event.key_id,
         signature=event.signature,
     )
+
+
+def unsaid_line(position: int, left: bytes) -> bytes:
+    """Return the line of what would be left of an event without its words."""
+    return f"{position} {sha256(left).hexdigest()}\n".encode()
 
 
 def line_of(position: int, hashed: str | None) -> bytes:

@@ -1,16 +1,17 @@
 """Compares checkpoints with the events that they were taken of, while all events come by once. Used by verification."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from intersession_events.facts import CheckpointTaken
 from intersession_events.proofs.merkle import GrowingTree, leaf_hash
 from intersession_events.proofs.signatures import Trusted
-from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of, unsaid_line
 from intersession_events.proofs.stream_heads import StreamHeads
 
 ProblemCode = Literal[
@@ -77,6 +78,12 @@ class CheckpointWalk:
             [*taken, *(one for one in published if one.log_id == log_id)], key=_place_of, reverse=True
         )
         self._rolling = sha256()
+        self._unsaid = sha256()
+        self._is_known = True
+        self._wants_left = any(_unsaid_of(one) is not None for one in self._due)
+        self._true: list[int] = []
+        """The positions of checkpoints that are true; `_says_left` has those that say what is left of events without words."""
+        self._says_left: set[int] = set()
         self._tree = GrowingTree()
         self._heads = StreamHeads()
         self._wants_heads = any(_heads_root_of(one) is not None for one in self._due)
@@ -100,6 +107,22 @@ class CheckpointWalk:
         self._tree.add(leaf_hash(line))
         if self._wants_heads and hashed is not None:
             self._heads.tell(stream, version, hashed)
+
+    @property
+    def wants_left(self) -> bool:
+        """Whether it is to be told what is left of events without their words."""
+        return self._wants_left and bool(self._due)
+
+    def leave(self, position: int, left: bytes | None, *, is_known: bool = True) -> None:
+        """Hear what is left of the event that was taken last without its words; None of one that has none."""
+        if left is not None:
+            self._unsaid.update(unsaid_line(position, left))
+        self._is_known = self._is_known and is_known
+
+    def over(self, position: int) -> tuple[int, bool] | None:
+        """Return the position of the first true checkpoint over an event, and whether it says what is left without words."""
+        at = bisect_left(self._true, position)
+        return None if at == len(self._true) else (self._true[at], self._true[at] in self._says_left)
 
     def end(self) -> Sequence[Problem]:
         """Compare what is left, and return all that is wrong."""
@@ -162,6 +185,7 @@ class CheckpointWalk:
                 ["the events up to it are not those, or not in the order, that it was taken of"]
                 * self._moved(event)
             ),
+            *([_OTHERWISE_LEFT] * self._leaves_otherwise(event.unsaid)),
             *(["it does not follow the checkpoint before it"] * (event.previous != self._previous)),
             *(["it stands before events that it says it was taken of"] * (one.position <= event.position)),
         ]
@@ -169,12 +193,22 @@ class CheckpointWalk:
             self._find(one, "; ".join(told))
         elif not self._problems:
             self._up_to = event.position
+            self._note_true(event.position, event.unsaid)
         said = checkpoint_of(self._log_id, event)
         if event.key_id is not None:
             self._keys[event.key_id] += 1
             self._check_signature(one, said)
         self._previous = said.hash
-        self._rolling = sha256()
+        self._rolling, self._unsaid, self._is_known = sha256(), sha256(), True
+
+    def _note_true(self, position: int, unsaid: str | None) -> None:
+        if self._true[-1:] != [position]:
+            self._true.append(position)
+        if unsaid is not None and self._is_known:
+            self._says_left.add(position)
+
+    def _leaves_otherwise(self, unsaid: str | None) -> bool:
+        return unsaid is not None and self._is_known and unsaid != self._unsaid.hexdigest()
 
     def _moved(self, event: CheckpointTaken) -> bool:
         """Whether the events are not what a checkpoint says of them. Of two that one change makes untrue, the first is told."""
@@ -204,6 +238,10 @@ class CheckpointWalk:
                 )
             )
             return
+        if self._leaves_otherwise(one.unsaid):
+            said_so = f"the published checkpoint of position {one.position}: {_OTHERWISE_LEFT}"
+            self._problems.append(Problem("head_mismatch", said_so))
+            return
         key = self._trusted.of(one.key_id)
         if key is not None and not key.has_signed(one.text, one.signature or ""):
             self._problems.append(
@@ -214,6 +252,7 @@ class CheckpointWalk:
             )
             return
         self._published_up_to = one.position
+        self._note_true(one.position, one.unsaid)
         self._checked = key is not None
 
     def _check_signature(self, one: Taken, said: Checkpoint) -> None:
@@ -231,6 +270,15 @@ class CheckpointWalk:
 
     def _find(self, one: Taken, said: str) -> None:
         self._problems.append(Problem("checkpoint_mismatch", said, one.position, one.version))
+
+
+_OTHERWISE_LEFT: Final = (
+    "what stands in the place of erased words is not what was left of the events that it was taken of"
+)
+
+
+def _unsaid_of(one: Taken | Checkpoint) -> str | None:
+    return one.event.unsaid if isinstance(one, Taken) else one.unsaid
 
 
 def _place_of(one: Taken | Checkpoint) -> int:

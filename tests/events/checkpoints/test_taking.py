@@ -42,6 +42,11 @@ def put(log: AnyLog, *names: str, stream: str = "s") -> None:
     log.append_now([anywhere(stream, *(said(name) for name in names))])
 
 
+def unsaid_of(name: str) -> bytes:
+    said_by = f'{{"content":"[erased]","id":"{name}","role":"user","timestamp":1000}}'
+    return f'{{"message":{said_by},"sessionId":"s"}}'.encode()
+
+
 @pytest.mark.sqlite("hashes by functions of SQLite")
 @pytest.mark.clause("V1")
 def test_a_checkpoint_says_what_anybody_can_hash_again_with_sqlite(passing_url: str) -> None:
@@ -66,6 +71,12 @@ def test_a_checkpoint_says_what_anybody_can_hash_again_with_sqlite(passing_url: 
             "previous": None,
             "rolling": first.rolling,
             "streams": 1,
+            "unsaid": hashlib.sha256(
+                b"".join(
+                    f"{place} {hashlib.sha256(unsaid_of(name)).hexdigest()}\n".encode()
+                    for place, name in ((1, "a"), (2, "b"))
+                )
+            ).hexdigest(),
         }
         text = b"intersession checkpoint 1\n" + msgspec.json.encode(plain, order="sorted")
         assert statement.text == text

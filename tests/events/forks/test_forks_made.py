@@ -3,11 +3,13 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from msgspec import structs
 
 from intersession_events.errors import CorruptEvent, ForkFailed
-from intersession_events.facts import ConfigLoaded, Erased, ForkEdit, unsaid
+from intersession_events.facts import ConfigLoaded, Erased, ForkEdit, MessageRecorded, decode, encode, unsaid
 from intersession_events.forks import directory_of, forks_beside, forks_called
 from intersession_events.ids import derive
 from intersession_events.log import (
@@ -25,6 +27,7 @@ from intersession_events.log import (
 from intersession_events.proofs import Trusted
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint
+from support.forged_erasures import forge, payload_of_row
 from support.forked import CUT, KEY, LOG_ID, OTHER, A, B, fork_of, load, say, source_log
 
 
@@ -179,6 +182,44 @@ def test_with_the_source_at_hand_the_prefix_is_proven_to_be_its_own(
     assert not any("is of the log" in said for said in report.unproven)
     assert {one.code for one in found} == {"prefix_mismatch"}
     assert [one.code for one in unrelated] == ["other_log"]
+
+
+@pytest.mark.clause("FORK-2", "ERASE-2")
+def test_with_the_source_at_hand_nothing_can_be_forged_in_the_place_of_what_was_erased(
+    tmp_path: Path,
+) -> None:
+    source = source_log(tmp_path / "log.db")
+    fork = fork_of(source)
+
+    def left(role: Literal["user", "assistant"]) -> bytes:
+        event = unsaid(decode("message_recorded.1", payload_of_row(source, A, 2)))
+        assert isinstance(event, MessageRecorded)
+        return encode(structs.replace(event, message=structs.replace(event.message, role=role)))
+
+    def compared() -> tuple[dict[str, int], dict[str, int]]:
+        """What is found in the fork alone, and with the source at hand."""
+        trusted = Trusted([KEY.public])
+        with SqliteLog(fork, read_only=True) as log, SqliteLog(source, read_only=True) as made_of:
+            report = verify_log(log, trusted=trusted)
+            there = verify_log(made_of, trusted=trusted)
+            return report.counts, report.with_source(list(prefix_compared(log, made_of)), there).counts
+
+    true, false = left("user"), left("assistant")
+    forge(fork, A, 2, true)
+    assert compared() == ({"erasure_unproven": 1}, {})
+    forge(fork, A, 2, false)
+    assert compared() == ({"erasure_unproven": 2}, {"erasure_unproven": 2, "prefix_mismatch": 1})
+    forge(source, A, 2, false)
+    assert compared()[1] == {"erasure_unproven": 2, "prefix_mismatch": 1}
+    forge(source, A, 2, true)
+    forge(fork, A, 2, true)
+    assert compared()[1] == {
+        "erasure_unproven": 3,
+        "prefix_mismatch": 1,
+    }  # that of the source is covered by nothing
+    with SqliteLog(source) as log:
+        checkpoint(log, KEY)
+    assert compared() == ({"erasure_unproven": 3}, {})
 
 
 @pytest.mark.clause("FORK-2")

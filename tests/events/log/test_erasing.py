@@ -71,7 +71,8 @@ def test_what_is_erased_reads_as_erased_and_the_log_is_as_provable_as_before(pat
         erase(log, "s", 2)
 
         assert said_in(log, "s") == ["hello", ERASED, "hello"]
-        report = verify_log(log, head=before)
+        report = verify_log(log)
+        unproven = verify_log(log, head=before)
         log.append_now([to("s", 3, said("d"))])
 
     with SqliteLog(path, read_only=True) as log:
@@ -79,6 +80,7 @@ def test_what_is_erased_reads_as_erased_and_the_log_is_as_provable_as_before(pat
         assert [one.position for one in log.all()] == [1, 2, 3, 4, 5]
     assert (report.ok, report.erased) == (True, 1)
     assert "What 1 erased payloads said." in report.unproven
+    assert unproven.counts == {"erasure_unproven": 1}
 
 
 @pytest.mark.clause("ERASE-1")

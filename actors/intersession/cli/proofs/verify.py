@@ -9,11 +9,19 @@ from cyclopts import Parameter
 
 from intersession.cli.host import reading_log
 from intersession.cli.proofs.proving import growth_proven, proof_checked, stream_proven
-from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, safe
+from intersession.cli.shell import COMMON, NOT_VERIFIED, OK, Answer, Common, Screen, UsageError, moment, safe
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.session import snapshots_compared
 from intersession_events.errors import BadCheckpoint
-from intersession_events.log import InlineView, LogHead, PrefixSeen, VerifyReport, prefix_compared, verify_log
+from intersession_events.log import (
+    ErasureSeen,
+    InlineView,
+    LogHead,
+    PrefixSeen,
+    VerifyReport,
+    prefix_compared,
+    verify_log,
+)
 from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import Checkpoint, CheckpointsSeen, Trusted, public_keys, published_in
 from intersession_events.stores import PortableLog, kept_inside, open_log, views_proven
@@ -119,8 +127,7 @@ def verify(
         )
         path = log.path
         if source is not None:
-            with open_log(source, read_only=True) as made_of:
-                report = report.with_source(list(prefix_compared(log, made_of)))
+            report = _beside_source(report, log, source, published, trusted)
     if views and not report.counts.get("table_altered"):
         with reading_log(common) as log, Screen().progress("Proving the views") as progress:
             report = report.with_views(*views_proven(log, _views_of(log), progress))
@@ -140,6 +147,18 @@ def verify(
         lambda screen: _show(screen, report, path=path, exported=exported, refused=refused),
         OK if report.ok else NOT_VERIFIED,
     )
+
+
+def _beside_source(
+    report: VerifyReport, log: PortableLog, source: str, published: Sequence[Checkpoint], trusted: Trusted
+) -> VerifyReport:
+    """Return the report of a fork with what the log has to say that it was made of."""
+    with open_log(source, read_only=True) as made_of:
+        there = None
+        if report.has_erased_prefix:
+            of_it = [one for one in published if one.log_id == made_of.log_id]
+            there = verify_log(made_of, published=of_it, trusted=trusted)
+        return report.with_source(list(prefix_compared(log, made_of)), there)
 
 
 def _views_of(log: PortableLog) -> Sequence[InlineView]:
@@ -204,6 +223,30 @@ def _began_as(seen: PrefixSeen) -> str:
     return "; ".join(parts)
 
 
+def _erased_by(seen: ErasureSeen) -> str:
+    why = f', "{seen.reason}"' if seen.reason else ""
+    covers = (
+        "covered by no checkpoint"
+        if seen.checkpoint is None
+        else f"covered by the checkpoint of position {seen.checkpoint}"
+    )
+    sure = [*(["signed by a trusted key"] * seen.signed), *(["as published"] * seen.published)]
+    return (
+        f"#{seen.position} at {moment(seen.time)}: {seen.by} erased {counted(seen.rows, 'payload')} of {seen.stream}{why}; "
+        f"{', '.join([covers, *(sure or ['not proven'])])}"
+    )
+
+
+def _show_erasures(screen: Screen, report: VerifyReport) -> None:
+    if report.erased:
+        screen.line(f"  {counted(report.erased, 'payload')} erased; their places in the chains are proven")
+    for erasure in report.erasures[:_MOST_FINDINGS]:
+        screen.line(f"  {_erased_by(erasure)}")
+    if len(report.erasures) > _MOST_FINDINGS:
+        rest = len(report.erasures) - _MOST_FINDINGS
+        screen.line(safe(f"  and {counted(rest, 'erasure')} more; --json has the first thousand", "dim"))
+
+
 def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | None, refused: bool) -> None:
     size = f"{counted(report.events, 'event')} in {counted(report.streams, 'stream')}"
     if report.ok:
@@ -224,8 +267,7 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
         screen.line(f"  {_began_as(seen)}")
     if report.checkpoints.taken:
         screen.line(f"  {_proven_by(report.checkpoints)}")
-    if report.erased:
-        screen.line(f"  {counted(report.erased, 'payload')} erased; their places in the chains are proven")
+    _show_erasures(screen, report)
     screen.unproven(report.unproven)
     if exported is not None:
         screen.line(

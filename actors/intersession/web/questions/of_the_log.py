@@ -176,6 +176,7 @@ def integrity(view: View, given: Integrity) -> JsonObject:
         "events": report.events,
         "streams": report.streams,
         "erased": report.erased,
+        "erasures": [msgspec.to_builtins(one) for one in report.erasures[:_MOST_SHOWN]],
         "counts": dict(report.counts),
         "findings": [msgspec.to_builtins(one) for one in report.findings[:_MOST_SHOWN]],
         "unproven": msgspec.to_builtins(report.unproven),

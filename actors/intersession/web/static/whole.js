@@ -8,6 +8,10 @@ import { counted } from './words.js';
 
 const checkpoints = ({ taken, upTo, up_to: until }) =>
   taken ? `${counted(taken, 'checkpoint')}, true up to #${upTo ?? until}` : 'none was taken';
+const covered = ({ checkpoint, signed, published }) =>
+  checkpoint
+    ? `covered by the checkpoint of #${checkpoint}, ${signed || published ? 'proven' : 'neither signed nor published'}`
+    : 'covered by no checkpoint';
 const NOT_YOURS = { status: 403, message: "Whether the whole log is as it was written is the operator's to see." };
 export const Integrity = view((_, self) => {
   const busy = (self.busy ??= signal(false));
@@ -81,6 +85,16 @@ export const Integrity = view((_, self) => {
                 <dt>Erased</dt>
                 <dd>${counted(found.erased, 'payload')}</dd>
               </dl>
+              ${found.erasures.map(
+                one => html`
+                  <p class="small">
+                    <${Position} at=${one.position} /> <${Time} ms=${one.time} dated=${true} /> ${one.by} erased
+                    ${' '}${counted(one.rows, 'payload')} of <span class="mono">${one.stream}</span>${one.reason
+                      ? `, “${one.reason}”`
+                      : ''}; ${covered(one)}
+                  </p>
+                `,
+              )}
             </section>
             <section>
               <h2>What is not proven</h2>

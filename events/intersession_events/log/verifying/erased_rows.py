@@ -1,50 +1,114 @@
-"""Holds payloads that were erased against the events that authorise it, in both directions."""
+"""Holds payloads that were erased against the events that authorise it, in both directions, and says what covers those."""
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, NamedTuple
 
-from intersession_events.facts import Erased
+import msgspec
+
+from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.facts import Erased, Event, standing
+from intersession_events.log.envelope import NOT_AUTHORISED, Erasing
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
 from intersession_events.log.verifying.rows import envelope_in
+from intersession_events.proofs import CheckpointWalk
 
-_ROW = (
+_ROW: Final = (
     "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
     "WHERE originator_id=? AND originator_version=?"
 )
+
+
+class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event that erased words: who wanted it and why, and what proves that this event is one of the log."""
+
+    position: int
+    time: int
+    stream: str
+    """Where the words were; `rows` is of how many events, up to the one at position `last`."""
+    rows: int
+    last: int
+    by: str
+    reason: str
+    checkpoint: int | None
+    """The position of the first checkpoint that covers the event itself; None if none does."""
+    signed: bool
+    """Whether one covers it that was signed with a trusted key."""
+    published: bool
+    """Whether one covers it that was published, or a head that was kept elsewhere."""
+    bound: int
+    """Of how many rows a checkpoint that was taken before says what is left of them without their words."""
+
+
+class Sure(NamedTuple):
+    """Up to where a log is proven against whoever can hash: by signatures, and by what was kept elsewhere.
+
+    `of_fork` says of an event of a fork, by its stream and position, whether checkpoints of the log that it was made of do.
+    """
+
+    signed: int
+    published: int
+    of_fork: Callable[[str, int], bool]
+
+    def covers(self, stream: str, position: int) -> bool:
+        """Whether an event is proven so."""
+        return position <= max(self.signed, self.published) or self.of_fork(stream, position)
+
+
+class _Gone(NamedTuple):
+    position: int
+    stands: str
+    problem: str | None
+
+
+class _Told(NamedTuple):
+    position: int
+    time: int
+    event: Erased
 
 
 class ErasedRows:
     """What came by of either in one pass over a log."""
 
     def __init__(self) -> None:
-        self._erased: dict[tuple[str, int], tuple[int, str]] = {}
-        """Rows without their payloads: where each is, and the digest of what stands there."""
-        self._authorised: dict[tuple[str, int], str] = {}
+        self._erased: dict[tuple[str, int], _Gone] = {}
+        self._authorised: dict[tuple[str, int], Erasing] = {}
+        self._told: list[_Told] = []
 
     def __len__(self) -> int:
         """Return how many payloads are erased."""
         return len(self._erased)
 
-    def found(self, row: Row, envelope: Envelope) -> None:
-        """Take note of a row without its payload."""
-        self._erased[row[1], row[2]] = (row[0], envelope.stands)
+    def found(self, row: Row, envelope: Envelope) -> Event | None:
+        """Take note of a row without its payload; return the event that stands there, if one may."""
+        problem = event = None
+        try:
+            event = standing(row[3], bytes(envelope.data))
+        except (CorruptEvent, UnknownTopic) as error:
+            problem = str(error)
+        self._erased[row[1], row[2]] = _Gone(row[0], envelope.stands, problem)
+        return event
 
-    def authorise(self, row: Row, event: Erased) -> str | None:
+    def authorise(self, row: Row, event: Erased, time: int) -> str | None:
         """Take note of what an event authorises; return what is wrong with it if it can't."""
         if row[1] != erased_stream(event.stream):
             return f"authorises nothing: it belongs into {erased_stream(event.stream)!r}"
-        self._authorised.update(((event.stream, version), stands) for version, stands in event.rows)
+        self._authorised.update(
+            ((event.stream, version), Erasing(row[0], stands)) for version, stands in event.rows
+        )
+        self._told.append(_Told(row[0], time, event))
         return None
 
     def problems(self, log: Log) -> Iterator[tuple[Literal["erased", "not_erased"], str, Row]]:
         """Yield what does not fit, once all rows have come by: a code, the problem, and where it is."""
-        for (stream, version), (position, stands) in self._erased.items():
-            if self._authorised.get((stream, version)) != stands:
-                problem = "the payload was erased, and no event authorises what stands there"
-                yield "erased", problem, (position, stream, version)
+        for (stream, version), gone in self._erased.items():
+            erasing = self._authorised.get((stream, version))
+            if erasing is None or erasing.stands != gone.stands or erasing.position <= gone.position:
+                yield "erased", NOT_AUTHORISED, (gone.position, stream, version)
+            elif gone.problem is not None:
+                yield "erased", gone.problem, (gone.position, stream, version)
         for stream, version in sorted(self._authorised.keys() - self._erased.keys()):
             # It may have been erased since it was looked at.
             found = log.query(_ROW, (stream, version))
@@ -52,3 +116,47 @@ class ErasedRows:
             if isinstance(envelope, str) or not envelope.is_erased:
                 problem = "an event says that the payload was erased, and it was not"
                 yield "not_erased", problem, (found[0][0] if found else None, stream, version)
+
+    def seen(self, sure: Sure, checkpoints: CheckpointWalk) -> Iterator[ErasureSeen]:
+        """Yield the events that erased something, with what covers each."""
+        for position, time, event in self._told:
+            over = checkpoints.over(position)
+            gone = [place for version, _ in event.rows if (place := self._place_of(event.stream, version))]
+            yield ErasureSeen(
+                position=position,
+                time=time,
+                stream=event.stream,
+                rows=len(event.rows),
+                last=max(gone, default=0),
+                by=event.by,
+                reason=event.reason,
+                checkpoint=None if over is None else over[0],
+                signed=position <= sure.signed or sure.of_fork(erased_stream(event.stream), position),
+                published=position <= sure.published,
+                bound=sum(_is_bound(place, position, checkpoints) for place in gone),
+            )
+
+    def unproven(self, sure: Sure) -> Iterator[tuple[str, Row]]:
+        """Yield events that erased what is proven, and that are not proven themselves: a problem, and where it is."""
+        for position, _, event in self._told:
+            if sure.covers(erased_stream(event.stream), position):
+                continue
+            count = sum(
+                place > 0 and sure.covers(event.stream, place)
+                for place in (self._place_of(event.stream, version) for version, _ in event.rows)
+            )
+            if count:
+                problem = (
+                    f"says that {event.by} erased {count} of the payloads that are proven, and is not proven itself: no "
+                    "checkpoint that was signed with a trusted key, or kept elsewhere, covers it"
+                )
+                yield problem, (position, erased_stream(event.stream), None)
+
+    def _place_of(self, stream: str, version: int) -> int:
+        gone = self._erased.get((stream, version))
+        return 0 if gone is None else gone.position
+
+
+def _is_bound(place: int, erased_at: int, checkpoints: CheckpointWalk) -> bool:
+    over = checkpoints.over(place)
+    return over is not None and over[1] and over[0] < erased_at

@@ -38,6 +38,7 @@ class _Part:
         self._own = own
         self._last: dict[str, _Last] = {}
         self._picked: dict[int, _Last] = {}
+        self._sure: set[str] = set()
         self.seen = PrefixSeen(
             log_id=fork.log_id, position=fork.position, streams=len(fork.heads), proven=0, signed=0
         )
@@ -96,7 +97,12 @@ class _Part:
             proven.add(proof.head)
             if sure[proof.checkpoint]:
                 signed.add(proof.head)
+                if stream != STREAM:
+                    self._sure.add(stream)
         self.seen = msgspec.structs.replace(self.seen, proven=len(proven), signed=len(signed))
+
+    def is_sure(self, stream: str, position: int) -> bool:
+        return position <= self.fork.position and stream in self._sure
 
 
 class PrefixWalk:
@@ -119,6 +125,10 @@ class PrefixWalk:
         for part in self._parts:
             for problem in part.problems(self._trusted, self._published):
                 yield f"what was taken of the log {part.fork.log_id} up to position {part.fork.position}: {problem}"
+
+    def is_sure(self, stream: str, position: int) -> bool:
+        """Whether an event is part of another log, as its checkpoints prove that are signed with a trusted key, or published."""
+        return any(part.is_sure(stream, position) for part in self._parts)
 
     @property
     def seen(self) -> tuple[PrefixSeen, ...]:

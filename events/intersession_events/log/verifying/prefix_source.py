@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from intersession_events.facts import ForkedFrom
+from intersession_events.log.erasing import left_in
 from intersession_events.log.lineage import STREAM, lineage_of
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import hash_in
@@ -16,7 +17,8 @@ _LAST = "SELECT MAX(originator_version) FROM stored_events WHERE originator_id=?
 def prefix_compared(log: Log, source: Log) -> Iterator[Finding]:
     """Yield how the beginning of a fork differs from the log that it was made of.
 
-    Each event has to stand in that log, at its position, with its hash; and each stream has to end where it did there.
+    Each event has to stand in that log, at its position, with its hash, and say the same, but for words that were erased in one
+    of them; and each stream has to end where it did there.
 
     Raises:
         StoreUnavailable: one of the logs can't be read.
@@ -71,6 +73,10 @@ def _differences(page: list[Row], source: Log) -> Iterator[Finding]:
             other is None
             or other[1:4] != (stream, version, topic)
             or hash_in(other[4], where=where) != hash_in(state, where=where)
+            or (
+                other[4] != state
+                and left_in(other[4], topic, where=where) != left_in(state, topic, where=where)
+            )
         ):
             yield Finding(
                 code="prefix_mismatch",

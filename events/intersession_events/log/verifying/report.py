@@ -2,13 +2,14 @@
 
 import hmac
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final, Literal
 
 import msgspec
 
 from intersession_events.facts import ready
+from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.prefix import PrefixSeen, prefix_unproven
 from intersession_events.proofs import CheckpointsSeen
 
@@ -29,6 +30,7 @@ Code = Literal[
     "changed",
     "erased",
     "not_erased",
+    "erasure_unproven",
     "missing",
     "out_of_order",
     "chain_broken",
@@ -87,6 +89,8 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     streams: int
     erased: int
     """Payloads that were erased. Their places in the chain are proven; where no event authorises it, it is a finding."""
+    erasures: tuple[ErasureSeen, ...]
+    """The events that erased something, with what covers each: the first thousand."""
     counts: dict[str, int]
     """How many findings there are of each code; `findings` describes the first thousand."""
     findings: tuple[Finding, ...]
@@ -112,11 +116,35 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         """Return the report with what a comparison of the snapshots has found and left open."""
         return self._with(SNAPSHOTS_UNPROVEN, findings, unproven)
 
-    def with_source(self, findings: Sequence[Finding]) -> "VerifyReport":
-        """Return the report of a fork with what a comparison with the log that it was made of has found."""
+    def with_source(
+        self, findings: Sequence[Finding], source: "VerifyReport | None" = None
+    ) -> "VerifyReport":
+        """Return the report of a fork with what a comparison with the log that it was made of has found.
+
+        `source` is that log's own report, needed where the fork `has_erased_prefix`: what was erased of it there is proven there,
+        or nowhere.
+        """
+        found = [*findings, *(() if source is None else _doubts(source))]
         open_to_it = {*prefix_unproven(self.prefix)}
-        left = tuple(said for said in self.unproven if findings or said not in open_to_it)
-        return msgspec.structs.replace(self._with("", findings, ()), unproven=left)
+        left = tuple(said for said in self.unproven if found or said not in open_to_it)
+        report = msgspec.structs.replace(self, unproven=left)
+        if not found:
+            there = {one.position for one in self.erasures if self._is_of_prefix(one)}
+            kept = [
+                one for one in self.findings if one.code != "erasure_unproven" or one.position not in there
+            ]
+            counts = Counter(self.counts)
+            counts["erasure_unproven"] -= len(self.findings) - len(kept)
+            report = msgspec.structs.replace(report, findings=tuple(kept), counts=dict(+counts))
+        return report._with("", found, ())  # noqa: SLF001 - its own
+
+    @property
+    def has_erased_prefix(self) -> bool:
+        """Whether words are erased in what a fork began as."""
+        return any(map(self._is_of_prefix, self.erasures))
+
+    def _is_of_prefix(self, one: ErasureSeen) -> bool:
+        return bool(self.prefix) and 0 < one.last <= self.prefix[0].position
 
     def _with(self, said: str, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
         counts = Counter(self.counts)
@@ -127,3 +155,18 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
             findings=(*self.findings, *findings)[:KEPT],
             unproven=(*(one for one in self.unproven if one != said), *unproven),
         )
+
+
+_OF_ERASURES: Final = frozenset(
+    {"erased", "erasure_unproven", "checkpoint_mismatch", "checkpoint_forged", "head_mismatch"}
+)
+
+
+def _doubts(source: VerifyReport) -> Iterator[Finding]:
+    """Yield what the report of a log leaves in doubt of what was erased there."""
+    codes = ", ".join(
+        f"{code} ({source.counts[code]})" for code in sorted(source.counts.keys() & _OF_ERASURES)
+    )
+    if codes:
+        problem = f"what was erased in the log that the fork was made of is not proven there: {codes}"
+        yield Finding(code="prefix_mismatch", problem=problem)

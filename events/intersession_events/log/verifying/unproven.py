@@ -1,8 +1,9 @@
 """Says in words what a verification could not prove of a log that has nothing wrong, and what it would take. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from intersession_events.log.tables import FORMATS
+from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
 from intersession_events.proofs import CheckpointWalk
 
@@ -18,11 +19,12 @@ def unproven(
     unread: Iterable[str],
     has_snapshots: bool,
     erased: int,
+    erasures: Sequence[ErasureSeen],
 ) -> Iterator[str]:
     """Yield what is left open, a sentence each.
 
     `known` is the head that was given, `signature_checked` whether its signature was; `position` is the last one of the log,
-    `unread` what its store says that nobody has read, `erased` how many payloads are.
+    `unread` what its store says that nobody has read, `erased` how many payloads are, by which `erasures`.
     """
     seen = checkpoints.seen
     yield from _of_head(known, is_checked=signature_checked)
@@ -78,6 +80,24 @@ def unproven(
         yield SNAPSHOTS_UNPROVEN
     if erased:
         yield f"What {erased} erased payloads said."
+    yield from _of_erasures(erasures)
+
+
+def _of_erasures(erasures: Sequence[ErasureSeen]) -> Iterator[str]:
+    open_ones = [one for one in erasures if not (one.signed or one.published)]
+    if open_ones:
+        covered = sum(one.checkpoint is not None for one in open_ones)
+        yield (
+            f"That {len(open_ones)} of {len(erasures)} erasures, the first at position {open_ones[0].position}, are what their "
+            "events say of who wanted them and why: no checkpoint that was signed with a trusted key, and none that was kept "
+            f"elsewhere, covers those events; checkpoints of the log's own cover {covered} of them."
+        )
+    loose = sum(one.rows - one.bound for one in erasures)
+    if loose:
+        yield (
+            f"That {loose} erased payloads were, but for their words, what stands in their place now: no checkpoint that "
+            "was taken before they were erased says what is left of them, so the events that erased them alone do."
+        )
 
 
 def _of_head(known: LogHead | None, *, is_checked: bool) -> Iterator[str]:

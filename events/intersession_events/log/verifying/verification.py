@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownWord
-from intersession_events.facts import TOPICS, UPCASTERS, Erased, decode
+from intersession_events.facts import TOPICS, UPCASTERS, Erased, Event, decode, encode, has_words, unsaid
 from intersession_events.log.envelope import FIRST, damaged
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
@@ -29,7 +29,7 @@ from intersession_events.log.tables import (
     format_of,
     topic_problems,
 )
-from intersession_events.log.verifying.erased_rows import ErasedRows
+from intersession_events.log.verifying.erased_rows import ErasedRows, Sure
 from intersession_events.log.verifying.prefix import PrefixWalk, prefix_unproven
 from intersession_events.log.verifying.report import KEPT, Code, Finding, LogHead, VerifyReport
 from intersession_events.log.verifying.rows import PAGE, RawLog, envelope_in, heard_before, read_or, rows_of
@@ -158,7 +158,10 @@ class _Walk:
         if position == self._cut + 1 and self._is_fork and row[3] != FORKED:
             self._find("prefix_mismatch", "stands where the event should that says how this fork began", row)
         self._note_form(row, envelope)
-        self._check_row(row, envelope)
+        event = self._check_row(row, envelope)
+        if self._checkpoints.wants_left:
+            left = encode(unsaid(event)) if event is not None and has_words(row[3]) else None
+            self._checkpoints.leave(position, left, is_known=event is not None)
         self._check_place(row, envelope)
         if envelope.epoch < self._epoch:
             self._find(
@@ -201,13 +204,24 @@ class _Walk:
             if final and self.position > self._known.position:
                 added = self.position - self._known.position
                 self._find("after_head", f"{added} positions come after the head, which was to be the end")
+        for problem, where in self._erased.unproven(self._sure()):
+            self._find("erasure_unproven", problem, where)
+
+    def _sure(self) -> Sure:
+        """Return up to where the log is proven, against whoever can hash."""
+        seen, known = self._checkpoints.seen, self._known
+        is_head = known is not None and known.log_id == self._log_id and known.hash == self._known_hash
+        kept = known.position if known is not None and is_head else 0
+        return Sure(seen.signed_up_to, max(seen.published_up_to, kept), self._prefix.is_sure)
 
     def report(self) -> VerifyReport:
+        erasures = tuple(self._erased.seen(self._sure(), self._checkpoints))
         return VerifyReport(
             log_id=self._log_id,
             events=self._events,
             streams=len(self._ends),
             erased=len(self._erased),
+            erasures=erasures[:KEPT],
             counts=dict(self._counts),
             findings=tuple(self._findings),
             unproven=(
@@ -222,6 +236,7 @@ class _Walk:
                     unread=self._unread,
                     has_snapshots=self._has_snapshots,
                     erased=len(self._erased),
+                    erasures=erasures,
                 ),
             ),
             head=LogHead(log_id=self._log_id, position=self.position, hash=self._lines.hexdigest()),
@@ -229,7 +244,8 @@ class _Walk:
             prefix=self._prefix.seen,
         )
 
-    def _check_row(self, row: Row, envelope: Envelope) -> None:
+    def _check_row(self, row: Row, envelope: Envelope) -> Event | None:
+        """Prove a row, and return its event, if it can be read."""
         _, stream, version, topic, state = row
         damage = damaged(
             envelope,
@@ -246,7 +262,7 @@ class _Walk:
         if topic not in TOPICS and topic not in UPCASTERS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
         elif damage is None and envelope.is_erased:
-            self._erased.found(row, envelope)
+            return self._erased.found(row, envelope)
         elif damage is None:
             try:
                 event = decode(topic, bytes(envelope.data))
@@ -255,8 +271,12 @@ class _Walk:
             except CorruptEvent as error:
                 self._find("undecodable", str(error), row)
             else:
-                if isinstance(event, Erased) and (problem := self._erased.authorise(row, event)):
+                if isinstance(event, Erased) and (
+                    problem := self._erased.authorise(row, event, envelope.time)
+                ):
                     self._find("not_erased", problem, row)
+                return event
+        return None
 
     def _check_tables(self, log: RawLog) -> None:
         problems = [*log.table_problems()]

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from intersession_events.log import Recorded, erased_stream, rows_erased
+from intersession_events.log import Erasing, Recorded, erased_stream, rows_erased
 
 _REMEMBERED: Final = 256
 """Streams of which it is remembered what was erased in them."""
@@ -15,10 +15,10 @@ class Erasures:
 
     def __init__(self, read: Callable[[str], Iterable[Recorded]]) -> None:
         self._read = read
-        self._known: OrderedDict[str, Mapping[int, str]] = OrderedDict()
+        self._known: OrderedDict[str, Mapping[int, Erasing]] = OrderedDict()
 
-    def __call__(self, stream: str, version: int) -> str | None:
-        """Return the digest of what may stand in place of a payload; None if nothing may.
+    def __call__(self, stream: str, version: int) -> Erasing | None:
+        """Return what authorises that a payload is erased; None if nothing does.
 
         Raises:
             CorruptEvent: what would authorise it was changed.
@@ -26,9 +26,9 @@ class Erasures:
         known = self._known.get(stream)
         if known is None or version not in known:
             # Not known, or erased since.
-            known = dict[int, str]()
+            known = dict[int, Erasing]()
             for recorded in self._read(erased_stream(stream)):
-                known.update(rows_erased(recorded))
+                known.update(rows_erased(recorded.event, stream=recorded.stream, position=recorded.position))
             self._known[stream] = known
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
