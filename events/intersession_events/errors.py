@@ -119,10 +119,14 @@ class StoreUnavailable(LogError):
 
 
 class StoreLocked(StoreUnavailable):
-    """Another process is the writer of this file. `holder` says which, as far as it told."""
+    """Another process is the writer of this file, or this one by another system. `holder` says which, as far as it told."""
 
-    def __init__(self, path: str, holder: str) -> None:
-        super().__init__(f"{path} has a writer already ({holder}); stop it, or use its gateway")
+    def __init__(self, path: str, holder: str, *, is_here: bool = False) -> None:
+        super().__init__(
+            f"{path} is open for writing in this process already ({holder}): use the system that has it, or close that one first"
+            if is_here
+            else f"{path} has a writer already ({holder}); stop it, or use its gateway"
+        )
         self.path = path
         self.holder = holder
 

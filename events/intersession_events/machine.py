@@ -1,8 +1,12 @@
 """What is asked of the machine: the time, random bytes, ids, which version is installed, and to keep what was written.
 
+What the machine refuses becomes an error of the log here (`on_disk`): each call of the operating system on a log's files is made
+inside it.
+
 Everything else in this package is handed these, so that a test can hand in others.
 """
 
+import errno
 import os
 import sys
 import time
@@ -14,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from intersession_events.errors import Sealed
+from intersession_events.errors import Sealed, StoreFull, StoreUnavailable
 
 _SEALED: Final[ContextVar[bool]] = ContextVar("intersession_sealed", default=False)
 _REACHING_OUT: Final = frozenset(
@@ -82,6 +86,33 @@ def random_id() -> str:
     """Return a new random UUID: the identity of a log, a session, a run, a message and so on."""
     _refuse("a new id")
     return str(uuid.uuid4())
+
+
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
+
+
+def refused(path: str | os.PathLike[str], error: OSError) -> StoreUnavailable:
+    """Return what was refused as an error of the log."""
+    said = error.strerror or str(error)
+    if error.errno in _FULL:
+        return StoreFull(
+            f"no space left for the log: {os.fspath(path)}: {said}; reading still works, free some space"
+        )
+    return StoreUnavailable(f"{os.fspath(path)} can't be used: {said}")
+
+
+@contextmanager
+def on_disk(path: str | os.PathLike[str]) -> Generator[None]:
+    """Let no error of the operating system out of a block, which does something with a file or a folder.
+
+    Raises:
+        StoreFull: there is no space left.
+        StoreUnavailable: it refused for another reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error) from error
 
 
 def sync(path: Path) -> None:

@@ -31,6 +31,39 @@ from support.faulty_store import FAULT, disk_full, faulty, sync_failed
 from support.running import SEES_ALL, WAIT, Gate, merged, pass_time, pass_time_until, recorded, wait_for
 
 
+@pytest.mark.sqlite("after a failed sync a file has to be opened anew")
+@pytest.mark.clause("D4")
+def test_after_a_device_failed_it_is_said_that_a_start_is_needed_and_nothing_is_waited_for(
+    log_url: str,
+) -> None:
+    asked, never = threading.Event(), threading.Event()
+
+    def agent(_: Turn) -> str:
+        asked.set()
+        never.wait(WAIT)
+        return "too late"
+
+    log = log_at(log_url, inline=inline_views(), environment=faulty(log_url))
+    # Whoever waited so long would run into the limit of the test.
+    system = SessionSystem(log, agents={"main": agent}, config={"runs": {"shutdownGraceSeconds": 600}})
+    system.inbound(channel="x", chat_id="1", sender="1", text="hi")
+    assert asked.wait(WAIT)
+    before = system.status()["store"]
+    FAULT.before = sync_failed()
+    refused = system.inbound(channel="x", chat_id="2", sender="1", text="hi")
+    after, health = system.status()["store"], system.gateway.call("health", {})
+    system.close()
+    never.set()
+    log.close()
+
+    assert before == {"available": True, "error": None, "startAgain": False}
+    assert refused.get("code") == "unavailable"
+    assert (after["available"], after["startAgain"]) == (False, True)
+    (finding,) = [finding for finding in health["findings"] if finding["code"] == "store_away"]
+    assert "start the process again" in finding["advice"]
+    assert "by itself" not in finding["advice"]
+
+
 @pytest.mark.sqlite(
     "after a failed sync a file has to be opened anew; a server that goes on is written as before"
 )

@@ -22,7 +22,9 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
         yield wrong(
             "store_away",
             f"the process can't use its store{why}",
-            "free space or mend the disk; the process goes on by itself then",
+            "mend what it says, and start the process again: it writes nothing more, and what was acknowledged is in the log"
+            if store.get("startAgain")
+            else "free space or mend the disk; the process goes on by itself then",
         )
     if refused := failures.get("batch_refused"):
         yield warning(

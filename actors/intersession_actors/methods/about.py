@@ -139,7 +139,7 @@ class GatewayAbout:
         except LogError as error:
             service.store_failed(error)
             if standing["store"]["available"]:
-                standing["store"] = {"available": False, "error": described(error)}
+                standing["store"] = {**standing["store"], "available": False, "error": described(error)}
         if not call.caller.is_operator:  # why may name places of this machine, and what is others'
             standing = {"store": {"available": standing["store"]["available"]}}
         findings = list(process_findings(standing))

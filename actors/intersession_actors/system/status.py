@@ -58,9 +58,14 @@ def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = Non
 
     `unread` is why the log could not be read, where somebody tried.
     """
-    store_error = parts.reports.store_error or unread or _gone(parts.service.log)
+    log = parts.service.log
+    store_error = parts.reports.store_error or unread or _gone(log)
     return {
-        "store": {"available": store_error is None, "error": store_error},
+        "store": {
+            "available": store_error is None,
+            "error": store_error,
+            "startAgain": isinstance(log, PortableLog) and log.over is not None,
+        },
         "degraded": parts.supervisor.degraded,
         "zombies": parts.executor.zombies,
         "channelZombies": parts.caller.zombies,

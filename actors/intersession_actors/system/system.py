@@ -73,6 +73,7 @@ from intersession_events.facts import ForkEdit
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_events.stores import PortableLog
 from intersession_projections.smells import SmellRule
 
 logger = logging.getLogger("intersession.config")
@@ -228,6 +229,8 @@ class SessionSystem(Operated):
         except ForkedStoreError:
             return
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
+        if isinstance(self.log, PortableLog) and self.log.over is not None:
+            seconds = 0.0  # nothing that comes of waiting could be recorded
         self.service.world.stopping = True
         with self._opening_door:
             door, self._pykka_door = self._pykka_door, None

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from intersession_events.machine import on_disk
+
 FEWEST: Final = 4
 """How many characters of an id are enough, if no other id begins with them."""
 
@@ -29,11 +31,16 @@ def fork_path(directory: Path, fork_id: str) -> Path:
 
 
 def forks_beside(path: str) -> list[Path]:
-    """Return the files of all forks that come from a log, by the log's path."""
+    """Return the files of all forks that come from a log, by the log's path.
+
+    Raises:
+        StoreUnavailable: their folder can't be read.
+    """
     directory = directory_of(path)
-    if not directory.is_dir():
-        return []
-    return sorted(file for file in directory.iterdir() if _NAME.fullmatch(file.name))
+    with on_disk(directory):
+        if not directory.is_dir():
+            return []
+        return sorted(file for file in directory.iterdir() if _NAME.fullmatch(file.name))
 
 
 def forks_called(path: str, name: str) -> list[Path]:

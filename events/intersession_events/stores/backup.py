@@ -4,11 +4,11 @@ A log in a file is copied by SQLite's own backup, one on PostgreSQL by `pg_dump`
 """
 
 import os
-import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import BackupFailed, LogError
 from intersession_events.log import VerifyReport, verify_log
-from intersession_events.machine import random_id, sync
+from intersession_events.machine import on_disk, random_id, sync
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved, PortableLog
 from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
@@ -71,7 +71,8 @@ def back_up(
             part,
             *(part.with_name(f"{part.name}{suffix}") for suffix in ("-wal", "-shm", "-journal")),
         ):
-            left.unlink(missing_ok=True)
+            with suppress(OSError):  # what went wrong before is what is told
+                left.unlink(missing_ok=True)
     return report
 
 
@@ -79,14 +80,16 @@ def _refuse(whole: Path) -> None:
     for there in (whole, *(whole.with_name(f"{whole.name}{suffix}") for suffix in ("-wal", "-shm"))):
         if os.path.lexists(there):
             raise BackupFailed(f"{there} is there already, and nothing is overwritten: name a new file")
-    if not whole.parent.is_dir():
+    if not os.path.isdir(whole.parent):  # noqa: PTH112 - unlike a path's own, it raises nothing
         raise BackupFailed(f"{whole.parent} is no directory, make it first")
 
 
 def _copy(log: SqliteLog, part: Path, copying: Progress | None) -> None:
     with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)):
         if log.path != MEMORY:
-            shutil.copymode(log.path, part)
+            with on_disk(log.path):
+                mode = stat.S_IMODE(Path(log.path).stat().st_mode)
+            part.chmod(mode)
     # One snapshot for all of it: SQLite would begin again with each commit that comes between two steps.
     with log.snapshot() as source:
         source.execute("SELECT 1 FROM stored_events LIMIT 1").fetchone()

@@ -13,6 +13,7 @@ _SQLITE: Final = "sqlite:///"
 _FORMS: Final = (
     "sqlite:///relative.db, sqlite:////absolute.db, :memory: or postgresql://user@host/database?schema=name"
 )
+_WINDOWS: Final = re.compile(r"/*[A-Za-z]:[\\/]")
 _LIBPQS: Final = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|service)\s*=")
 
 
@@ -32,10 +33,16 @@ def sqlite_path(url: str | None, environment: Mapping[str, str]) -> str:
         )
     place = url or environment.get(VARIABLE) or DEFAULT_PATH
     try:
+        if "\0" in place:
+            raise NoSuchStore(
+                repr(place), "no name of a file has a null character; give the file another one"
+            )
         place.encode()
     except UnicodeEncodeError:
         shown = _shown(place) if "://" in place else place
         raise NoSuchStore(ascii(shown), "its name is not valid Unicode; give the file another one") from None
+    if _WINDOWS.match(place.removeprefix(_SQLITE)):
+        raise NoSuchStore(place, f"it is a path of Windows, where this does not run: write {_FORMS}")
     if place.startswith(_SQLITE):
         path = place.removeprefix(_SQLITE)
         if path:

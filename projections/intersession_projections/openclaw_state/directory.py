@@ -56,7 +56,7 @@ def new_directory(path: Path) -> Generator[NewDirectory]:
     Raises:
         ExportFailed: it is not empty, no directory, a link, or can't be made or written.
     """
-    is_new = not path.exists()
+    is_new = not os.path.exists(path)  # noqa: PTH110 - unlike a path's own, it raises nothing
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         real = path.resolve(strict=True)

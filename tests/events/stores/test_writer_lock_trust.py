@@ -61,7 +61,7 @@ def test_a_lock_with_a_second_name_is_not_believed(tmp_path: Path) -> None:
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with planted(tmp_path / "other.db"):
         (tmp_path / "log.db.lock").symlink_to(tmp_path / "other.db.lock")
-        with pytest.raises(StoreUnavailable, match="can't be opened"):
+        with pytest.raises(StoreUnavailable, match="can't be used"):
             gateway_of(str(tmp_path / "log.db"))
 
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
+from intersession_events.machine import on_disk
 from intersession_events.stores.file.presence import Inode, check_same
 
 _TRIES: Final = 25
@@ -61,18 +62,17 @@ class HeldFile:
             StoreLocked: a living writer has the file, by whatever name.
             StoreUnavailable: it can't be opened.
         """
-        try:
+        with on_disk(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreUnavailable(f"{path} can't be opened: {error.strerror}") from error
-        found = os.fstat(descriptor)
+            found = os.fstat(descriptor)
         inode = (found.st_dev, found.st_ino)
+        is_here = bool(_descriptors.get(inode))
         self._use = FileUse(inode)
         with _lock:
             _descriptors.setdefault(inode, []).append(descriptor)
         self._descriptor: int | None = descriptor
         try:
-            _take(descriptor, path)
+            _take(descriptor, path, is_here=is_here)
             check_same(path, inode)
         except StoreUnavailable:
             self.release()
@@ -97,15 +97,13 @@ class HeldFile:
             self._use.end()
 
 
-def _take(descriptor: int, path: str) -> None:
+def _take(descriptor: int, path: str, *, is_here: bool) -> None:
     for _ in range(_TRIES):
-        try:
+        with on_disk(path), suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            time.sleep(_PAUSE_S)  # a fork of a writer that is gone may hold it for a moment
-        else:
             return
-    raise StoreLocked(path, "by another name, or the lock beside it was deleted")
+        time.sleep(_PAUSE_S)  # a fork of a writer that is gone may hold it for a moment
+    raise StoreLocked(path, "by another name, or the lock beside it was deleted", is_here=is_here)
 
 
 def _let_go_in_the_child() -> None:

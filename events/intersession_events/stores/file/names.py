@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.machine import on_disk
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 _MOUNT_POINT: Final = 4  # its column
@@ -34,7 +35,9 @@ def check_one_name(path: str, *, mounts: Path = MOUNTS) -> None:
             f"lost under another: keep one name, or copy the log with SQLite's backup. "
             f"`find DIRECTORY -inum {found.st_ino}` finds the others"
         )
-    if Path(path).parent.stat().st_dev != found.st_dev or os.fsencode(path) in _mount_points(mounts):
+    with on_disk(Path(path).parent):
+        folder = Path(path).parent.stat()
+    if folder.st_dev != found.st_dev or os.fsencode(path) in _mount_points(mounts):
         raise StoreUnavailable(
             f"{path} is mounted by itself, so its write-ahead log ({path}-wal) is not kept with it and what was "
             f"acknowledged would be lost: mount the directory that holds the log instead of the file "

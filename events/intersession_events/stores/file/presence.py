@@ -1,14 +1,18 @@
 """Sees whether a log's files are still the ones that were opened: SQLite goes on writing into a file that was deleted."""
 
+import errno
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.machine import refused
 
 Inode = tuple[int, int]
 """Device and number."""
+
+_NOT_THERE: Final = {errno.ENOENT, errno.ENOTDIR}
 
 _WAL: Final = 1
 """Where the write-ahead log stands among the files, behind the database."""
@@ -38,7 +42,9 @@ def _look(path: str) -> os.stat_result:
     try:
         return os.stat(path)  # noqa: PTH116 - asked with each commit, so without an object between
     except OSError as error:
-        raise StoreUnavailable(f"{path} is not where it was opened: {error.strerror}") from error
+        if error.errno in _NOT_THERE:
+            raise StoreUnavailable(f"{path} is not where it was opened: {error.strerror}") from error
+        raise refused(path, error) from error
 
 
 def _another(path: str) -> StoreUnavailable:

@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
-from intersession_events.errors import LogError, StoreUnavailable
-from intersession_events.stores.database import Cursor, Row, attempt
+from intersession_events.errors import LogError, StoreUnavailable, WriterSuperseded
+from intersession_events.stores.database import Cursor, Row, another, attempt
 from intersession_events.stores.portable.blocking import Transact
 from intersession_events.stores.portable.group_commit import GroupCommit, Work
 from intersession_events.stores.portable.reading import ReadsLog
@@ -75,6 +75,13 @@ class Committing(ReadsLog):
         """The last position that was given, in the transaction that goes on."""
         self._broken: Exception | None = None
         """Why nothing may be written any more, until the log is opened again."""
+        self._superseded: LogError | None = None
+        """Which writer came after this one, once that was seen."""
+
+    @property
+    def over(self) -> Exception | None:
+        """Why nothing is written any more until the log is opened again; None while it may be."""
+        return self._broken or self._superseded
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Cursor]:
@@ -208,6 +215,8 @@ class Committing(ReadsLog):
             self._check_present()
         except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must hear of it
             self.observer.undone()
+            if isinstance(error, WriterSuperseded):
+                self._superseded = another(error)
             if self._broken is None and self.failures.is_final(error):
                 self._broken = _without_frames(StoreUnavailable(f"the device failed ({error})"), error)
             self._read_back(batch, failed, error)

@@ -189,6 +189,11 @@ class PortableLog(ReadableLog):
         return self._views.set_aside(views)
 
     @property
+    def over(self) -> Exception | None:
+        """Why nothing is written any more until the log is opened again: a device failed, or another writer came; else None."""
+        return self._recorder.over if isinstance(self._recorder, Committing) else None
+
+    @property
     def built(self) -> Sequence[str]:
         """The names of the inline views that were built anew when it was opened."""
         return () if self._keeping is None else self._keeping.built

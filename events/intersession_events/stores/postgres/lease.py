@@ -105,7 +105,11 @@ def take(cursor: PgCursor, shown: str) -> int:
         holder = _Process.of(found[0])
         if holder is None or not holder.is_dead():
             who = found[0] if holder is None else f"pid {holder.pid} on {holder.host}"
-            raise StoreLocked(shown, who if found[1] is None else f"{who}, gateway {found[1]}")
+            raise StoreLocked(
+                shown,
+                who if found[1] is None else f"{who}, gateway {found[1]}",
+                is_here=holder is not None and holder.is_here() and holder.pid == os.getpid(),
+            )
     ((taken,),), _ = cursor.together(
         [
             ("UPDATE log_identity SET epoch = epoch + 1 RETURNING epoch", ()),

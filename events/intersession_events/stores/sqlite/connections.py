@@ -22,6 +22,7 @@ from eventsourcing.sqlite import (
 from eventsourcing.utils import Environment, EnvType
 
 from intersession_events.errors import StoreUnavailable
+from intersession_events.machine import on_disk
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
@@ -104,10 +105,11 @@ def is_at_rest(path: str) -> bool:
 
 def _write_ahead_log(path: str) -> int:
     """Return the size of the write-ahead log in bytes; 0 if there is none."""
-    try:
-        return Path(f"{path}-wal").stat().st_size
-    except FileNotFoundError:
-        return 0
+    with on_disk(f"{path}-wal"):
+        try:
+            return Path(f"{path}-wal").stat().st_size
+        except FileNotFoundError:
+            return 0
 
 
 def pin(connection: sqlite3.Connection, *, journal: Literal["wal", "memory"] | None) -> None:

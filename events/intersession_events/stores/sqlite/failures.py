@@ -24,6 +24,10 @@ def log_error(error: BaseException) -> LogError:
     if found is None:
         return StoreUnavailable(f"the store failed: {type(error).__name__}: {error}")
     match code(found):
+        case sqlite3.SQLITE_IOERR if name(found) == "SQLITE_IOERR_SHMSIZE":
+            return StoreFull(
+                f"no space left for the file that the log's connections share (its -shm): {found}; free some space"
+            )
         case sqlite3.SQLITE_FULL:
             return StoreFull(f"no space left for the log: {found}; reading still works, free some space")
         case sqlite3.SQLITE_CORRUPT:

@@ -37,7 +37,7 @@ class FileFilling:
         Raises:
             MigrationFailed: there is something else.
         """
-        if not self._whole.parent.is_dir():
+        if not os.path.isdir(self._whole.parent):  # noqa: PTH112 - unlike a path's own, it raises nothing
             raise MigrationFailed(f"{self._whole.parent} is no directory, make it first")
         there = [path for path in self._names(self._whole) if os.path.lexists(path)]
         if not there:

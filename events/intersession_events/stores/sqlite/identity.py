@@ -18,6 +18,7 @@ from intersession_events.log import (
     place_problems,
     schema_problems,
 )
+from intersession_events.machine import on_disk, refused
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable import Identity, identity_of
 from intersession_events.stores.sqlite.connections import connect_to_read, database_uri
@@ -38,7 +39,7 @@ def inspect(path: str) -> Identity | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreUnavailable(f"{path} can't be read: {error}") from error
+        raise refused(path, error) from error
     if not stat.S_ISREG(found.st_mode):
         raise StoreUnavailable(f"{path} is no file, so there is no log in it")
     if not found.st_size:
@@ -152,7 +153,7 @@ class Folded:
             StoreUnavailable: somebody has written something else over it.
         """
         wal, head = f"{self._path}-wal", self._head()
-        with open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
+        with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
             beginning = file.read(_WAL_HEADER)
         if beginning and not _is_wal(beginning):
             raise self._refused_ahead(wal, "its beginning is none of a write-ahead log")

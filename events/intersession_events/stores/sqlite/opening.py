@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from intersession_events.errors import StoreUnavailable
 from intersession_events.log import SHORT_FROM, Lineage
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
@@ -71,6 +72,9 @@ def open_for_writing(
     """
     memory = path == MEMORY
     if not memory:
+        folder = os.path.dirname(path)  # noqa: PTH120 - it is asked so that no error of the system comes out
+        if not os.path.isdir(folder):  # noqa: PTH112 - the same
+            raise StoreUnavailable(f"{folder} is no directory, so no log can be made in it: make it first")
         check_one_name(path)
         _known(path)  # what is no log does not even get a lock beside it
     lock = None if memory else WriterLock(path)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Row, SqlValue
+from intersession_events.machine import on_disk
 from intersession_events.stores.file import FileUse, Presence, inode_of
 from intersession_events.stores.sqlite.connections import connect_to_read, is_at_rest
 
@@ -119,7 +120,8 @@ def _resting(path: str) -> tuple[int, int] | None:
     """Return when a log at rest was written last, and its size; None for one that is not at rest."""
     if not is_at_rest(path):
         return None
-    found = Path(path).stat()
+    with on_disk(path):
+        found = Path(path).stat()
     return found.st_mtime_ns, found.st_size
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
+from intersession_events.machine import on_disk, refused
 from intersession_events.stores.portable import Holder
 
 _TRIES: Final = 25
@@ -31,24 +32,23 @@ class WriterLock:
             StoreUnavailable: the lock's file can't be made.
         """
         self._path = lock_path(database)
-        try:
+        with on_disk(self._path):
             self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreUnavailable(f"{self._path} can't be opened: {error}") from error
         try:
             self._take(self._file, database)
-        except StoreLocked:
+            self.tell(Holder(pid=os.getpid()))
+        except StoreUnavailable:
             self.release()
             raise
         _held.add(self)
-        self.tell(Holder(pid=os.getpid()))
 
     def tell(self, holder: Holder) -> None:
         """Write down for others who holds the lock."""
         if self._file is not None:
             text = msgspec.json.encode(holder)
-            os.pwrite(self._file, text, 0)
-            os.ftruncate(self._file, len(text))
+            with on_disk(self._path):
+                os.pwrite(self._file, text, 0)
+                os.ftruncate(self._file, len(text))
 
     def release(self) -> None:
         """Give the lock up. The file stays: removing it could let two processes in."""
@@ -66,16 +66,14 @@ class WriterLock:
 
     def _take(self, file: int, database: str) -> None:
         for _ in range(_TRIES):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                holder = holder_of(database)
-                if holder is not None and _lives(holder.pid) and _is_written_under(file):
-                    raise StoreLocked(database, f"pid {holder.pid}") from None
-                # The name in the file is of one who is gone: the next one has the lock and will write its own.
-                time.sleep(_PAUSE_S)
-            else:
-                return
+            with on_disk(self._path):
+                if _locked(file, fcntl.LOCK_EX):
+                    return
+            holder = holder_of(database)
+            if holder is not None and _lives(holder.pid) and _is_written_under(file):
+                raise StoreLocked(database, f"pid {holder.pid}", is_here=holder.pid == os.getpid())
+            # The name in the file is of one who is gone: the next one has the lock and will write its own.
+            time.sleep(_PAUSE_S)
         raise StoreLocked(database, "it has not said who it is")
 
 
@@ -101,9 +99,10 @@ def writer_of(database: str) -> Holder | None:
     except OSError:
         return None
     try:
-        if not _is_written_under(file):
-            return None
-        return _read(os.pread(file, _LONGEST, 0)) or Holder(pid=0)
+        with on_disk(path):
+            if not _is_written_under(file):
+                return None
+            return _read(os.pread(file, _LONGEST, 0)) or Holder(pid=0)
     finally:
         os.close(file)
 
@@ -123,11 +122,12 @@ def gateway_of(database: str) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreUnavailable(f"{path} can't be opened: {error}") from error
+        raise refused(path, error) from error
     try:
-        if not _is_written_under(file):
-            return None
-        about = os.fstat(file)
+        with on_disk(path):
+            if not _is_written_under(file):
+                return None
+            about, text = os.fstat(file), os.pread(file, _LONGEST, 0)
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
             raise StoreUnavailable(
                 f"{path} belongs to user {about.st_uid}, so its gateway is not asked; run this as the user that writes the log"
@@ -137,7 +137,7 @@ def gateway_of(database: str) -> str | None:
                 f"{path} is open to others ({stat.filemode(about.st_mode)}, {about.st_nlink} names), so its gateway is not "
                 "asked; stop the writer, remove the file and start the writer again"
             )
-        holder = _read(os.pread(file, _LONGEST, 0))
+        holder = _read(text)
     finally:
         os.close(file)
     if holder is None or holder.gateway is None or not _lives(holder.pid):
@@ -152,12 +152,19 @@ def gateway_of(database: str) -> str | None:
 
 def _is_written_under(file: int) -> bool:
     """Whether a writer has the lock. Who only looks shares it for a moment, and a writer knows that from a lock."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
+    if not _locked(file, fcntl.LOCK_SH):
         return True
     fcntl.flock(file, fcntl.LOCK_UN)
     return False
+
+
+def _locked(file: int, kind: int) -> bool:
+    """Take a lock, if nobody else has it; an OSError says that this file system has none."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _read(text: bytes) -> Holder | None:
