@@ -13,6 +13,7 @@ with on_demand(globals()):
     )
     from intersession_actors.agents.configured import ConfiguredAgent, configured_agents
     from intersession_actors.agents.executor import AgentExecutor
+    from intersession_actors.agents.made_calls import MadeCall
     from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedAgent
     from intersession_actors.agents.recording import RecordedAttempt, Recording
     from intersession_actors.agents.result import AgentResult, Answered, Broke
@@ -32,6 +33,7 @@ __all__ = [
     "ConfiguredAgent",
     "Divergence",
     "Given",
+    "MadeCall",
     "OnDivergence",
     "RecordedAgent",
     "RecordedAttempt",

@@ -6,7 +6,7 @@ match is `exact`: what they gave depends on what others did at that moment.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -167,31 +167,32 @@ class RecordedAgent:
         """Do again what the attempt recorded before it answered; return where a tool gave something else."""
         there = self._on_record(turn, found)
         results = {message.tool_call_id: message for message in found.done if message.role == "toolResult"}
+        left_open = _left_open(turn, turn.partial[: len(turn.partial) - there])
         as_it_was: set[str] = set()
         for number, message in enumerate(found.done):
-            is_there = number < there
+            blocks: tuple[ToolCallBlock, ...]
             if message.role == "toolResult":
-                if message.tool_call_id in as_it_was and not is_there:
-                    _record_result(turn, message)
-                continue
-            for block in _calls_in(message):
-                if self._is_called(turn, block, results.get(block.id)):
-                    result = results.get(block.id)
-                    if block.arguments == facts.ERASED_ARGUMENTS:
-                        recorded = None if result is None else text_of(result)
-                        return _divergence(
-                            turn, "tool", recorded=recorded, now=_ERASED_CALL.format(block.name)
-                        )
-                    diverged = _compared(turn, result, self._called(turn, block, result))
-                    if diverged is not None:
-                        return diverged
+                carried_on = left_open.pop(message.tool_call_id or "", None)
+                blocks = () if carried_on is None else (carried_on,)
+            else:
+                blocks = _calls_in(message)
+            for block in blocks:
+                if not self._is_called(turn, block, results.get(block.id)):
+                    as_it_was.add(block.id)
                     continue
-                as_it_was.add(block.id)
-                if not is_there:
-                    turn.recorder.tool_call(block.id, block.name, block.arguments)
-            if not is_there:
-                _say(turn, message)
+                diverged = self._compared_again(turn, block, results.get(block.id))
+                if diverged is not None:
+                    return diverged
+            if number >= there:
+                _put_on_record(turn, message, as_it_was)
         return None
+
+    def _compared_again(self, turn: Turn, block: ToolCallBlock, result: Message | None) -> Divergence | None:
+        """Call a tool again; return that it gave something else than then."""
+        if block.arguments == facts.ERASED_ARGUMENTS:
+            recorded = None if result is None else text_of(result)
+            return _divergence(turn, "tool", recorded=recorded, now=_ERASED_CALL.format(block.name))
+        return _compared(turn, result, self._called(turn, block, result))
 
     def _on_record(self, turn: Turn, found: RecordedAttempt) -> int:
         """Return how much of what the attempt recorded is on record here: the log was forked in the middle of it."""
@@ -203,17 +204,16 @@ class RecordedAgent:
         return len(turn.partial) - sum(len(attempt.done) for attempt in earlier if attempt is not None)
 
     def _is_called(self, turn: Turn, block: ToolCallBlock, result: Message | None) -> bool:
-        """Whether a tool is called again. A call of the session's that is not keeps its number all the same."""
+        """Whether a tool is called again. A call of the session's that is not counts all the same."""
         if block.name not in _ACTING | _READING:
             return False
-        if block.name in _ACTING:
-            said_by_a_channel = result is not None and _code_of(text_of(result)) == _NO_THREADS
-            if said_by_a_channel:
-                turn.tools.pass_over()
-            return not said_by_a_channel
-        if self._match != "exact":
-            turn.tools.pass_over()
-        return self._match == "exact"
+        if block.name in _READING:
+            is_called = self._match == "exact"
+        else:
+            is_called = result is None or _code_of(text_of(result)) != _NO_THREADS
+        if not is_called:
+            _pass_over(turn, block)
+        return is_called
 
     def _called(self, turn: Turn, block: ToolCallBlock, result: Message | None) -> JsonValue:
         """Call a tool again. Then it waited for so long as an agent took; a recorded one takes no time, or that of its machine.
@@ -227,6 +227,26 @@ class RecordedAgent:
         return turn.tools.call_as_then(block.name, arguments, ran_out=told.get("status") == "timeout")
 
 
+def _left_open(turn: Turn, before: Sequence[Message]) -> dict[str, ToolCallBlock]:
+    """Pass over what the attempts before had called, and return the calls whose results they had not recorded, by id.
+
+    The attempt goes on behind them: what it calls in the same words is another call.
+    """
+    answered = {message.tool_call_id for message in before}
+    left_open: dict[str, ToolCallBlock] = {}
+    for message in before:
+        for block in _calls_in(message):
+            if block.id not in answered:
+                left_open[block.id] = block
+            elif block.name in _ACTING | _READING:
+                _pass_over(turn, block)
+    return left_open
+
+
+def _pass_over(turn: Turn, block: ToolCallBlock) -> None:
+    turn.tools.pass_over(block.name, _arguments(block.arguments))
+
+
 def _code_of(result: str) -> JsonValue:
     value = _arguments(result)
     return None if value is None else value.get("code")
@@ -238,21 +258,24 @@ def _calls_in(message: Message) -> tuple[ToolCallBlock, ...]:
     return tuple(block for block in message.content if isinstance(block, ToolCallBlock))
 
 
-def _say(turn: Turn, message: Message) -> None:
-    """Record what stands beside the calls of tools: text, thinking."""
+def _put_on_record(turn: Turn, message: Message, as_it_was: Container[str]) -> None:
+    """Record of a message what is recorded as it was: calls, what they gave, and what stands beside calls: text, thinking."""
+    recorder = turn.recorder
+    if message.role == "toolResult":
+        call_id = message.tool_call_id or ""
+        if call_id in as_it_was:
+            recorder.tool_result(call_id, message.tool_name or "", text_of(message), bool(message.is_error))
+        return
     if isinstance(message.content, str):
         if message.content:
-            turn.recorder.said((TextBlock(text=message.content),))
+            recorder.said((TextBlock(text=message.content),))
         return
+    for block in _calls_in(message):
+        if block.id in as_it_was:
+            recorder.tool_call(block.id, block.name, block.arguments)
     blocks = tuple(block for block in message.content if not isinstance(block, ToolCallBlock))
     if blocks:
-        turn.recorder.said(blocks)
-
-
-def _record_result(turn: Turn, message: Message) -> None:
-    turn.recorder.tool_result(
-        message.tool_call_id or "", message.tool_name or "", text_of(message), bool(message.is_error)
-    )
+        recorder.said(blocks)
 
 
 def _compared(turn: Turn, recorded: Message | None, now: JsonValue) -> Divergence | None:

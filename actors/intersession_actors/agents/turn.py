@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import wraps
-from itertools import count
 from typing import Literal, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
+from intersession_actors.agents.made_calls import MadeCall, OwnCalls
 from intersession_actors.answers import (
     AgentsAnswer,
     HistoryAnswer,
@@ -30,7 +30,16 @@ from intersession_actors.prompt import (
     render,
     senders_shown,
 )
-from intersession_events.facts import Block, Message, Provenance, Step, Usage, ready, text_of
+from intersession_events.facts import (
+    Block,
+    Message,
+    Provenance,
+    Step,
+    ToolCallBlock,
+    Usage,
+    ready,
+    text_of,
+)
 from intersession_events.keys import SessionKey
 from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
 
@@ -97,8 +106,8 @@ class ToolBox:
         del dialect
         return []
 
-    def pass_over(self) -> None:
-        """Count a call that is not made, so that the next one has the number that it had when it was recorded."""
+    def pass_over(self, name: str, arguments: Given = None) -> None:
+        """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
 
     def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> JsonValue:
         """Call a tool as a recording has it: where it waits, its wait ends as it did then, however fast agents are now.
@@ -144,7 +153,7 @@ class Turn:
 
     `asked` is the message with its provenance; `message` is its raw text. `transcript` is what was said before it in
     this session, `context` what the system tells the agent beside it (PROV-1, LOOP-3, ANN-1). `attempt` counts from
-    1; from the second on, `partial` is what the interrupted attempt before had recorded. `deadline` is in
+    1; from the second on, `partial` is what the interrupted attempts before had recorded. `deadline` is in
     milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
     asks for (SPAWN-1, GATE-2), None leaves them to the agent. `settings` are the session's other settings that
     `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
@@ -168,7 +177,7 @@ class Turn:
     partial: Sequence[Message] = ()
     forked: bool = False
     recorder: Recorder = field(default_factory=Recorder, repr=False)
-    _call_numbers: "count[int]" = field(default_factory=lambda: count(1), repr=False, compare=False)
+    _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
 
     @property
     def message(self) -> str:
@@ -199,6 +208,14 @@ class Turn:
             provenance=Provenance(kind="internal_system"),
         )
         return (*self.transcript, self.asked, *self.partial, note)
+
+    @property
+    def made_before(self) -> Mapping[str, MadeCall]:
+        """The calls of tools that the attempts before had recorded, by id, in their order; none in the first attempt (SEND-13).
+
+        A call of a tool of the agent's own that is in it without a result may have acted, or not.
+        """
+        return self._own_calls.made(self.partial)
 
     def carrying(self, function: Callable[P, T]) -> Callable[P, T]:
         """Return a function that does the same, and that counts as a part of this run in whatever thread it is called (LOOP-5).
@@ -261,13 +278,29 @@ class Turn:
                 return rendered
 
     def record_call(self, name: str, arguments: JsonMapping, *, call_id: str | None = None) -> str:
-        """Record that the agent is about to call a tool of its own; returns the call's id. Blocks until durable."""
-        identity = call_id or f"call_{self.run_id}_{self.attempt}_{next(self._call_numbers)}"
-        self.recorder.tool_call(identity, name, json_text(arguments))
+        """Record that the agent is about to call a tool of its own; returns the call's id. Blocks until durable.
+
+        The how many-th call of the same words in an attempt is that of the attempts before: it has the same id, is not recorded
+        twice, and is in `made_before`. So its id tells another system whether it has seen the call (SEND-13).
+        """
+        source = json_text(arguments)
+        again = self._own_calls.again(
+            self.partial, ToolCallBlock(id=call_id or "", name=name, arguments=source)
+        )
+        if again is not None:
+            return again
+        identity = call_id or f"call_{self.run_id}_{self.attempt}_{next(self._own_calls.numbers)}"
+        self.recorder.tool_call(identity, name, source)
         return identity
 
     def record_result(self, call_id: str, name: str, content: object, *, is_error: bool = False) -> None:
-        """Record what a tool of the agent's own gave; what is no string is recorded as JSON. Blocks until durable."""
+        """Record what a tool of the agent's own gave; what is no string is recorded as JSON. Blocks until durable.
+
+        The first result of a call stays: one that an attempt before had recorded is not recorded again.
+        """
+        made = self.made_before.get(call_id)
+        if made is not None and made.has_ended:
+            return
         text = content if isinstance(content, str) else json_text(content)
         self.recorder.tool_result(call_id, name, text, is_error)
 

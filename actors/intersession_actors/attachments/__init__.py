@@ -10,6 +10,7 @@ from intersession_actors.attachments.checks import (
     receipt,
     relative_directory,
     taken_out,
+    without_contents,
 )
 from intersession_actors.attachments.files import (
     Place,
@@ -42,5 +43,6 @@ __all__ = [
     "stage_files",
     "sweep_unclaimed",
     "taken_out",
+    "without_contents",
     "workspace_of",
 ]

@@ -8,9 +8,10 @@ Over a network it is known of a credential that is an agent's own: while a run o
 way, what is called with it is taken for what that run does.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import Final
 
 from intersession_actors.runtime import Clock
@@ -20,13 +21,40 @@ LEFT_BEHIND_S: Final = 60.0
 """How long a task that a call began, and left behind, goes on with its chain. It may go on for ever, for others."""
 
 
-class Cause:
-    """A run, or a delivery, of a session. `event` is the id of the event that began it."""
+class Times:
+    """Counts how often the same was said, from any thread."""
 
-    def __init__(self, *, session_key: str, budget: Budget, event: str | None, clock: Clock) -> None:
+    def __init__(self) -> None:
+        self._counts: dict[Hashable, count[int]] = {}
+
+    def next(self, said: Hashable) -> int:
+        """Count once more; return the how many-th time this is, from 1 on."""
+        return next(self._counts.setdefault(said, count(1)))
+
+
+class Cause:
+    """A run, or a delivery, of a session. `event` is the id of the event that began it.
+
+    `of` is the id of the run or the delivery, where this is an `attempt` at it: an attempt that follows on one that was cut off
+    has the same, and `times` counts in each from the beginning what is said in it.
+    """
+
+    def __init__(
+        self,
+        *,
+        session_key: str,
+        budget: Budget,
+        event: str | None,
+        clock: Clock,
+        of: str | None = None,
+        attempt: int = 1,
+    ) -> None:
         self.session_key = session_key
         self.budget = budget
         self.event = event
+        self.of = of
+        self.attempt = attempt
+        self.times = Times()
         self._clock = clock
         self._calls = 0
         self._left_at = 0.0

@@ -66,11 +66,20 @@ class Lens(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     ] = None
 
 
+class MadeBefore(TypedDict):
+    """A call of a tool that an attempt before had recorded (SEND-13); its words stand in `partial`."""
+
+    callId: str
+    name: str
+    ordinal: int
+    hasEnded: bool
+
+
 class LensAnswer(TypedDict):
     """What an agent was given in an attempt of a run.
 
     `asRecorded` says whether all of it has the hash that was recorded when the attempt began (`contextHash`); `rebuiltHash` is
-    what it has now. `tools` are as they were described to models then; None was not recorded. `prompt` or `rendered` is there
+    what it has now. `madeBefore` are the calls in `partial`, which are not made again. `tools` are as they were described to models then; None was not recorded. `prompt` or `rendered` is there
     where a dialect was asked for, `fresh` where another run was: the messages that that one had not seen.
     """
 
@@ -85,6 +94,7 @@ class LensAnswer(TypedDict):
     messages: list[JsonValue]
     message: JsonValue
     partial: list[JsonValue]
+    madeBefore: list[MadeBefore]
     tools: list[JsonObject] | None
     model: str | None
     thinking: str | None
@@ -275,6 +285,7 @@ def _answer(view: View, seen: _Attempt) -> LensAnswer:
         "messages": _messages(view, seen, seen.transcript),
         "message": None if context is None else _messages(view, seen, [context.message])[0],
         "partial": [] if context is None else _messages(view, seen, context.partial),
+        "madeBefore": [] if context is None else _made_before(seen),
         "tools": _tools(view, seen),
         "model": started.model,
         "thinking": started.thinking,
@@ -284,6 +295,13 @@ def _answer(view: View, seen: _Attempt) -> LensAnswer:
     if seen.problem is not None:
         answer["problem"] = seen.problem
     return answer
+
+
+def _made_before(seen: _Attempt) -> list[MadeBefore]:
+    return [
+        {"callId": made.call_id, "name": made.name, "ordinal": made.ordinal, "hasEnded": made.has_ended}
+        for made in seen.turn.made_before.values()
+    ]
 
 
 def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:

@@ -352,7 +352,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             ),
             returned,
             attempt=attempt,
-            inside=self._inside(decided, started),
+            inside=self._inside(decided, started, attempt=attempt),
             seat=stream,
         )
 
@@ -366,12 +366,19 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 lambda: self.tell_self(RetryDue(stream=stream, attempt=attempt)),
             )
 
-    def _inside(self, decided: facts.DeliveryDecided, event: str | None) -> Inside:
+    def _inside(
+        self, decided: facts.DeliveryDecided, event: str | None, *, attempt: int | None = None
+    ) -> Inside:
         """Return what code of the host's is called for because of a delivery: it goes on with the delivery's chain (LOOP-5)."""
         if decided.budget is None:
             return nullcontext
         return Cause(
-            session_key=decided.session_key, budget=decided.budget, event=event, clock=self.world.clock
+            session_key=decided.session_key,
+            budget=decided.budget,
+            event=event,
+            clock=self.world.clock,
+            of=None if attempt is None else decided.delivery_id,
+            attempt=attempt or 1,
         ).inside
 
     def _tell_owner(self, state: Delivery, cause: str | None) -> None:

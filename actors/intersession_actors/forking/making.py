@@ -90,7 +90,7 @@ def make_fork(
     goes_on = flow_id(flow)
     names: dict[str, str] = {}
     if replacing is not None and replacing.kind == "message" and replaced is not None:
-        names = names_anew(fork_id, source.log_ids, replaced)
+        names = names_anew(log, fork_id, source.log_ids, replaced)
         goes_on = names.get(goes_on, goes_on)
     edits = tuple(_placed(edit, wanted.at, what) for edit in wanted.edits)
     roots = [*roots_of(log, flow), *(ids.session_stream(edit.key) for edit in edits if edit.kind == "inject")]

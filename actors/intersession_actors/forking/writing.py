@@ -1,6 +1,6 @@
 """Writes edits into a fork that nobody has opened yet: each with the event that says so, in one append (FORK-4)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -12,6 +12,7 @@ from intersession_actors.forking.imports import Step, answer_of
 from intersession_actors.prompt import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP, TranscriptFold
 from intersession_actors.session import RunReturned, Session, decide_returned, evolve
 from intersession_actors.streams import append_of
+from intersession_actors.tools import asked_anew
 from intersession_events import facts, ids
 from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
 
@@ -193,7 +194,7 @@ class Writing(NamedTuple):
         )
 
 
-def names_anew(log_id: str, source_ids: Sequence[str], replaced: Replaced) -> dict[str, str]:
+def names_anew(source: Log, log_id: str, source_ids: Sequence[str], replaced: Replaced) -> dict[str, str]:
     """Return ids for what a replaced message begins: other ones than in the source (FORK-3).
 
     A run that called a tool to send it finds it again: its id is the one that the tool derives here.
@@ -209,7 +210,7 @@ def names_anew(log_id: str, source_ids: Sequence[str], replaced: Replaced) -> di
                     if isinstance(accepted, facts.ExchangeAccepted)
                     else ("spawn", accepted.spawn_id)
                 )
-                run_id = _called_anew(log_id, source_ids, accepted) or ids.derive(
+                run_id = _called_anew(source, log_id, source_ids, accepted) or ids.derive(
                     log_id, "run", "asked", accepted.run_id
                 )
                 names[accepted.run_id] = run_id
@@ -221,21 +222,25 @@ def names_anew(log_id: str, source_ids: Sequence[str], replaced: Replaced) -> di
     return names
 
 
-_MOST_CALLS: Final = 256
-
-
 def _called_anew(
-    log_id: str, source_ids: Iterable[str], accepted: facts.ExchangeAccepted | facts.SpawnAccepted
+    source: Log,
+    log_id: str,
+    source_ids: Sequence[str],
+    accepted: facts.ExchangeAccepted | facts.SpawnAccepted,
 ) -> str | None:
-    calling = accepted.requester_run_id
-    if calling is None:
+    calling, requester = accepted.requester_run_id, accepted.requester
+    if calling is None or requester is None:
         return None
-    for source in source_ids:
-        for attempt in range(1, 4):
-            for number in range(1, _MOST_CALLS):
-                if ids.derive(source, "run", calling, attempt, number) == accepted.run_id:
-                    return ids.derive(log_id, "run", calling, attempt, number)
-    return None
+    said: list[facts.Message] = []
+    for recorded in source.stream(ids.session_stream(requester), backwards=True):
+        match recorded.event:
+            case facts.MessageRecorded(message=message) if message.run_id == calling:
+                said.append(message)
+            case facts.RunQueued(run_id=run_id) if run_id == calling:
+                break
+            case _:
+                pass
+    return asked_anew(log_id, source_ids, calling, reversed(said), accepted.run_id)
 
 
 def session_of(log: Log, key: str) -> Session:

@@ -61,6 +61,34 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     thinking: str | None = None
     system_context: str = ""
     label: str | None = None
+    beside: Result = {}
+    """What else was said that makes it another message under the same key: fields of the call, by name."""
+
+
+_SAID_BESIDE: Final = (
+    "thinking",
+    "deliver",
+    "channel",
+    "to",
+    "account_id",
+    "thread_id",
+    "reply_channel",
+    "reply_to",
+    "reply_account_id",
+    "extra_system_prompt",
+    "label",
+)
+
+
+def _beside(given: AgentParams | ChatSendParams) -> Result:
+    """Return what a call says beside its message; how long and for whom its run waits is not part of that."""
+    said = {name: getattr(given, name, None) for name in _SAID_BESIDE}
+    return {name: value for name, value in said.items() if value not in {None, False}}
+
+
+def _is_same(recorded: str | None, key: str, text: str, beside: Result) -> bool:
+    """Whether a call says what was asked for. Logs of before know the session and the message alone."""
+    return recorded in {digest_of([key, text, beside]), digest_of([key, text])}
 
 
 class GatewayRuns:
@@ -77,9 +105,7 @@ class GatewayRuns:
         given = read_arguments(AgentParams, params)
         _check_text(given.message, given.attachments)
         named = given.session_key if given.session_key is not None else given.session_id
-        before = self._told_before(
-            call, "agent", given.idempotency_key, given.message, named=named, agent_id=given.agent_id
-        )
+        before = self._told_before(call, "agent", given, named=named, agent_id=given.agent_id)
         if before is not None:
             return _accepted_frame(before)
         key = self._targets.opened(call, named, given.agent_id)
@@ -96,6 +122,7 @@ class GatewayRuns:
             thinking=_thinking(given.thinking),
             system_context=given.extra_system_prompt or "",
             label=given.label,
+            beside=_beside(given),
         )
         run_id, known = self._queue(call, order)
         found = known or self._service.runs.get(run_id)
@@ -108,9 +135,7 @@ class GatewayRuns:
         _check_text(given.message, given.attachments)
         if given.message.strip().lower() in STOP_WORDS:
             return self.chat_abort(call, {"sessionKey": given.session_key})
-        before = self._told_before(
-            call, "chat.send", given.idempotency_key, given.message, named=given.session_key
-        )
+        before = self._told_before(call, "chat.send", given, named=given.session_key)
         if before is not None:
             return _started_frame(before)
         key = self._targets.opened(call, given.session_key)
@@ -124,6 +149,7 @@ class GatewayRuns:
             route=route_of(row, key) if given.deliver else None,
             timeout_ms=given.timeout_ms,
             thinking=_thinking(given.thinking),
+            beside=_beside(given),
         )
         run_id, known = self._queue(call, order)
         if known is not None:
@@ -185,8 +211,7 @@ class GatewayRuns:
         service, key = self._service, str(order.key)
         row = service.sessions.get(key)
         run_id = run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
-        digest = digest_of([key, order.text])
-        known = self._known(call, order, run_id, digest)
+        known = self._known(call, order, run_id)
         if known is not None:
             return run_id, known
         queued = RunQueued(
@@ -199,7 +224,7 @@ class GatewayRuns:
             route=order.route,
             caller=call.caller.name,
             idempotency_key=order.idempotency_key,
-            request_digest=digest,
+            request_digest=digest_of([key, order.text, order.beside]),
             thinking=order.thinking,
         )
         asked = AskedRun(run_id, key, tool=order.method, field="message")
@@ -207,18 +232,22 @@ class GatewayRuns:
             accepted = ask_session(service, key, self._enqueue(call, order, queued, origin, row))
         if accepted.recorded:
             return run_id, None
-        return run_id, self._known(
-            call, order, run_id, digest
-        )  # the same key raced with itself, and was second
+        return run_id, self._known(call, order, run_id)  # the same key raced with itself, and was second
 
     def _told_before(
-        self, call: Call, method: str, key: str, text: str, *, named: str | None, agent_id: str | None = None
+        self,
+        call: Call,
+        method: str,
+        given: AgentParams | ChatSendParams,
+        *,
+        named: str | None,
+        agent_id: str | None = None,
     ) -> RunOutcome | None:
         """Return the run of the same call, made before by the same caller, whatever has become of its session (SEND-11).
 
         None too where another session was meant: what follows says what is wrong with that.
         """
-        service = self._service
+        service, key = self._service, given.idempotency_key
         known = service.runs.by_idempotency_key(call.caller.name, key)
         run = None if known is None else service.runs.get(known.run_id)
         if run is None or known is None:
@@ -226,12 +255,12 @@ class GatewayRuns:
         session = service.reader.parse(run.session_key)
         same = (
             known.run_id == run_id_of(service, call, method=method, idempotency_key=key)
-            and known.digest == digest_of([run.session_key, text])
+            and _is_same(known.digest, run.session_key, given.message, _beside(given))
             and self._targets.is_named(session, named, agent_id)
         )
         return run if same and call.caller.reaches(session) else None
 
-    def _known(self, call: Call, order: Order, run_id: str, digest: str) -> RunOutcome | None:
+    def _known(self, call: Call, order: Order, run_id: str) -> RunOutcome | None:
         """Return the run that the caller's key stands for, as far as it got; None where it was not used yet (SEND-11).
 
         Raises:
@@ -240,7 +269,8 @@ class GatewayRuns:
         known = self._service.runs.by_idempotency_key(call.caller.name, order.idempotency_key)
         if known is None:
             return None
-        if known.digest != digest or known.run_id != run_id:
+        same = _is_same(known.digest, str(order.key), order.text, order.beside)
+        if not same or known.run_id != run_id:
             raise key_conflict("message")
         return self._service.runs.get(run_id)
 

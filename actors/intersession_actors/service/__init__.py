@@ -10,6 +10,7 @@ with on_demand(globals()):
         Origin,
         ask_flow,
         ask_session,
+        asked_within,
         digest_of,
         flow_begun_by,
         gone_on,
@@ -18,6 +19,7 @@ with on_demand(globals()):
         origin_of,
         reserving,
         run_id_of,
+        was_asked_for,
     )
     from intersession_actors.service.callers import EVERY, OPERATOR, AccessSummary, Call, Caller, CallingRun
     from intersession_actors.service.claims import claimed_session
@@ -68,6 +70,7 @@ __all__ = [
     "afinished",
     "ask_flow",
     "ask_session",
+    "asked_within",
     "bounded",
     "calling_row",
     "claimed_session",
@@ -91,5 +94,6 @@ __all__ = [
     "run_ended",
     "run_id_of",
     "unknown_run",
+    "was_asked_for",
     "whole",
 ]

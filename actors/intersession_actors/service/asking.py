@@ -29,22 +29,16 @@ def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str
     In a fork, what was asked for before its cut is in the log, under the id that it had there.
     """
     caller, log_ids = call.caller, service.log.log_ids
-    if idempotency_key is not None:
-        before = log_ids[1:]
-        made: tuple[str | int, ...] = (caller.name, method, idempotency_key)
-    elif caller.run is not None:
-        before = () if call.made_in is None else (call.made_in,)
-        made = (caller.run.run_id, caller.run.attempt, call.ordinal)
-    else:
-        return service.new_id()
-    for log_id in before:
-        run_id = ids.derive(log_id, "run", *made)
-        if _was_asked_for(service, log_id, run_id):
+    if idempotency_key is None:
+        return call.asks_for or service.new_id()
+    for log_id in log_ids[1:]:
+        run_id = ids.derive(log_id, "run", caller.name, method, idempotency_key)
+        if was_asked_for(service, log_id, run_id):
             return run_id
-    return ids.derive(log_ids[0], "run", *made)
+    return ids.derive(log_ids[0], "run", caller.name, method, idempotency_key)
 
 
-def _was_asked_for(service: Service, log_id: str, run_id: str) -> bool:
+def was_asked_for(service: Service, log_id: str, run_id: str) -> bool:
     """Whether a log that this one was forked from had taken a run, the spawn that it begins with, or the text it stands for."""
     return (
         service.runs.get(run_id) is not None
@@ -108,9 +102,27 @@ class AskedRun(NamedTuple):
     runs: bool = True
 
 
+def asked_within(service: Service, caller: Caller, what: str, words: str) -> tuple[str, bool] | None:
+    """Return the id that derives of what a caller is called for: a second attempt that says the same gets the same ids.
+
+    `what` is the tool or method, `words` the digest of what is said. With the id comes whether an attempt before may have asked
+    for it. None: nothing that could be tried again led to it.
+    """
+    cause = cause_of(service, caller)
+    if cause is None or cause.of is None:
+        return None
+    said = (cause.of, caller.name, what, words)
+    return ids.derive(service.log.log_id, "run", *said, cause.times.next(said)), cause.attempt > 1
+
+
+def cause_of(service: Service, caller: Caller) -> Cause | None:
+    """Return what a caller is called for that does not say its run itself."""
+    return current_cause() or _under_way(service, caller)
+
+
 def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
     """Return what a call goes on with: its run, or what its caller is called for; else `run_id` begins (LOOP-5)."""
-    run, cause = caller.run, current_cause() or _under_way(service, caller)
+    run, cause = caller.run, cause_of(service, caller)
     if run is not None:
         return Origin(run.budget, causation=run.cause, session_key=caller.key)
     if cause is not None:

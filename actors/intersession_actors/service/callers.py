@@ -89,17 +89,18 @@ class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Call:
     """One call of a tool or a method.
 
-    `requester` is the caller as policy judges it at this moment, `ordinal` says the how many-th call of its run it is.
-    `made_in` is the log in which the same call was made before, where this one was forked from it in the middle of the run.
+    `requester` is the caller as policy judges it at this moment. `asks_for` is the id of the run that the call asks for, where
+    that derives of what the call says and of what it is made in. `again`: what is there under that id was asked for by the same
+    call, made before by an attempt that was cut off, or where a fork was cut.
     """
 
     def __init__(
-        self, caller: Caller, requester: Requester, *, ordinal: int = 0, made_in: str | None = None
+        self, caller: Caller, requester: Requester, *, asks_for: str | None = None, again: bool = False
     ) -> None:
         self.caller = caller
         self.requester = requester
-        self.ordinal = ordinal
-        self.made_in = made_in
+        self.asks_for = asks_for
+        self.again = again
         self.summary: AccessSummary | None = None
         """What the call decided about access, for its receipt (VIS-4); None while it has decided nothing."""
 

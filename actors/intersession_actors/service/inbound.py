@@ -1,7 +1,7 @@
 """Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Required, TypedDict, cast
+from typing import Final, Literal, NamedTuple, Required, TypedDict, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -12,7 +12,14 @@ from intersession_actors.gate import AgentId, Identity, MessageText, invalid, se
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import parse_send_command
 from intersession_actors.service.arguments import read_arguments
-from intersession_actors.service.asking import AskedRun, Origin, ask_session, reserving
+from intersession_actors.service.asking import (
+    AskedRun,
+    Origin,
+    ask_session,
+    asked_within,
+    digest_of,
+    reserving,
+)
 from intersession_actors.service.callers import OPERATOR
 from intersession_actors.service.deliveries import delivery_of
 from intersession_actors.service.openings import opening
@@ -28,6 +35,9 @@ from intersession_events.log import StreamAppend
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 Command = Literal["allow", "deny", "inherit"]
+
+_CALLER: Final = "inbound"
+"""Under whose name the ids of channels' messages are kept as keys."""
 
 
 @facts.ready
@@ -88,38 +98,80 @@ def receive(service: Service, message: InboundMessage) -> InboundAccepted:
             `unavailable`).
     """
     _refuse_blank(message)
-    run_id = _run_id(service, message)
-    taken = _taken_before(service, run_id) if message.message_id is not None else None
+    named = _named(service, message)
+    taken = _taken_before(service, named) if named.for_ever else None
     if taken is not None:
         return taken
     bound = _bound(service, message)
     if bound is not None:
         try:
-            return _receive(service, message, bound[0], run_id, thread=bound[1])
+            return _receive(service, message, bound[0], named, thread=bound[1])
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-    return _receive(service, message, session_key_of(service, message), run_id)
+    return _receive(service, message, session_key_of(service, message), named)
 
 
-def _run_id(service: Service, message: InboundMessage) -> str:
-    """Return the id of the message's run: the same for the same message of a channel, for ever (INB-1)."""
+class _Named(NamedTuple):
+    """The id of a message's run, and the digest of what was said. `for_ever`: the same message has the same id."""
+
+    run_id: str
+    digest: str
+    for_ever: bool = True
+
+
+def _named(service: Service, message: InboundMessage) -> _Named:
+    """Return the id of a message's run: the same for the same message of a channel, for ever (INB-1).
+
+    So it is for one that code of the host's says for a run or a delivery that is tried again (SEND-13).
+    """
+    digest = _digest_of(message)
     if message.message_id is None:
-        return service.new_id()
+        within = asked_within(service, OPERATOR, "inbound", digest)
+        return (
+            _Named(service.new_id(), digest, for_ever=False) if within is None else _Named(within[0], digest)
+        )
     parts = (message.channel, message.account or "", message.chat_id, message.message_id)
-    own, *before = (ids.derive(log_id, "run", "inbound", *parts) for log_id in service.log.log_ids)
-    return next((run_id for run_id in before if _taken_before(service, run_id) is not None), own)
+    own, *before = (
+        _Named(ids.derive(log_id, "run", "inbound", *parts), digest) for log_id in service.log.log_ids
+    )
+    return next((named for named in before if _taken_before(service, named) is not None), own)
 
 
-def _taken_before(service: Service, run_id: str) -> InboundAccepted | None:
-    """Return what became of a channel's message that was told before, in whichever session that was."""
+def _digest_of(message: InboundMessage) -> str:
+    """Return the digest of what was said, by whom and where.
+
+    Before a message is told again the names that are shown may have changed, and to which agent and route its chat belongs.
+    """
+    return digest_of(replace(message, sender_name=None, chat_name=None, agent_id=None, deliver=True))
+
+
+def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
+    """Return what became of a channel's message that was told before, in whichever session that was.
+
+    Raises:
+        ToolRefused: something else was told under its `message_id` (`idempotency_conflict`).
+    """
+    run_id = named.run_id
     run = service.runs.get(run_id)
     if run is not None:
+        known = service.runs.by_idempotency_key(_CALLER, run_id)
+        _check_same(named, None if known is None else known.digest)
         return InboundAccepted(run_id=run_id, session_key=run.session_key)
     for item in service.log.stream(ids.inbound_stream(run_id), to=1):
         if isinstance(item.event, facts.InboundTaken):
+            _check_same(named, item.event.request_digest)
             return InboundAccepted(run_id=run_id, session_key=item.event.session_key, runs=False)
     return None
+
+
+def _check_same(named: _Named, recorded: str | None) -> None:
+    """Refuse another message under an id that was used. Logs of before don't say what was told: there it is taken for the same."""
+    if recorded not in {None, named.digest}:
+        raise ToolRefused(
+            "idempotency_conflict",
+            "message_id: it was used for a message with another text, sender or thread, or that went elsewhere; give each its own",
+        )
 
 
 def _refuse_blank(message: InboundMessage) -> None:
@@ -145,26 +197,26 @@ def _receive(
     service: Service,
     message: InboundMessage,
     key: SessionKey,
-    run_id: str,
+    named: _Named,
     *,
     thread: facts.Route | None = None,
 ) -> InboundAccepted:
-    asked = AskedRun(run_id, str(key), tool="inbound", field="text", runs=message.deliver)
+    asked = AskedRun(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
     with reserving(service, OPERATOR, asked) as origin:
-        return _recorded(service, message, key, run_id, origin, thread=thread)
+        return _recorded(service, message, key, named, origin, thread=thread)
 
 
 def _recorded(
     service: Service,
     message: InboundMessage,
     key: SessionKey,
-    run_id: str,
+    named: _Named,
     origin: Origin,
     *,
     thread: facts.Route | None,
 ) -> InboundAccepted:
     """Record a message, and queue its run. One that a run or a delivery of ours led to is no person's (PROV-2)."""
-    log_id, now = service.log.log_id, service.clock.now_ms()
+    log_id, now, run_id = service.log.log_id, service.clock.now_ms(), named.run_id
     route, by_person = _route(message), origin.begins
     command = parse_send_command(message.text) if message.owner and by_person else None
     queued = facts.RunQueued(
@@ -174,8 +226,9 @@ def _recorded(
         message_id=ids.derive(log_id, "message", run_id),
         timeout_ms=service.config.run_timeout_ms(),
         route=route,
-        caller="inbound",
-        idempotency_key=run_id if message.message_id is not None else None,
+        caller=_CALLER,
+        idempotency_key=run_id if named.for_ever else None,
+        request_digest=named.digest if named.for_ever else None,
     )
     said_by = origin.provenance(message.channel)
     if by_person:
@@ -185,7 +238,7 @@ def _recorded(
         route=route, display_name=shown_name(message.chat_name), chat_type=message.chat_type
     )
     carried = () if command is None else (_answer(service, key, command, route, origin.budget),)
-    if not runs and message.message_id is not None:
+    if not runs and named.for_ever:
         carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
     accepted = ask_session(
         service,
@@ -215,12 +268,14 @@ def _recorded(
     if accepted.recorded:
         return answer
     # Told twice at once, and this was the second time.
-    return _taken_before(service, run_id) or replace(answer, runs=False)
+    return _taken_before(service, named) or replace(answer, runs=False)
 
 
 def _taken(log_id: str, key: SessionKey, queued: facts.RunQueued, root: str, now: int) -> StreamAppend:
     """Return the append that a message which starts no run is known by: a second one conflicts with it."""
-    taken = facts.InboundTaken(session_key=str(key), message_id=queued.message_id)
+    taken = facts.InboundTaken(
+        session_key=str(key), message_id=queued.message_id, request_digest=queued.request_digest
+    )
     stream = ids.inbound_stream(queued.run_id)
     return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=root)
 

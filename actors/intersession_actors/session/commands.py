@@ -46,11 +46,15 @@ class Enqueue(Step, frozen=True, kw_only=True):
 
 
 class RecordMessages(Asked, frozen=True, kw_only=True):
-    """An attempt of a run produced messages before its end: tool calls and their results."""
+    """An attempt of a run produced messages before its end: tool calls and their results.
+
+    `anew` says on record in which attempt that was, where it was not the first.
+    """
 
     run_id: str
     attempt: int
     messages: tuple[facts.Message, ...]
+    anew: int | None = None
 
 
 class AddMessage(Asked, frozen=True, kw_only=True):

@@ -102,7 +102,8 @@ def decide_messages(state: Session, command: commands.RecordMessages) -> list[fa
     if not is_current(state, command.run_id, command.attempt):
         return Refused(code="invalid_request", error="run: this attempt is over, stop working on it")
     return [
-        facts.MessageRecorded(session_id=state.session_id, message=message) for message in command.messages
+        facts.MessageRecorded(session_id=state.session_id, message=message, attempt=command.anew)
+        for message in command.messages
     ]
 
 

@@ -183,7 +183,14 @@ class RunStarter:
             )
 
         # A late answer comes back the same way: it is put on record, and nobody uses it.
-        cause = Cause(session_key=key, budget=running.waiting.budget, event=running.cause, clock=world.clock)
+        cause = Cause(
+            session_key=key,
+            budget=running.waiting.budget,
+            event=running.cause,
+            clock=world.clock,
+            of=queued.run_id,
+            attempt=attempt,
+        )
         world.under_way.begin(cause)
         world.agents.start(turn, returned, returned, inside=cause.inside)
         crash_point(after)

@@ -4,6 +4,7 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_actors.tools.agents_list import AgentsList
+    from intersession_actors.tools.made_before import asked_anew
     from intersession_actors.tools.offered import tools_offered
     from intersession_actors.tools.recorder import RunRecorder
     from intersession_actors.tools.registry import TOOLS, described, schema_of, schemas
@@ -28,6 +29,7 @@ __all__ = [
     "SessionsSend",
     "SessionsSpawn",
     "Tools",
+    "asked_anew",
     "before_of",
     "described",
     "list_sessions",

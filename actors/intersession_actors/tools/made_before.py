@@ -1,64 +1,153 @@
-"""Finds what an attempt had called when its log was forked in the middle of it, so that a call made again is not made twice (FORK-4).
+"""Finds what an attempt calls again that was called before: in an attempt that was cut off, or where its log was forked (SEND-13).
 
-The attempt goes on in the fork, and its agent does again what it did. What came of a call is in the log, under the ids of the log
-in which it was made, and its result where that was recorded as well.
+The agent is asked again from the beginning, so it does again what it did. The how many-th call of the same words it is says
+which call it is, in whatever order calls come: its id derives of the run, the words and that number. What came of a call is in
+the log, under the id that it had there, and its result where that was recorded as well.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
 
-from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.gate import fit_block, json_or_text
-from intersession_actors.service import CallingRun, Result
+import msgspec
+
+from intersession_actors.attachments import without_contents
+from intersession_actors.chains import Times
+from intersession_actors.gate import flaw_of, json_or_text
+from intersession_actors.service import CallingRun, Result, digest_of
 from intersession_events import ids
 from intersession_events.facts import Message, ToolCallBlock, text_of
-from intersession_events.plain_json import is_object
+from intersession_events.plain_json import JsonValue, is_object
+
+_NOT_RECORDED: Final = 64
+"""How many calls at most an attempt had made, in logs of before, that were refused before they were recorded."""
+_MOST_ATTEMPTS: Final = 3
+"""Up to which attempt a call is looked for in logs of before."""
 
 
 class MadeCall(NamedTuple):
-    """A call that was recorded before: the log in which it was made, its id, and whether what it gave is on record.
+    """A call that was recorded before: the log in which it was made, its id, that of the run it asked for, and whether what it gave is on record.
 
     `answer` is that, unless it was too long to be recorded whole.
     """
 
     log_id: str
     call_id: str
+    asks_for: str
     is_answered: bool
     answer: Result | None
 
 
-def call_id_of(log_id: str, run: CallingRun, ordinal: int) -> str:
-    """Return the id of the call of this number in an attempt."""
-    return f"call_{ids.derive(log_id, 'call', run.run_id, run.attempt, ordinal)}"
+class CallIds(NamedTuple):
+    """What derives of a call in a log: its own id, and that of the run that it asks for where it has no key."""
+
+    log_id: str
+    call_id: str
+    asks_for: str
 
 
-def made_before(
-    ids_there: Mapping[str, str], done: Sequence[Message], *, name: str, arguments: str
-) -> MadeCall | None:
-    """Return the call that is made again, if it was the same one: of the same tool, with the same arguments (JSON).
+def words_of(name: object, arguments: object) -> str:
+    """Return the digest of what a call says. Of a file it says what is recorded of it (ATT-4)."""
+    flaw = flaw_of(arguments) if is_object(arguments) else None
+    if flaw is not None:  # it is refused, and what is far too large is not read for that
+        return digest_of([ascii(name), flaw.field, flaw.what])
+    try:
+        return digest_of([name, without_contents(arguments) if name == "sessions_spawn" else arguments])
+    except (TypeError, ValueError, RecursionError):
+        return digest_of([ascii(name), ascii(arguments)])
 
-    `ids_there` are the ids that it would have had in the logs that this one was forked from, by log. `done` is what the run had
-    recorded.
+
+def ids_of(log_id: str, run_id: str, words: str, time: int) -> CallIds:
+    """Return the ids of the how many-th call of a run that says the same, whichever attempt makes it."""
+    return _derived(log_id, run_id, words, time)
+
+
+def _derived(log_id: str, *made: str | int) -> CallIds:
+    return CallIds(log_id, f"call_{ids.derive(log_id, 'call', *made)}", ids.derive(log_id, "run", *made))
+
+
+def asked_anew(
+    log_id: str, sources: Sequence[str], run_id: str, said: Iterable[Message], asked_for: str
+) -> str | None:
+    """Return the id that the run which a call asked for in a source has here, where the call is made again; None if no call did.
+
+    `said` is what the calling run had recorded.
     """
-    for log_id, call_id in ids_there.items():
-        call = ToolCallBlock(id=call_id, name=name, arguments=arguments)
-        if any(_is_same(block, call) for message in done for block in _calls_in(message)):
-            given = next((text_of(message) for message in done if message.tool_call_id == call_id), None)
-            answer = None if given is None else json_or_text(given)
-            return MadeCall(log_id, call_id, given is not None, answer if is_object(answer) else None)
+    times = Times()
+    calls = list(calls_in(said))
+    for block in calls:
+        words = words_of(block.name, json_or_text(block.arguments))
+        time = times.next(words)
+        if any(ids_of(source, run_id, words, time).asks_for == asked_for for source in sources):
+            return ids_of(log_id, run_id, words, time).asks_for
+    for source in sources:  # logs of before
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            for number in range(1, len(calls) + _NOT_RECORDED):
+                if _derived(source, run_id, attempt, number).asks_for == asked_for:
+                    return _derived(log_id, run_id, attempt, number).asks_for
     return None
 
 
-def _calls_in(message: Message) -> tuple[ToolCallBlock, ...]:
-    blocks = () if isinstance(message.content, str) else message.content
-    return tuple(block for block in blocks if isinstance(block, ToolCallBlock))
+class CallsBefore:
+    """The calls that a run had on record when an attempt began. `done` is all that it had recorded.
+
+    `log_ids` are the log's and those of the logs that it was forked from.
+    """
+
+    def __init__(self, log_ids: Sequence[str], run: CallingRun, done: Sequence[Message]) -> None:
+        self._log_ids = log_ids
+        self._run = run
+        self._done = done
+
+    def found(self, name: object, arguments: object, words: str, time: int) -> MadeCall | None:
+        """Return the call that is made again, if it was the same one: the how many-th that says the same."""
+        if not self._done:
+            return None
+        for log_id in self._log_ids:
+            derived = ids_of(log_id, self._run.run_id, words, time)
+            if derived.call_id in self._calls:
+                return self._made(derived)
+        older = [one for block, one in self._older if block.name == name and _says(block, name, arguments)]
+        return self._made(older[time - 1]) if time <= len(older) else None
+
+    def _made(self, made: CallIds) -> MadeCall:
+        given = self._results.get(made.call_id)
+        answer = None if given is None else json_or_text(given)
+        return MadeCall(*made, given is not None, answer if is_object(answer) else None)
+
+    @cached_property
+    def _calls(self) -> dict[str, ToolCallBlock]:
+        return {block.id: block for block in calls_in(self._done)}
+
+    @cached_property
+    def _results(self) -> dict[str, str]:
+        return {one.tool_call_id: text_of(one) for one in reversed(self._done) if one.tool_call_id}
+
+    @cached_property
+    def _older(self) -> list[tuple[ToolCallBlock, CallIds]]:
+        """The calls of logs of before, whose ids derived of the attempt and its how many-th call it was."""
+        known = {derived.call_id: derived for derived in self._derived_then()}
+        return [(block, known[block.id]) for block in self._calls.values() if block.id in known]
+
+    def _derived_then(self) -> Iterator[CallIds]:
+        most = len(self._calls) + _NOT_RECORDED
+        for log_id in self._log_ids:
+            for attempt in range(1, self._run.attempt + 1):
+                for ordinal in range(1, most + 1):
+                    yield _derived(log_id, self._run.run_id, attempt, ordinal)
 
 
-def _is_same(recorded: ToolCallBlock, made: ToolCallBlock) -> bool:
-    if recorded.id != made.id or recorded.name != made.name:
+def calls_in(messages: Iterable[Message]) -> Iterator[ToolCallBlock]:
+    """Yield the calls of tools that stand in messages."""
+    for message in messages:
+        if not isinstance(message.content, str):
+            yield from (block for block in message.content if isinstance(block, ToolCallBlock))
+
+
+def _says(recorded: ToolCallBlock, name: object, arguments: object) -> bool:
+    shown = without_contents(arguments) if name == "sessions_spawn" else arguments
+    try:
+        said: JsonValue = msgspec.json.decode(msgspec.json.encode(shown))
+        return bool(json_or_text(recorded.arguments) == said)
+    except (TypeError, ValueError, RecursionError):
         return False
-    (block,) = blocks_without_contents((made,))
-    fitted = fit_block(block)
-    return isinstance(fitted, ToolCallBlock) and json_or_text(recorded.arguments) == json_or_text(
-        fitted.arguments
-    )

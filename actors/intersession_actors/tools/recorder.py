@@ -106,5 +106,6 @@ class RunRecorder(Recorder):
             check_unknown(message)
         except ValueError as error:
             raise invalid("blocks", f"{error}, leave it out") from None
-        told = RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,))
+        anew = run.attempt if run.attempt > 1 else None
+        told = RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,), anew=anew)
         ask_session(self._service, self._key, told)

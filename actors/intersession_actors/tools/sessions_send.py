@@ -116,17 +116,17 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
 
 
 def _accepted_before(service: Service, call: Call, run_id: str, asked: str | None) -> ExchangeAccepted | None:
-    """Return the send that this requester made before: in the same words under the same key (SEND-11), or in the log that a fork cut (FORK-4).
+    """Return the send that this requester made before: under the same key (SEND-11), in an attempt that was cut off (SEND-13), or before a fork's cut (FORK-4).
 
     It has its answer, for ever: nothing is judged again, neither what has become of the target nor what can be seen now.
     """
-    if asked is None and call.made_in is None:
+    if asked is None and not call.again:
         return None
     stream = ids.exchange_stream(flow_begun_by(service, "exchange", run_id))
     for item in service.log.stream(stream, to=1):
         event = item.event
         if isinstance(event, ExchangeAccepted) and event.requester == call.caller.key:
-            return event if call.made_in is not None or event.asked_digest == asked else None
+            return event if call.again or event.asked_digest == asked else None
     return None
 
 
@@ -146,8 +146,8 @@ def _was_accepted(send: Send) -> bool:
     """
     runs, caller, key = send.service.runs, send.call.caller, send.idempotency_key
     if key is None:
-        # Outside of a run the id is random, so nobody can have had it before.
-        return caller.run is not None and runs.get(send.run_id) is not None
+        # Where nothing led to it the id is random, so nobody can have had it before.
+        return send.call.asks_for is not None and runs.get(send.run_id) is not None
     # One look: between two, another message can be accepted under the key.
     known = runs.by_idempotency_key(caller.name, key)
     if known is not None and known.digest != send.digest:

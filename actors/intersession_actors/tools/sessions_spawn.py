@@ -131,16 +131,14 @@ def _check_acp(service: Service, given: SessionsSpawn) -> None:
 
 
 def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
-    """Return the spawn that was accepted before: under the same key (SPAWN-6), or where a fork was cut behind it (FORK-4)."""
+    """Return the spawn that was accepted before: under the same key (SPAWN-6), in an attempt that was cut off (SEND-13), or before a fork's cut (FORK-4)."""
     key = words.idempotency_key
-    if key is None and call.made_in is None:
+    if key is None and not call.again:
         return None
     stream = ids.spawn_stream(flow_begun_by(service, "spawn", run_id))
     first = next((item.event for item in service.log.stream(stream, to=1)), None)
     # What was recorded of a call is without the contents of its files, so that it has another digest.
-    if isinstance(first, SpawnAccepted) and (
-        call.made_in is not None or first.request_digest == words.digest
-    ):
+    if isinstance(first, SpawnAccepted) and (call.again or first.request_digest == words.digest):
         return first
     if key is not None and (
         first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None

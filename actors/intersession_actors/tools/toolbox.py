@@ -1,6 +1,5 @@
 """The tools as one caller has them: call, await, describe. What a run calls is recorded as it happens."""
 
-import itertools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_actors.agents import Given, ToolBox
+from intersession_actors.chains import Times
 from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
@@ -21,9 +21,11 @@ from intersession_actors.service import (
     Service,
     TargetRefused,
     afinished,
+    asked_within,
     finished,
+    was_asked_for,
 )
-from intersession_actors.tools.made_before import MadeCall, call_id_of, made_before
+from intersession_actors.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
 from intersession_actors.tools.offered import is_too_deep, tools_offered
 from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
@@ -33,12 +35,21 @@ from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
 
 
 class _Recording(NamedTuple):
-    """Where a call and its result are recorded, and the id that ties them together. `before`: it was made in another log."""
+    """Where a call and its result are recorded, and the id that ties them together. `before`: it was made before."""
 
     service: Service
     recorder: RunRecorder
     call_id: str
     before: MadeCall | None = None
+
+
+class _Said(NamedTuple):
+    """A call as it was made: `words` is the digest of what it says, `time` the how many-th time its run says it; 0 outside of a run."""
+
+    name: str
+    arguments: Result
+    words: str = ""
+    time: int = 0
 
 
 class _Begun(NamedTuple):
@@ -51,8 +62,8 @@ class _Begun(NamedTuple):
 class Tools(ToolBox):
     """The tools bound to a caller: a session, or the operator. Made by `SessionSystem.tools`, and for each attempt of a run.
 
-    `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool. `done` is what an attempt that
-    goes on in a fork had recorded: a call of it that is made again has its answer, and is not recorded twice. `opened` says how
+    `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool. `done` is what the run had recorded
+    when its attempt began: a call of it that is made again has its answer, and is not recorded twice (SEND-13). `opened` says how
     the caller's session was opened, where that is known: nobody looks it up.
     """
 
@@ -66,14 +77,14 @@ class Tools(ToolBox):
         done: Sequence[Message] = (),
         opened: SessionOpened | None = None,
     ) -> None:
-        self._done = done
         self._opened = opened
         self._service = service
         self._caller = caller
         self._threads = threads
         self._waiting = waiting
-        # Calls of a run go by their number: the same run, tried again, counts the same.
-        self._ordinals = itertools.count(1)
+        # A run that is tried again says the same as often, in whatever order its calls come.
+        self._times = Times()
+        self._before = None if caller.run is None else CallsBefore(service.log.log_ids, caller.run, done)
         self._recorder = (
             None if caller.run is None or caller.key is None else RunRecorder(service, caller.key, caller.run)
         )
@@ -94,9 +105,16 @@ class Tools(ToolBox):
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect)
 
-    def pass_over(self) -> None:
-        """Count a call that is not made, so that the next one has the number that it had when it was recorded."""
-        next(self._ordinals)
+    def pass_over(self, name: str, arguments: Given = None) -> None:
+        """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
+        self._said(name, arguments)
+
+    def _said(self, name: str, arguments: Given) -> _Said:
+        given = _copied(arguments)
+        if self._caller.run is None:
+            return _Said(name, given)
+        words = words_of(name, given)
+        return _Said(name, given, words, self._times.next(words))
 
     def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> Result:
         """Call a tool, whose wait ends as it did in a recording."""
@@ -104,9 +122,9 @@ class Tools(ToolBox):
 
     def _called(self, name: str, arguments: Given, *, ran_out: bool | None = None) -> Result:
         not_on_a_loop("tools.call(…)", "await tools.acall(…)")
-        ordinal = next(self._ordinals)
+        said = self._said(name, arguments)
         with self._waiting():
-            begun = self._begin(name, _copied(arguments), ordinal)
+            begun = self._begin(said)
             answer = begun.answer
             if ran_out is not None and isinstance(answer, Pending):
                 answer = answer.as_then(ran_out=ran_out)
@@ -123,10 +141,10 @@ class Tools(ToolBox):
 
     async def abegin(self, name: str, arguments: Given = None) -> Coroutine[object, object, Result]:
         """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
-        given, ordinal = _copied(arguments), next(self._ordinals)
+        said = self._said(name, arguments)
 
         def begin() -> _Begun:
-            return self._begin(name, given, ordinal)
+            return self._begin(said)
 
         try:
             with self._service.refusing_without_store():
@@ -140,7 +158,7 @@ class Tools(ToolBox):
 
     def begin(self, name: str, arguments: JsonMapping | None = None) -> Coroutine[object, object, Result]:
         """Do what `abegin` does, on this thread, which may block. For a door that has more to do on it."""
-        return self._afinish(self._begin(name, _copied(arguments), next(self._ordinals)), name)
+        return self._afinish(self._begin(self._said(name, arguments)), name)
 
     def _is_at_once(self, name: str) -> bool:
         """Whether a call reads nothing of the log, so that it needs no thread: who asks is not looked up either."""
@@ -162,28 +180,30 @@ class Tools(ToolBox):
 
     # --- one call
 
-    def _begin(self, name: str, arguments: Result, ordinal: int) -> _Begun:
+    def _begin(self, said: _Said) -> _Begun:
         """Record a call and make it, as far as that goes without waiting. A refusal is an answer."""
         recording: _Recording | None = None
+        name, arguments = said.name, said.arguments
         try:
             if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("tool", "its name is no text, give one")
             if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("arguments", "they are not a JSON object, send one")
             with self._service.refusing_without_store():
-                recording = self._record_call(name, arguments, ordinal)
+                recording = self._record_call(said)
             before = None if recording is None else recording.before
             if before is not None and before.answer is not None:
                 return _Begun(None, before.answer)
-            made_in = None if before is None else before.log_id
             with self._service.refusing_without_store():
-                answer = self._made(name, arguments, ordinal, made_in)
+                answer = self._made(said, before)
             return _Begun(None if before is not None and before.is_answered else recording, answer)
         except ToolRefused as refused:
             return _Begun(recording, dict(refused.as_result()))
 
-    def _made(self, name: str, arguments: Result, ordinal: int, made_in: str | None) -> Result | Pending:
-        call = Call(self._caller, self._requester(), ordinal=ordinal, made_in=made_in)
+    def _made(self, said: _Said, before: MadeCall | None) -> Result | Pending:
+        name, arguments = said.name, said.arguments
+        asks_for, again = self._asks_for(said, before)
+        call = Call(self._caller, self._requester(), asks_for=asks_for, again=again)
         try:
             return self._tool(name, call.requester).call(self._service, call, arguments)
         except ToolRefused as refused:
@@ -195,6 +215,21 @@ class Tools(ToolBox):
         finally:
             if call.summary is not None:
                 self._service.receipts.keep(self._caller, name, arguments, call.summary)
+
+    def _asks_for(self, said: _Said, before: MadeCall | None) -> tuple[str | None, bool]:
+        """Return the id of the run that a call asks for, where it derives of what is said, and whether that may be there already."""
+        service, run = self._service, self._caller.run
+        if before is not None and was_asked_for(service, before.log_id, before.asks_for):
+            return before.asks_for, True
+        if said.arguments.get("idempotencyKey") is not None:
+            return None, before is not None  # its key says which call it is
+        if run is not None:
+            derived = ids_of(service.log.log_id, run.run_id, said.words, said.time)
+            return derived.asks_for, before is not None or run.attempt > 1
+        if said.name not in TOOLS or TOOLS[said.name].reads:
+            return None, False
+        words = words_of(said.name, said.arguments)
+        return asked_within(service, self._caller, said.name, words) or (None, False)
 
     def _tool(self, name: str, requester: Requester) -> Tool:
         if name not in TOOLS or not self._names(requester, (name,)):
@@ -210,18 +245,15 @@ class Tools(ToolBox):
 
     # --- its record in the transcript
 
-    def _record_call(self, name: str, arguments: Result, ordinal: int) -> _Recording | None:
+    def _record_call(self, said: _Said) -> _Recording | None:
         run, recorder = self._caller.run, self._recorder
-        if run is None or recorder is None:
+        if run is None or recorder is None or self._before is None:
             return None
-        source = _recorded(arguments)
-        (_, call_id), *there = (
-            (log_id, call_id_of(log_id, run, ordinal)) for log_id in self._service.log.log_ids
-        )
-        before = made_before(dict(there), self._done, name=name, arguments=source)
+        before = self._before.found(said.name, said.arguments, said.words, said.time)
         if before is not None:
             return _Recording(self._service, recorder, before.call_id, before)
-        recorder.tool_call(call_id, name, source)
+        call_id = ids_of(self._service.log.log_id, run.run_id, said.words, said.time).call_id
+        recorder.tool_call(call_id, said.name, _recorded(said.arguments))
         return _Recording(self._service, recorder, call_id)
 
 

@@ -84,11 +84,13 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
     """A channel's message that starts no run was recorded in a session, and never will be again (INB-1).
 
     Its stream is named after the id of the run that the channel's own id stands for, and holds nothing else: a message that
-    is told twice meets it there, however long ago the first time was.
+    is told twice meets it there, however long ago the first time was. `request_digest` is the SHA-256 of what was said and by
+    whom; None in logs of before.
     """
 
     session_key: str
     message_id: str
+    request_digest: str | None = None
 
 
 class Erased(Fact, frozen=True, kw_only=True):

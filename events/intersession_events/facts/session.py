@@ -143,12 +143,14 @@ class SessionImported(Fact, frozen=True, kw_only=True):
 class MessageRecorded(Fact, frozen=True, kw_only=True):
     """A message joined the transcript. `session_id` is the generation it belongs to.
 
-    `source` is the verbatim line of an imported transcript.
+    `source` is the verbatim line of an imported transcript. `attempt` is the attempt in which an agent called a tool, or a tool
+    gave something, where that was not the first: no attempt before had done it.
     """
 
     session_id: str
     message: Message
     source: str | None = None
+    attempt: int | None = None
 
 
 class LineImported(Fact, frozen=True, kw_only=True):

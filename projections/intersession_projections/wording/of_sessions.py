@@ -55,7 +55,8 @@ def of_session(event: facts.SessionEvent, key: str | None, task: str, named: Nam
         case facts.MessageRecorded():
             said = list(words_of_message(event.message, key))
             who, to = (said[0].who, said[0].to) if said else (key, None)
-            step = _step_of(event.message, key, named) + (f", for {task}" if task else "")
+            anew = "" if event.attempt is None else f", new in attempt {event.attempt}"
+            step = _step_of(event.message, key, named) + anew + (f", for {task}" if task else "")
             return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT, step=step)
         case facts.LineImported():
             return Words(None, key, event.kind)

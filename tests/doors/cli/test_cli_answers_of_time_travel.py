@@ -89,6 +89,7 @@ ANSWERS: list[tuple[tuple[str, ...], set[str]]] = [
             "messages",
             "message",
             "partial",
+            "madeBefore",
             "tools",
             "model",
             "thinking",

@@ -150,17 +150,20 @@ def _queued(
 def _of_run(key: str, together: Sequence[Recorded], recording: Recording) -> RecordMessages | RunReturned:
     """Return what an agent recorded, or answered: an answer ends in the end of its run."""
     messages: list[facts.Message] = []
+    anew: int | None = None
     for item in together:
         match item.event:
             case facts.MessageRecorded(message=message):
                 messages.append(message)
+                anew = item.event.attempt
             case facts.RunCompleted() as event:
                 return _returned(event, tuple(messages), recording.log_id)
             case _:
                 break
     run_id = messages[0].run_id or ""
     own = [message for message in messages if message.run_id == run_id]
-    return RecordMessages(run_id=run_id, attempt=_attempt(key, run_id, recording), messages=tuple(own))
+    attempt = _attempt(key, run_id, recording)
+    return RecordMessages(run_id=run_id, attempt=attempt, messages=tuple(own), anew=anew)
 
 
 def _broken(
