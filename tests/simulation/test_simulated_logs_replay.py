@@ -38,7 +38,7 @@ OTHERWISE = {
     "a turn more": (5, exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
     "an absent agent is asked": (35, exchange_rules, "if not now.requester_has_agent:", "if False:"),
     "another id": (
-        7,
+        0,
         exchange_rules,
         'ids.derive(now.log_id, "run", accepted.exchange_id, "announce")',
         'ids.derive(now.log_id, "run", accepted.exchange_id, "announced")',
@@ -60,7 +60,7 @@ OTHERWISE = {
         "FIRST_RETRY_MS: Final = 2_000",
     ),
     "a child that broke is asked again": (
-        7,
+        12,
         spawn_rules,
         'if outcome.status != "ok" or run_id in now.refused:',
         "if run_id in now.refused:",
