@@ -1,12 +1,17 @@
-"""Where the words of a session stand: in its own stream, and where others have a copy. For `sessions.erase` (ERASE-1)."""
+"""Where the words of a session stand: in its own stream, and wherever others have a copy. For `sessions.erase` (ERASE-1)."""
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from intersession_events.facts import (
+    AccessRecorded,
+    CheckpointPublished,
+    CheckpointTaken,
+    Event,
     ExchangeAccepted,
     ForkedFrom,
     ForkEdited,
+    LogOpened,
     MessageRecorded,
     RunAsked,
     RunQueued,
@@ -14,36 +19,46 @@ from intersession_events.facts import (
     ToolCallBlock,
     run_named,
     text_of,
+    topics_of,
+    unsaid,
     words,
 )
 from intersession_events.ids import access_stream, delivery_stream, notes_stream, session_stream
 from intersession_events.log import Log, Recorded, left_of
+from intersession_projections.copies import QUOTED, Copies, said_in
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import Runs
 
 _PAGE: Final = 256
 _NEAR: Final = 16
 """A run's message is recorded in one append with it, or a little before."""
-_QUOTED: Final = 20
-"""A text of so many characters is also looked for within others; a shorter one may stand there by chance."""
+_MOST_NAMED: Final = 20
+_NEVER: Final = topics_of(CheckpointTaken, CheckpointPublished, LogOpened)
+"""What nobody said."""
 
 T = TypeVar("T")
 
 
 class Words(NamedTuple):
-    """An event with words, and the digest of what is left of it without them."""
+    """An event with words, by its stream and version, and the digest of what is left of it without them."""
 
-    recorded: Recorded
+    stream: str
+    version: int
     left: str
 
 
 class Erasable:
-    """Finds what a session has said and was told: its own, and copies in flows, deliveries, other sessions and notes.
+    """Finds what a session has said and was told: its own, what belongs to it elsewhere, and copies wherever they stand.
 
-    What another session read with `sessions_history`, or repeats in words of its own, is not found: it is that session's.
+    What is somebody else's is a copy if it has a whole text of at least 20 characters in it, as it was said or cut short, or if
+    it says that it came from the session. What another session repeats in words of its own is not found.
     """
 
     def __init__(self, log: Log) -> None:
+        self.named: list[str] = []
+        """What `of_session` found and can't be erased, in words."""
+        self.waiting: list[str] = []
+        """Streams of others with copies in which something is under way: words there may be acted on, and written again."""
         self._log = log
         self._flows = Flows(log)
         self._runs = Runs(log)
@@ -62,17 +77,22 @@ class Erasable:
             ),
         ]
 
-    def of_session(self, key: str, messages: Collection[str] = ()) -> Iterator[Words]:
-        """Yield all events with words of a session; with ids of `messages` those alone, and wherever their text stands.
+    def of_session(self, key: str, messages: Collection[str] = ()) -> list[Words]:
+        """Return all events with words of a session; with ids of `messages` those alone, and wherever their text stands.
+
+        Copies come first: they are found by the session's own words, as long as those are there.
 
         Raises:
             LookupError: one of the messages is not in the session.
         """
         if not messages:
             said: set[str] = set()
-            yield from _with_words(self._noted(self._everything(key), said))
-            yield from _with_words(self._edits(said, key))
-            return
+            found = _Found()
+            own = [
+                *_with_words(found.noting(self._noted(self._everything(key), said))),
+                *_with_words(found.noting(self._edits(said, key))),
+            ]
+            return [*self._elsewhere(found, key), *own]
         texts: set[str] = set()
         missing = set(messages)
         for recorded in self._stream(session_stream(key)):
@@ -83,10 +103,50 @@ class Erasable:
         if missing:
             raise LookupError(min(missing))
         texts.discard("")
-        yield from _with_words(
-            recorded for recorded in self._everything(key) if _says(recorded, messages, texts)
-        )
-        yield from _with_words(self._edits(texts, None))
+        found = _Found(everything=False)
+        found.copies.note(texts)
+        told = (recorded for recorded in self._everything(key) if _says(recorded, messages, texts))
+        own = [*_with_words(found.noting(told)), *_with_words(found.noting(self._edits(texts, None)))]
+        return [*self._elsewhere(found, None), *own]
+
+    def _elsewhere(self, found: "_Found", key: str | None) -> Iterator[Words]:
+        """Yield the copies in all the rest of the log; what can't be erased, or only has a part of a text, is named.
+
+        `key` is the session whose words go wherever they say that they came from it; None where single texts go.
+        """
+        busy, parts, kept = self._busy(), dict[str, int](), dict[str, int]()
+        for recorded in self._log.all(to=self._log.head()):
+            if recorded.position in found.positions or recorded.topic in _NEVER:
+                continue
+            how = _copied(recorded.event, found.copies, key)
+            if how == "part":
+                parts[recorded.stream] = recorded.position
+            if how != "whole":
+                continue
+            if recorded.stream in busy:
+                self.waiting.append(recorded.stream)
+                continue
+            left = left_of(recorded)
+            if left is not None:
+                yield Words(recorded.stream, recorded.version, left)
+            if found.copies.found_in(unsaid(recorded.event)) == "whole":
+                kept[f"{recorded.topic.partition('.')[0]} of {recorded.stream}"] = recorded.position
+        self.named += _named("words in what is never erased (labels, names, settings)", kept)
+        self.named += _named("parts of texts, quoted", parts)
+        if not found.copies.is_all_known:
+            self.named.append(
+                "parts of texts that were quoted: there are too many texts to look for those of all"
+            )
+
+    def _busy(self) -> set[str]:
+        """Return the streams of what is under way."""
+        flows = self._flows
+        return {
+            *flows.open_exchanges(),
+            *flows.open_spawns(),
+            *flows.open_deliveries(),
+            *(session_stream(run.session_key) for run in self._runs.open_runs()),
+        }
 
     def _noted(self, events: Iterable[Recorded], said: set[str]) -> Iterator[Recorded]:
         """Note in `said` what was said behind the cut of a fork; in a log that is none, nothing."""
@@ -183,6 +243,42 @@ class Erasable:
             after = page[-1].version
 
 
+class _Found:
+    """What was found as belonging to a session, and the texts in it. With single messages only their own texts count."""
+
+    def __init__(self, *, everything: bool = True) -> None:
+        self.positions: set[int] = set()
+        self.copies = Copies()
+        self._everything = everything
+
+    def noting(self, events: Iterable[Recorded]) -> Iterator[Recorded]:
+        for recorded in events:
+            if recorded.position not in self.positions:
+                self.positions.add(recorded.position)
+                if self._everything:
+                    self.copies.note(said_in(recorded.event))
+                yield recorded
+
+
+def _copied(event: Event, copies: Copies, key: str | None) -> Literal["whole", "part"] | None:
+    match event:
+        case MessageRecorded(message=message) if key is not None and message.provenance is not None:
+            if message.provenance.source_session_key == key:
+                return "whole"
+        case AccessRecorded() if copies.are_asked_for(event):
+            return "whole"
+        case _:
+            pass
+    return copies.found_in(event) if copies else None
+
+
+def _named(what: str, places: Mapping[str, int]) -> Iterator[str]:
+    if places:
+        some = [f"{stream} (#{position})" for stream, position in list(places.items())[:_MOST_NAMED]]
+        more = f" and {len(places) - len(some)} more" if len(places) > len(some) else ""
+        yield f"{what}: {', '.join(some)}{more}"
+
+
 def _asking(recorded: Recorded) -> Iterator[str]:
     """Yield the run whose tool began a flow: the call and its result repeat what was said."""
     event = recorded.event
@@ -204,7 +300,7 @@ def _with_words(events: Iterable[Recorded]) -> Iterator[Words]:
     for recorded in events:
         left = left_of(recorded)
         if left is not None:
-            yield Words(recorded, left)
+            yield Words(recorded.stream, recorded.version, left)
 
 
 def _says(recorded: Recorded, messages: Collection[str], texts: Collection[str]) -> bool:
@@ -212,7 +308,7 @@ def _says(recorded: Recorded, messages: Collection[str], texts: Collection[str])
     if isinstance(event, MessageRecorded) and event.message.id in messages:
         return True
     return any(
-        text == said.strip() or (len(text) >= _QUOTED and text in said)
+        text == said.strip() or (len(text) >= QUOTED and text in said)
         for said in words(event)
         for text in texts
     )

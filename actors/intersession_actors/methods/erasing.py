@@ -11,7 +11,7 @@ from intersession_actors.methods.targets import Targets
 from intersession_actors.policy import not_visible
 from intersession_actors.service import Call, Result, Service, ask_flow, read_arguments
 from intersession_events.errors import InvalidKey, LogError
-from intersession_events.facts import Erased
+from intersession_events.facts import AttachmentsReady, Erased
 from intersession_events.forks import forks_beside
 from intersession_events.ids import delivery_stream
 from intersession_events.keys import KeyReference
@@ -24,6 +24,7 @@ from intersession_projections.transcripts import mirror_directory
 _TOGETHER: Final = 1_000
 """So many events are erased in one append, with one event for each of their streams."""
 _SESSION: Final = "session:"
+_SPAWN: Final = "spawn:"
 _ENDS_S: Final = 2.0
 _LOOK_S: Final = 0.05
 
@@ -49,10 +50,10 @@ class GatewayErase:
     def erase(self, call: Call, params: JsonMapping) -> Result:
         """Erase the words of a session, or of some of its messages. They can't be had back.
 
-        Each append is whole: after a crash in between, the same call erases what is left.
+        Each append is whole, and copies go first: after a crash in between, the same call erases what is left.
 
         Raises:
-            ToolRefused: something is still under way in the session (`busy`), or an id is of no message of it (`invalid_request`).
+            ToolRefused: something is still under way in the session, or where a copy is (`busy`), or an id is of no message of it (`invalid_request`).
         """
         given = read_arguments(EraseParams, params)
         key = self._key(call, given.key)
@@ -64,25 +65,31 @@ class GatewayErase:
             raise ToolRefused(
                 "busy", f"key: {under_way[0]} is still under way in {key}, {_what_to_do(under_way[0])}"
             )
-        events, streams, position = 0, set[str](), None
         try:
-            for batch in _batches(erasable.of_session(key, given.message_ids)):
-                position = self._append(batch, by=call.caller.name, reason=given.reason)
-                events += len(batch)
-                streams |= {one.recorded.stream for one in batch}
+            found = erasable.of_session(key, given.message_ids)
         except LookupError as missing:
             raise ToolRefused(
                 "invalid_request", f"messageIds: {missing} is no message of {key}, give ids of its own"
             ) from None
+        if erasable.waiting:
+            stream = erasable.waiting[0]
+            raise ToolRefused(
+                "busy", f"key: {stream} has copies of it and is still under way, {_what_to_do(stream)}"
+            )
+        position = None
+        for first in range(0, len(found), _TOGETHER):
+            batch = found[first : first + _TOGETHER]
+            position = self._append(batch, by=call.caller.name, reason=given.reason)
+        streams = {one.stream for one in found}
         self._service.reader.full_text.forget()
         return {
             "ok": True,
             "key": key,
-            "erased": events,
+            "erased": len(found),
             "streams": sorted(streams),
             "position": position,
             "checkpoint": None if position is None else self._cover(position),
-            "notReached": list(self._not_reached(streams)),
+            "notReached": [*erasable.named, *self._not_reached(streams)],
         }
 
     def _give_up(self, key: str, *, by: str) -> None:
@@ -105,8 +112,8 @@ class GatewayErase:
     def _append(self, batch: Sequence[Words], *, by: str, reason: str) -> int:
         service = self._service
         rows: dict[str, list[tuple[int, str]]] = {}
-        for recorded, left in batch:
-            rows.setdefault(recorded.stream, []).append((recorded.version, left))
+        for stream, version, left in batch:
+            rows.setdefault(stream, []).append((version, left))
         now = service.clock.now_ms()
         appended = service.log.append_now(
             [
@@ -130,13 +137,23 @@ class GatewayErase:
         return appended.position
 
     def _not_reached(self, streams: Collection[str]) -> Iterator[str]:
-        yield "backups and copies of the log"
+        yield "backups, exports and copies of the log"
         forks = [file.stem for file in forks_beside(self._service.log.place) if _has_any(file, streams)]
         if forks:
             yield f"forks of the log that have some of it, erase it there or delete them: {', '.join(forks)}"
+        if files := [*self._attachments(streams)]:
+            yield f"attachments of sub-agents, delete them: {', '.join(files)}"
         kept = mirror_directory(self._service.log, wanted=True)
         if kept is not None and not self._service.config.transcripts.mirror and Path(kept).exists():
             yield f"transcripts in {kept}, which are not kept any more: delete them"
+
+    def _attachments(self, streams: Collection[str]) -> Iterator[str]:
+        """Yield the directories of attachments that are still there."""
+        for stream in sorted(stream for stream in streams if stream.startswith(_SPAWN)):
+            for recorded in self._service.log.stream(stream):
+                event = recorded.event
+                if isinstance(event, AttachmentsReady) and Path(event.directory).exists():
+                    yield event.directory
 
     def _key(self, call: Call, text: str) -> str:
         """Return the session that is meant; an archived one can be meant as well."""
@@ -168,14 +185,3 @@ def _what_to_do(stream: str) -> str:
     if stream.startswith("delivery:"):
         return "wait for its end, or give `unsent` as `giveUp`"
     return "wait for its end or abort it first"
-
-
-def _batches(words: Iterator[Words]) -> Iterator[list[Words]]:
-    batch: list[Words] = []
-    for one in words:
-        batch.append(one)
-        if len(batch) == _TOGETHER:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -1,0 +1,228 @@
+"""Finds texts again, wherever in a log they stand: whole, cut short, within others, or within JSON. For `sessions.erase`."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_events.facts import (
+    AccessRecorded,
+    AnnounceDecided,
+    Block,
+    ChildEnded,
+    DeliveryDecided,
+    Event,
+    ExchangeAccepted,
+    ExchangeHeld,
+    ExchangeReleased,
+    LateReplyDropped,
+    LineImported,
+    Message,
+    MessageRecorded,
+    PrimaryEnded,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    SpawnAccepted,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    TurnReplied,
+    encode,
+)
+
+QUOTED: Final = 20
+"""A text of so many characters is looked for; a shorter one may stand somewhere by chance."""
+_LONG: Final = 200
+"""Of a longer text its beginning is looked for as well: what quotes it may have been cut short, and something put behind it."""
+_RUN: Final = 7
+"""So many pairs of words in a row that are those of one or more texts are a quotation of a part."""
+_MOST_PAIRS: Final = 2_000_000
+_DEEP: Final = 6
+_TOKEN: Final = re.compile(r"\w+")
+_BEFORE: Final = re.compile(r"^(?:\[[^\]\n]{1,200}\] ?)+")
+"""What channels and systems put before a text: `[Sat 2026-11-21 04:05 UTC] `."""
+_CUT: Final = re.compile(r"[ .…]+$")
+_ASKED: Final = frozenset({"words", "search", "query", "text"})
+"""The arguments by which words are asked for."""
+_SAID: Final[dict[type[Event], tuple[str, ...]]] = {
+    RunCompleted: ("reply",),
+    RunFailed: ("partial",),
+    RunAborted: ("partial",),
+    LateReplyDropped: ("reply",),
+    ExchangeAccepted: ("message",),
+    PrimaryEnded: ("text",),
+    TurnReplied: ("text",),
+    ExchangeHeld: ("text",),
+    ExchangeReleased: ("text",),
+    AnnounceDecided: ("text",),
+    SpawnAccepted: ("task",),
+    ChildEnded: ("text",),
+    DeliveryDecided: ("text",),
+}
+"""The fields that hold what somebody said; errors, notes and statistics come about alike in sessions that share nothing."""
+
+
+def said_in(event: Event) -> Iterator[str]:
+    """Yield what somebody said in an event, and what an agent gave to tools or was given by them as plain text."""
+    match event:
+        case MessageRecorded(message=message):
+            for block in _blocks(message):
+                yield from _said_in_block(block, message.role)
+        case LineImported():
+            yield from filter(_is_said, strings_in(event.source.encode()))
+        case _:
+            for name in _SAID.get(type(event), ()):
+                said: str | None = getattr(event, name)
+                if said:
+                    yield said
+
+
+def _blocks(message: Message) -> Iterable[Block]:
+    return (TextBlock(text=message.content),) if isinstance(message.content, str) else message.content
+
+
+def _said_in_block(block: Block, role: str) -> Iterator[str]:
+    match block:
+        case TextBlock(text=text) if role != "toolResult" or not _is_json(text):
+            yield text
+        case ThinkingBlock():
+            yield block.thinking
+        case ToolCallBlock():
+            yield from filter(_is_said, strings_in(block.arguments.encode()))
+        case _:
+            pass
+
+
+def _is_said(text: str) -> bool:
+    """Whether a text among data is somebody's words, and no name, id, path or time."""
+    return " " in text or not text.isascii()
+
+
+def strings_in(payload: bytes) -> Iterator[str]:
+    """Yield all texts in a piece of JSON, those as well that are JSON themselves, and what they have in them."""
+    waiting: list[tuple[object, int]] = [(_read(payload), 0)]
+    while waiting:
+        value, deep = waiting.pop()
+        match value:
+            case str():
+                yield value
+                if deep < _DEEP and _is_json(value):
+                    waiting.append((_read(value.encode(errors="replace")), deep + 1))
+            case dict():
+                waiting += [(one, deep) for one in value.values()]  # pyright: ignore[reportUnknownVariableType]
+            case list():
+                waiting += [(one, deep) for one in value]  # pyright: ignore[reportUnknownVariableType]
+            case _:
+                pass
+
+
+def _read(text: bytes) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def _is_json(text: str) -> bool:
+    return text[:1] in {"{", "["} and text[-1:] in {"}", "]"}
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+class Copies:
+    """Texts that are looked for. White space and case make no difference."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._known: set[str] = set()
+        self._wanted: dict[tuple[str, str], list[int]] = {}
+        """The texts that have a pair of words near their beginning; what has fewer words is in `_plain`."""
+        self._plain: list[int] = []
+        self._pairs: dict[tuple[str, str], list[int]] = {}
+        self.is_all_known = True
+        """Whether parts of all texts are known, so that those can be found, too."""
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def note(self, texts: Iterable[str]) -> None:
+        """Look for these, too."""
+        for text in texts:
+            said = _BEFORE.sub("", _normal(text), count=1).strip()
+            if not said or said in self._known:
+                continue
+            self._known.add(said)
+            if len(said) < QUOTED:
+                continue
+            self._put(said)
+            if len(said) > _LONG:
+                self._put(said[:_LONG].rsplit(" ", 1)[0])
+
+    def _put(self, said: str) -> None:
+        number = len(self._texts)
+        self._texts.append(said)
+        pairs = _pairs(said)
+        if not pairs:
+            self._plain.append(number)
+            return
+        # The first and the last word may be a part of one where the text is quoted.
+        self._wanted.setdefault(pairs[min(1, len(pairs) // 3)], []).append(number)
+        if len(self._pairs) > _MOST_PAIRS:
+            self.is_all_known = False
+            return
+        for pair in set(pairs):
+            self._pairs.setdefault(pair, []).append(number)
+
+    def found_in(self, event: Event) -> Literal["whole", "part"] | None:
+        """Return whether one of the texts stands in an event, in whatever field, or only a part of one."""
+        found: Literal["part"] | None = None
+        for text in strings_in(encode(event)):
+            match self._found(_normal(text)):
+                case "whole":
+                    return "whole"
+                case "part":
+                    found = "part"
+                case None:
+                    pass
+        return found
+
+    def _found(self, said: str) -> Literal["whole", "part"] | None:
+        if len(said) < QUOTED:
+            return None
+        texts, pairs = self._texts, _pairs(said)
+        for pair in self._wanted.keys() & set(pairs):
+            if any(texts[number] in said for number in self._wanted[pair]):
+                return "whole"
+        cut = _CUT.sub("", said)
+        beginning = self._pairs.get(pairs[0], []) if pairs else self._plain
+        if len(cut) >= QUOTED and _is_said(cut) and any(cut in texts[number] for number in beginning):
+            return "whole"
+        if any(texts[number] in said for number in self._plain):
+            return "whole"
+        run = 0
+        for pair in pairs:
+            # What has digits in it is an id more often than not.
+            run = run + 1 if pair in self._pairs and "".join(pair).isalpha() else 0
+            if run >= _RUN:
+                return "part"
+        return None
+
+    def are_asked_for(self, event: AccessRecorded) -> bool:
+        """Return whether a call asked for words that stand together in one of the texts, however short."""
+        given = _read(event.filters.encode())
+        for name, value in given.items() if isinstance(given, dict) else ():  # pyright: ignore[reportUnknownVariableType]
+            if name in _ASKED and isinstance(value, str):
+                tokens = _TOKEN.findall(value.casefold())
+                if tokens and any(all(token in text for token in tokens) for text in self._known):
+                    return True
+        return False
+
+
+def _pairs(said: str) -> list[tuple[str, str]]:
+    tokens = _TOKEN.findall(said)
+    return list(pairwise(tokens))
