@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,12 +24,53 @@ from intersession_events.facts import (
     RunStarted,
     SpawnClosed,
 )
-from intersession_events.stores import SqliteLog
+from intersession_events.log import verify_log
+from intersession_events.stores import SqliteLog, located, open_log
 from intersession_projections.inline_views import inline_views
 from support.any_log import AnyLog, log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, disk_full, faulty, sync_failed
 from support.running import SEES_ALL, WAIT, Gate, merged, pass_time, pass_time_until, recorded, wait_for
+
+
+def verified(url: str) -> bool:
+    with open_log(url, read_only=True) as log:
+        return verify_log(log).ok
+
+
+@pytest.mark.sqlite("a server lets each transaction wait for the rows alone that another has taken")
+@pytest.mark.clause("D15")
+def test_while_another_process_holds_the_files_lock_calls_are_refused_and_go_on_after_it(
+    log_url: str,
+) -> None:
+    go = threading.Event()
+
+    def agent(turn: Turn) -> str:
+        assert turn.message != "first" or go.wait(WAIT)
+        return f"re {turn.message}"
+
+    with SessionSystem(log_url, agents={"main": agent}, channels={"x": lambda _: None}) as system:
+        first = system.inbound(channel="x", chat_id="1", sender="1", text="first")
+        other = sqlite3.connect(located(log_url).place, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        refused = system.inbound(channel="x", chat_id="1", sender="1", text="second", message_id="2")
+        go.set()  # its outcome can't be recorded yet
+        away = system.status()["store"]
+        other.rollback()
+        other.close()
+        again = system.inbound(channel="x", chat_id="1", sender="1", text="second", message_id="2", wait=WAIT)
+        waited = system.gateway.call("agent.wait", {"runId": first["runId"], "timeoutMs": 20_000})
+        back = system.status()["store"]
+
+    assert (refused.get("code"), again.get("reply"), waited["reply"]) == (
+        "unavailable",
+        "re second",
+        "re first",
+    )
+    assert "another process writes into the log's file" in str(away["error"])
+    assert away["startAgain"] is False
+    assert back == {"available": True, "error": None, "startAgain": False}
+    assert verified(log_url)
 
 
 @pytest.mark.sqlite("after a failed sync a file has to be opened anew")

@@ -28,6 +28,10 @@ from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
+"""So long a connection waits for a lock that another process has: another's recovery after a crash takes time."""
+WRITER_BUSY_MS: Final = 200
+"""So long the log's writer waits for a stranger's transaction. Who comes while one batch is tried waits for his own as well, and
+is told within half a second."""
 CACHE_KIB: Final = 16_384
 """Of the writer: the ends of many streams and of their indexes stay at hand (SQLite's own 2 MB hold too few)."""
 CHECKPOINT_PAGES: Final = 8_000
@@ -112,7 +116,12 @@ def _write_ahead_log(path: str) -> int:
             return 0
 
 
-def pin(connection: sqlite3.Connection, *, journal: Literal["wal", "memory"] | None) -> None:
+def pin(
+    connection: sqlite3.Connection,
+    *,
+    journal: Literal["wal", "memory"] | None,
+    busy_ms: int = BUSY_TIMEOUT_MS,
+) -> None:
     """Set what an acknowledgement rests on, and make sure that it was set.
 
     What is erased or replaced is overwritten (`secure_delete`), so that no page keeps it.
@@ -124,11 +133,11 @@ def pin(connection: sqlite3.Connection, *, journal: Literal["wal", "memory"] | N
     Raises:
         OperationalError: SQLite kept another value.
     """
-    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+    connection.execute(f"PRAGMA busy_timeout={busy_ms}")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA secure_delete=ON")
     settings: list[tuple[str, int | str]] = [
-        ("busy_timeout", BUSY_TIMEOUT_MS),
+        ("busy_timeout", busy_ms),
         ("synchronous", FULL),
         ("secure_delete", 1),
     ]
@@ -186,6 +195,8 @@ def raw_of(cursor: Cursor) -> sqlite3.Connection:
 class PinnedPool(SQLiteConnectionPool):
     """A pool that pins and proves the settings of every connection it makes. In memory it has only one."""
 
+    busy_ms: int = BUSY_TIMEOUT_MS
+
     def _create_connection(self) -> SQLiteConnection:
         try:
             raw = sqlite3.connect(
@@ -193,7 +204,7 @@ class PinnedPool(SQLiteConnectionPool):
                 uri=True,
                 check_same_thread=False,
                 isolation_level=None,
-                timeout=BUSY_TIMEOUT_MS / 1000,
+                timeout=self.busy_ms / 1000,
             )
         except sqlite3.Error as error:
             raise InterfaceError(error) from error
@@ -203,7 +214,11 @@ class PinnedPool(SQLiteConnectionPool):
                     # Of a file that is made now; others keep theirs.
                     raw.execute(f"PRAGMA page_size={PAGE_BYTES}")
                     raw.execute("PRAGMA journal_mode=WAL")
-                pin(raw, journal="memory" if self.is_sqlite_memory_mode else "wal")
+                pin(
+                    raw,
+                    journal="memory" if self.is_sqlite_memory_mode else "wal",
+                    busy_ms=self.busy_ms,
+                )
             if not self.is_sqlite_memory_mode:
                 raw.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
                 raw.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
@@ -238,11 +253,13 @@ class LogDatastore(SQLiteDatastore):
         *,
         lock_timeout: int | None = None,
         originator_id_type: Literal["uuid", "text"] = "text",
+        busy_ms: int = BUSY_TIMEOUT_MS,
     ) -> None:
         self._turn = threading.RLock()
         self._only: SQLiteConnection | None = None
         super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type=originator_id_type)
         self.pool = PinnedPool(db_name=db_name, lock_timeout=lock_timeout)
+        self.pool.busy_ms = busy_ms
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Generator[SQLiteConnection]:
@@ -286,4 +303,6 @@ class LogFactory(SQLiteFactory):
     def __init__(self, env: Environment | EnvType | None) -> None:
         super().__init__(env)
         loose = self.datastore
-        self.datastore = LogDatastore(loose.pool.db_name, lock_timeout=loose.pool.lock_timeout)
+        self.datastore = LogDatastore(
+            loose.pool.db_name, lock_timeout=loose.pool.lock_timeout, busy_ms=WRITER_BUSY_MS
+        )

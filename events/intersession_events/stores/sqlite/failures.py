@@ -28,6 +28,11 @@ def log_error(error: BaseException) -> LogError:
             return StoreFull(
                 f"no space left for the file that the log's connections share (its -shm): {found}; free some space"
             )
+        case sqlite3.SQLITE_BUSY:
+            return StoreUnavailable(
+                f"another process writes into the log's file with other tools, and has not finished ({found}): end that; "
+                "the log goes on then"
+            )
         case sqlite3.SQLITE_FULL:
             return StoreFull(f"no space left for the log: {found}; reading still works, free some space")
         case sqlite3.SQLITE_CORRUPT:
