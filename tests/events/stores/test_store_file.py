@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.log import Outcome, Unavailable
+from intersession_events.log import Outcome, Unavailable, verify_log
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.file import check_one_name
 from support.faulty_store import FAULT, FAULTY, sync_failed
@@ -284,6 +284,94 @@ def test_nothing_is_acknowledged_behind_a_write_ahead_log_that_was_overwritten(
 
         with pytest.raises(StoreUnavailable, match=r"log\.db-wal was overwritten while it was open"):
             log.append_now([to("s", 2, C)])
+
+
+def frame_bytes(wal: Path) -> int:
+    """Return how many bytes a frame has, as the file's own beginning says."""
+    return 24 + int.from_bytes(wal.read_bytes()[8:12])
+
+
+def overwrite(wal: Path, frame: int) -> None:
+    """Overwrite a few bytes of the page in a frame, counted from the end where it is negative."""
+    size = frame_bytes(wal)
+    number = (wal.stat().st_size - 32) // size
+    with wal.open("r+b") as file:
+        file.seek(32 + (frame if frame >= 0 else number + frame) * size + 24 + 100)
+        file.write(b"\x5a" * 16)
+
+
+@pytest.mark.clause("D12")
+@pytest.mark.parametrize("frame", [0, 7, -1])
+def test_one_page_of_the_write_ahead_log_that_was_overwritten_stops_the_log_before_it_is_folded(
+    path: Path, frame: int
+) -> None:
+    wal = Path(f"{path}-wal")
+    with SqliteLog(path) as log:
+        for version in range(1, 10):
+            log.append_now([to("s", version, said(f"text {version}"))])
+        whole = wal.read_bytes()
+        overwrite(wal, frame)
+        os.utime(wal, ns=(1, 1))  # a clock that ticks slowly would hide it from a test
+
+        with pytest.raises(
+            StoreUnavailable, match=r"was overwritten while it was open: frame \d+ of \d+ is not"
+        ):
+            log.append_now([to("s", 10, C)])
+
+    # Nothing of it went into the database: with what was written in its place, all is there.
+    wal.write_bytes(whole)
+    with SqliteLog(path) as log:
+        assert log.head() == 10
+
+
+@pytest.mark.clause("D12")
+@pytest.mark.parametrize("frame", [0, 12])
+def test_what_a_damaged_write_ahead_log_has_cost_is_said_and_nothing_is_written_over_it(
+    path: Path, frame: int
+) -> None:
+    crashed = path.with_name("crashed.db")
+    wal = Path(f"{crashed}-wal")
+    with SqliteLog(path) as log:
+        for version in range(1, 10):
+            log.append_now([to("s", version, said(f"text {version}"))])
+        for suffix in ("", "-wal"):  # as a `kill -9` leaves them
+            shutil.copyfile(f"{path}{suffix}", f"{crashed}{suffix}")
+    whole = wal.read_bytes()
+    overwrite(wal, frame)
+
+    with pytest.raises(
+        StoreUnavailable, match=r"crashed\.db-wal was damaged .* commits behind its frame \d+ were"
+    ):
+        SqliteLog(crashed)
+    with SqliteLog(crashed, read_only=True) as log:
+        head, report = log.head(), verify_log(log)
+    assert not report.ok
+    (cost,) = [one.problem for one in report.findings if "left out" in one.problem]
+    assert f"positions {head + 1} to 10, which were acknowledged" in cost
+    wal.write_bytes(whole)
+    with SqliteLog(crashed) as log:
+        assert log.head() == 10
+
+
+@pytest.mark.clause("D12", "D2")
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_commit_that_a_power_cut_left_in_parts_keeps_nobody_out(path: Path, lost: int) -> None:
+    crashed = path.with_name("crashed.db")
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        before = Path(f"{path}-wal").stat().st_size
+        log.append_now(
+            [to("s", 2, C)]
+        )  # say that the disk did not get all of this one, and nobody heard of it
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", f"{crashed}{suffix}")
+    wal = Path(f"{crashed}-wal")
+    with wal.open("r+b") as file:
+        file.seek(before + 24)
+        file.write(bytes(lost * 100))
+
+    with SqliteLog(crashed) as log:
+        assert (log.head(), log.append_now([to("s", 2, C)]).position) == (2, 3)
 
 
 CHECKPOINTS = """

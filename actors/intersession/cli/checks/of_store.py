@@ -13,7 +13,7 @@ from intersession_actors.config import Config
 from intersession_actors.failures import Finding, note, warning, wrong
 from intersession_actors.service import Reader
 from intersession_events.log import Log
-from intersession_events.stores import Located, PortableLog, holder_of
+from intersession_events.stores import Located, PortableLog, SqliteLog, holder_of
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.wording import counted
@@ -69,6 +69,17 @@ def disk_findings(path: str, *, free_bytes: Callable[[Path], int] = _free_bytes)
             "big_wal",
             f"{wal.name} has {size // MIB} MiB",
             "somebody reads the log for very long; end long readers, the next start makes it small",
+        )
+
+
+def damage_findings(log: Log) -> Iterator[Finding]:
+    """Yield what a damage to the write-ahead log has cost, while it can still be told."""
+    cost = log.left_out() if isinstance(log, SqliteLog) else None
+    if cost is not None:
+        yield wrong(
+            "events_left_out",
+            cost,
+            "don't open the log to write: keep a copy of it and of its -wal, and bring the -wal back from a copy of before",
         )
 
 

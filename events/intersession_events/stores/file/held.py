@@ -29,6 +29,23 @@ _SHARED: Final = (0x40000002, 510)
 _lock: Final = threading.Lock()
 _users: Final[Counter[Inode]] = Counter()
 _descriptors: Final[dict[Inode, list[int]]] = {}
+_kept: Final[dict[tuple[Inode, Inode], int]] = {}
+"""Descriptors of files beside a log, by the log's file and theirs."""
+
+
+def keep_open(inode: Inode, beside: str) -> int:
+    """Return a descriptor of a file that lies beside a log in use and that SQLite locks, open as long as the log is in use.
+
+    Raises:
+        StoreUnavailable: it can't be opened.
+    """
+    with _lock, on_disk(beside):
+        found = os.stat(beside)  # noqa: PTH116 - as SQLite has its name
+        key = (inode, (found.st_dev, found.st_ino))
+        if key not in _kept:
+            _kept[key] = os.open(beside, os.O_RDONLY | os.O_CLOEXEC)
+            _descriptors.setdefault(inode, []).append(_kept[key])
+        return _kept[key]
 
 
 class FileUse:
@@ -50,6 +67,8 @@ class FileUse:
                 del _users[inode]
                 for descriptor in _descriptors.pop(inode, ()):
                     os.close(descriptor)
+                for key in [key for key in _kept if key[0] == inode]:
+                    del _kept[key]
 
 
 class HeldFile:
@@ -112,6 +131,7 @@ def _let_go_in_the_child() -> None:
         for descriptor in descriptors:
             os.close(descriptor)
     _descriptors.clear()
+    _kept.clear()
     _users.clear()
     _lock.release()
 

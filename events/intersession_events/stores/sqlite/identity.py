@@ -2,11 +2,9 @@
 
 import sqlite3
 import stat
-import struct
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final
 
 from intersession_events.errors import NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.log import (
@@ -20,7 +18,9 @@ from intersession_events.log import (
 )
 from intersession_events.machine import on_disk, refused
 from intersession_events.stores.database import Cursor
+from intersession_events.stores.file import inode_of, keep_open
 from intersession_events.stores.portable import Identity, identity_of
+from intersession_events.stores.sqlite.ahead import Frames, Index
 from intersession_events.stores.sqlite.connections import connect_to_read, database_uri
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.readers import text_or_none
@@ -81,26 +81,6 @@ def check_epoch(cursor: Cursor, mine: int) -> bool:
     return bool(touched)
 
 
-_WAL_HEADER: Final = 32
-_WAL_MAGIC: Final = (0x377F0682, 0x377F0683)
-"""By which a write-ahead log begins, as the order of bytes is in which its sums are made (https://sqlite.org/fileformat2.html#walformat)."""
-
-
-def _is_wal(beginning: bytes) -> bool:
-    """Return whether these are the first bytes of a write-ahead log, as their own sum says."""
-    if len(beginning) < _WAL_HEADER:
-        return False
-    magic, *_ = struct.unpack(">8I", beginning)
-    if magic not in _WAL_MAGIC:
-        return False
-    words = struct.unpack(f"{'>' if magic & 1 else '<'}6I", beginning[:24])
-    first, second = 0, 0
-    for even, odd in zip(words[::2], words[1::2], strict=True):
-        first = (first + even + second) & 0xFFFFFFFF
-        second = (second + odd + first) & 0xFFFFFFFF
-    return (first, second) == struct.unpack(">2I", beginning[24:])
-
-
 class Folded:
     """What the database file says by itself, without its write-ahead log. Folding moves it on, and nothing moves it back.
 
@@ -147,16 +127,20 @@ class Folded:
     def check_ahead(self) -> None:
         """Make sure that the write-ahead log, which somebody else has written to, still has what was committed.
 
-        SQLite looks at its beginning only when it opens it, and lets a writer go on behind whatever became of the rest.
+        SQLite proves its frames only when nobody had it open before, and lets a writer go on behind whatever became of them. So
+        they are proven here: a second for 12 MB, and only when a stranger has written.
 
         Raises:
             StoreUnavailable: somebody has written something else over it.
         """
         wal, head = f"{self._path}-wal", self._head()
+        index = Index.read(keep_open(inode_of(self._path), f"{self._path}-shm"))
         with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
-            beginning = file.read(_WAL_HEADER)
-        if beginning and not _is_wal(beginning):
-            raise self._refused_ahead(wal, "its beginning is none of a write-ahead log")
+            frames = Frames(file)
+            if frames.is_begun and not frames.is_known:
+                raise self._refused_ahead(wal, "its beginning is none of a write-ahead log")
+            if index.folded < index.frames and (whole := frames.whole(index.frames)) < index.frames:
+                raise self._refused_ahead(wal, f"frame {whole + 1} of {index.frames} is not what was written")
         try:
             with closing(connect_to_read(self._path)) as connection:
                 (log_id,) = connection.execute("SELECT log_id FROM log_identity").fetchone()

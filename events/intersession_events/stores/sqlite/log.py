@@ -12,6 +12,7 @@ from intersession_events.machine import machine_entropy, random_id, wall_clock_m
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.library import Frontier
 from intersession_events.stores.portable import EventReader, Holder, PortableLog, Query
+from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.opening import open_for_writing
@@ -112,12 +113,26 @@ class SqliteLog(PortableLog):
 
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their places, for verification."""
+        if (cost := self.left_out()) is not None:
+            yield cost
         problems = [*schema_problems(self.query), *damage(self.query)]
         yield from problems
         # Of tables that are not what they should be, nothing is to be expected.
         if not any(problem.startswith("the table") for problem in problems):
             with suppress(CorruptEvent):  # of pages that are damaged neither
                 yield from place_problems(self.query)
+
+    def left_out(self) -> str | None:
+        """Say which events SQLite leaves out though they were acknowledged, since its write-ahead log was damaged; None if none.
+
+        Raises:
+            StoreUnavailable: it can't be read.
+        """
+        if self.path == MEMORY:
+            return None
+        with typed():
+            found = damage_of(self.path)
+            return None if found is None else told(self.path, found, head=self._events.head())
 
     def unread(self) -> Sequence[str]:
         """Say in sentences what is kept with the events that no verification reads."""

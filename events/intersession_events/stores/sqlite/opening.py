@@ -11,6 +11,7 @@ from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
 from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, Recent, recent_of
 from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.ahead import damage_of
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import database_uri, raw_of
 from intersession_events.stores.sqlite.failures import typed
@@ -72,17 +73,16 @@ def open_for_writing(
     """
     memory = path == MEMORY
     if not memory:
-        folder = os.path.dirname(path)  # noqa: PTH120 - it is asked so that no error of the system comes out
-        if not os.path.isdir(folder):  # noqa: PTH112 - the same
-            raise StoreUnavailable(f"{folder} is no directory, so no log can be made in it: make it first")
-        check_one_name(path)
-        _known(path)  # what is no log does not even get a lock beside it
+        _check_place(path)
     lock = None if memory else WriterLock(path)
     held: HeldFile | None = None
     try:
         # SQLite gives its other files the mode of this one.
         held = None if memory else HeldFile(path)
         known = None if memory else _known(path)
+        if not memory:
+            with typed():
+                _check_left_out(path)
         app = WriterApplication(writer_settings(database_uri(path, mode="rwc"), environment))
         try:
             with typed(), app.datastore.transaction(commit=True) as cursor:
@@ -131,6 +131,37 @@ def _recent_in(cursor: Cursor) -> Recent:
         return recent_of(cursor.fetchall())
     finally:
         connection.text_factory = factory
+
+
+def _check_place(path: str) -> None:
+    """Make sure, before a lock is made beside it, that there can be a log.
+
+    Raises:
+        NotALog: the file is something else.
+        StoreUnavailable: there is no folder, or the file has another name.
+    """
+    folder = os.path.dirname(path)  # noqa: PTH120 - asked so that no error of the system comes out
+    if not os.path.isdir(folder):  # noqa: PTH112 - the same
+        raise StoreUnavailable(f"{folder} is no directory, so no log can be made in it: make it first")
+    check_one_name(path)
+    _known(path)  # what is no log does not even get a lock beside it
+
+
+def _check_left_out(path: str) -> None:
+    """Make sure, before anything is written over it, that SQLite leaves nothing out that was acknowledged.
+
+    Raises:
+        StoreUnavailable: it does.
+    """
+    damage = damage_of(path)
+    if damage is None:
+        return
+    raise StoreUnavailable(
+        f"{path}-wal was damaged while nobody had the log open: {damage.commits} commits behind its frame {damage.frame} were "
+        "acknowledged, and would be lost for good with the next one. `intersession verify` says which events these are. Bring the "
+        f"file back from a copy; or keep a copy of both files, and have `sqlite3 {path} 'PRAGMA wal_checkpoint(TRUNCATE)'` go on "
+        "without them"
+    )
 
 
 def _committed(app: WriterApplication, head: int) -> int:
