@@ -6,7 +6,14 @@ from intersession import SessionSystem, Turn, Reply
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.agents import Reply, Turn, echo, openai_agent, scripted
+    from intersession_actors.agents import (
+        Reply,
+        Turn,
+        echo,
+        openai_agent,
+        pydantic_ai_agent,
+        scripted,
+    )
     from intersession_actors.answers import (
         AcceptedAnswer,
         AgentsAnswer,
@@ -219,6 +226,7 @@ __all__ = [
     "load_config",
     "open_log",
     "openai_agent",
+    "pydantic_ai_agent",
     "replay_file",
     "scripted",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from intersession_actors.prompt import RunContext, TranscriptFold
+from intersession_actors.prompt import RunContext, TranscriptFold, fitted_hash
 from intersession_events.facts import Erased, RunStarted
 from intersession_events.log import Log, Recorded
 
@@ -38,8 +38,8 @@ def differing(log: Log, most: int = 5_000) -> list[str]:
             continue
         fold = folds.setdefault(item.stream, TranscriptFold())
         if isinstance(item.event, RunStarted):
-            context = fold.context(item.event.run_id)
-            if context.hash != item.event.context_hash and not is_made_up(item.event.context_hash):
+            rebuilt = fitted_hash(fold.context(item.event.run_id).hash, item.event.fit)
+            if rebuilt != item.event.context_hash and not is_made_up(item.event.context_hash):
                 found.append(f"{item.event.run_id} in {item.stream}, attempt {item.event.attempt}")
         fold.apply(item)
     return found

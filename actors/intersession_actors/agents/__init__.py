@@ -9,6 +9,7 @@ with on_demand(globals()):
         echo,
         function_of,
         openai_agent,
+        pydantic_ai_agent,
         scripted,
     )
     from intersession_actors.agents.configured import ConfiguredAgent, configured_agents
@@ -50,6 +51,7 @@ __all__ = [
     "function_of",
     "is_agent",
     "openai_agent",
+    "pydantic_ai_agent",
     "runner_of",
     "runner_of_turn",
     "script_agent",

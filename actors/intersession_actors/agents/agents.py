@@ -6,9 +6,12 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, cast
 
+from intersession_actors.agents.endpoint_options import check_options
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.gate import invalid
 from intersession_actors.host import HostActor, asking, imported, is_host_actor, needed, off_loop
+from intersession_actors.policy import ModelWindow
+from intersession_actors.prompt import tokens_in
 
 
 class PydanticAiAgent(Protocol):
@@ -60,13 +63,22 @@ def function_of(field: str, agent: Agent) -> AgentFunction:
         raise invalid(field, str(error)) from None
 
 
-def pydantic_ai_agent(agent: object, *, deps: Callable[[Turn], object] | None = None) -> AgentFunction:
+def pydantic_ai_agent(
+    agent: object,
+    *,
+    deps: Callable[[Turn], object] | None = None,
+    text: Callable[..., str | None] | None = None,
+    context_tokens: int | None = None,
+) -> AgentFunction:
     """Make an agent of a pydantic-ai `Agent`; `deps` makes its dependencies for a turn.
 
-    One that needs none can be registered as it is.
+    `text` says an output in words that is no text itself, such as a model of pydantic's; without it such an output fails the run
+    with `bad_reply`. `context_tokens` is the window of the agent's model, where the table of windows does not know it (CTX-1). An
+    agent that needs none of these can be registered as it is.
 
     Raises:
         MissingExtra: the extra `models` is not installed.
+        TypeError: the agent has no model, or one that can't be made, such as for want of a key.
     """
     adapter = imported(
         "intersession_actors.agents.pydantic_ai",
@@ -74,23 +86,34 @@ def pydantic_ai_agent(agent: object, *, deps: Callable[[Turn], object] | None = 
         library="pydantic-ai",
         extra="models",
     )
-    function: AgentFunction = adapter.pydantic_ai_agent(agent, deps=deps)
+    function: AgentFunction = adapter.pydantic_ai_agent(
+        agent, deps=deps, text=text, context_tokens=context_tokens
+    )
     return function
 
 
 def openai_agent(
-    *, model: str, base_url: str | None = None, api_key: str | None = None, **options: object
+    *,
+    model: str,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    context_tokens: int | None = None,
+    **options: object,
 ) -> AgentFunction:
     """Make an agent of a model behind an OpenAI-compatible endpoint (`agents.openai.OpenAiAgent`).
 
+    `context_tokens` is the window of the model, where the table of windows does not know it (CTX-1). `options` are `system`,
+    `most_rounds`, `client_options`, and those of a chat completion; what an endpoint takes beside these goes into `extra_body`.
+
     Raises:
         MissingExtra: the extra `models` is not installed.
-        TypeError: `options` ask for a stream.
+        TypeError: an option is not known, or does not work here.
+        ValueError: an option has a value that it can't have, or there is no key for the endpoint.
     """
     needed("openai", what=_ON_AN_ENDPOINT, library="openai", extra="models")
-    if options.get("stream"):
-        raise TypeError("stream: a stream is not supported, leave it out")
-    return _OnAnEndpoint({"model": model, "base_url": base_url, "api_key": api_key, **options})
+    given = {"model": model, "base_url": base_url, "api_key": api_key, **options}
+    check_options({**given, "context_tokens": context_tokens})
+    return _OnAnEndpoint(given, context_tokens)
 
 
 _ON_AN_ENDPOINT: Final = "an agent on an OpenAI-compatible endpoint"
@@ -99,7 +122,17 @@ _ON_AN_ENDPOINT: Final = "an agent on an OpenAI-compatible endpoint"
 class _OnAnEndpoint:
     """Imports OpenAI's library on its first turn, on a thread: most of a second and some 50 MB."""
 
-    def __init__(self, options: Mapping[str, object]) -> None:
+    def __init__(self, options: Mapping[str, object], context_tokens: int | None) -> None:
+        system, answer = (
+            options.get("system"),
+            options.get("max_completion_tokens") or options.get("max_tokens"),
+        )
+        self.model_window = ModelWindow(
+            model=str(options["model"]),
+            tokens=context_tokens,
+            instructions=tokens_in(system) if isinstance(system, str) else 0,
+            answer=answer if isinstance(answer, int) else None,
+        )
         self._options = options
         self._agent: Callable[[Turn], Awaitable[Reply]] | None = None
 

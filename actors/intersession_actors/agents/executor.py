@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Final
+from typing import Final, Literal
 
 from intersession_actors.agents.agents import Agent, function_of
 from intersession_actors.agents.recorded import RecordedAgent
@@ -11,6 +11,7 @@ from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, 
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.turn import AgentFunction, Turn
 from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside
+from intersession_actors.policy import ModelWindow, Reckoned
 from intersession_actors.runtime import MachineThreads, Threads
 
 logger = logging.getLogger("intersession.runs")
@@ -85,6 +86,21 @@ class AgentExecutor:
         """Whether who answers for an agent id goes on with an attempt that a fork has cut in its middle (`RecordedAgent`)."""
         with self._changed:
             return isinstance(self._agents.get(agent_id), RecordedAgent)
+
+    def window(
+        self, agent_id: str, run_id: str, attempt: int
+    ) -> "ModelWindow | Reckoned | Literal['as before'] | None":
+        """Return what who answers for an agent id says of its model; one that answers from a recording had the one it had before.
+
+        In a replay it is what was recorded of the attempt.
+        """
+        del run_id, attempt
+        with self._changed:
+            agent = self._agents.get(agent_id)
+        if isinstance(agent, RecordedAgent):
+            return "as before"
+        said = getattr(agent, "model_window", None)
+        return said if isinstance(said, ModelWindow) else None
 
     @property
     def registered(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import msgspec
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, NotGiven, Omit
 from openai.types.chat import ChatCompletion
+from openai.types.chat.chat_completion import Choice
 
 from intersession_actors.agents.turn import Reply, Turn, json_text
 from intersession_actors.disclosure import redact_text
@@ -36,12 +37,20 @@ class TooManyToolCalls(RuntimeError):
     """The model kept asking for tools and never answered."""
 
 
+class NoAnswer(RuntimeError):
+    """The model's answer has no text, and its reason is none for silence."""
+
+
+_SAID_ALL: Final = frozenset({"stop", "eos", "end_turn", "", None})
+"""How an answer ends in which the model has said all that it wanted to."""
+
+
 class OpenAiAgent:
     """Answers with a model: asks it, calls the tools it wants, until it has a text.
 
     `system` stands before the turn's context. `most_rounds` bounds how often it may ask for tools in one turn.
     `client_options` go to `AsyncOpenAI` (`timeout` in seconds, `max_retries`, …), `options` to each request
-    (`temperature`, …). Without `api_key` the client looks into `OPENAI_API_KEY`.
+    (`temperature`, …; `agents/endpoint_options.py` has them). Without `api_key` the client looks into `OPENAI_API_KEY`.
     """
 
     def __init__(
@@ -72,6 +81,7 @@ class OpenAiAgent:
 
         Raises:
             TooManyToolCalls: the model asked for tools more than `most_rounds` times.
+            NoAnswer: its answer was filtered, or cut off before it had a text.
             openai.OpenAIError: the endpoint did not answer, or refused.
         """
         system = "\n\n".join(part for part in (self._system, turn.context) if part)
@@ -90,7 +100,7 @@ class OpenAiAgent:
             calls = choice.message.tool_calls or []
             if not calls:
                 return Reply(
-                    choice.message.content,
+                    self._words(choice),
                     usage=usage,
                     model=completion.model,
                     stop_reason=choice.finish_reason,
@@ -106,6 +116,17 @@ class OpenAiAgent:
         raise TooManyToolCalls(
             f"{self._model} asked for tools {self._most_rounds + 1} times in one turn and did not answer"
         )
+
+    def _words(self, choice: Choice) -> str | None:
+        """Return what the model said; a refusal is words, too.
+
+        Raises:
+            NoAnswer: it says why there are none, such as a filter, or a length that thinking has used up.
+        """
+        said = choice.message.content or choice.message.refusal
+        if not said and choice.finish_reason not in _SAID_ALL:
+            raise NoAnswer(f"{self._model} gave no text: it ended with {choice.finish_reason!r}")
+        return said
 
     async def _asked(self, client: AsyncOpenAI, body: JsonObject, turn: Turn) -> ChatCompletion:
         # `chat.completions.create` would hold each message and schema against its types, which takes longer than all

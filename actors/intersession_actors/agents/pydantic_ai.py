@@ -27,14 +27,16 @@ from pydantic_ai.messages import (
     UserContent,
     UserPromptPart,
 )
-from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.models import ModelRequestContext, infer_model
+from pydantic_ai.tools import DeferredToolRequests, ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
+from intersession_actors.agents.result import Broke
 from intersession_actors.agents.turn import Reply, ToolBox, Turn
 from intersession_actors.failures import described
 from intersession_actors.host import off_loop
+from intersession_actors.policy import ModelWindow
 from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -43,10 +45,45 @@ def pydantic_ai_agent(
     agent: Agent[Any, Any],  # of the host's own kinds: neither is looked at
     *,
     deps: Callable[[Turn], object] | None = None,
-) -> Callable[[Turn], Awaitable[Reply]]:
-    """Make an agent of ours of a pydantic-ai agent; `deps` makes its dependencies for a turn."""
+    text: Callable[..., str | None] | None = None,
+    context_tokens: int | None = None,
+) -> "PydanticAiAnswers":
+    """Make an agent of ours of a pydantic-ai agent; `deps` makes its dependencies for a turn, `text` says an output in words.
 
-    async def answer(turn: Turn) -> Reply:
+    Raises:
+        TypeError: the agent has no model, or one that can't be made, such as for want of a key.
+    """
+    model = agent.model
+    if model is None:
+        raise TypeError("this pydantic-ai Agent has no model, give it one: Agent(model, …)")
+    if isinstance(model, str):
+        try:
+            model = infer_model(model)
+        except Exception as error:
+            raise TypeError(
+                f"this pydantic-ai Agent's model {model!r} can't be used: {described(error)}"
+            ) from error
+    return PydanticAiAnswers(agent, deps, text, ModelWindow(model=model.model_name, tokens=context_tokens))
+
+
+class PydanticAiAnswers:
+    """Answers turns with a pydantic-ai agent."""
+
+    def __init__(
+        self,
+        agent: Agent[Any, Any],  # of the host's own kinds
+        deps: Callable[[Turn], object] | None,
+        text: Callable[..., str | None] | None,
+        model_window: ModelWindow,
+    ) -> None:
+        self._agent = agent
+        self._deps = deps
+        self._text = text
+        self.model_window = model_window
+
+    async def __call__(self, turn: Turn) -> Reply | Broke:
+        """Answer one turn."""
+        agent, deps = self._agent, self._deps
         tools = toolset_of(turn.tools)
         result = await agent.run(
             message_history=turn.messages("pydantic-ai"),
@@ -57,9 +94,24 @@ def pydantic_ai_agent(
             capabilities=[ReinjectSystemPrompt(), _Recording(turn, frozenset(tools.tools))],
             infer_name=False,
         )
-        return _reply(result.output, result.response, result.usage)
+        output = result.output
+        if output is not None and not isinstance(output, str) and self._text is not None:
+            output = self._text(output)
+        if output is not None and not isinstance(output, str):
+            return Broke(code="bad_reply", error=_no_text(turn, output))
+        return _reply(output, result.response, result.usage)
 
-    return answer
+
+def _no_text(turn: Turn, output: object) -> str:
+    """Say what an output is that is no text. What is in it is shown to nobody: it may be a picture, or a call that waits for a yes."""
+    kind = type(output).__name__
+    if isinstance(output, DeferredToolRequests):
+        tools = ", ".join(sorted({call.tool_name for call in (*output.calls, *output.approvals)}))
+        return f"agent {turn.agent_id!r} asks for {kind} ({tools}), which nobody here can answer; give it tools that need no approval"
+    return (
+        f"agent {turn.agent_id!r} gave an output of the type {kind}, which is no text; "
+        "give pydantic_ai_agent a text=… that says it in words, or the agent an output_type of str"
+    )
 
 
 def toolset_of(tools: ToolBox) -> FunctionToolset[object]:
@@ -120,8 +172,9 @@ class _Recording(AbstractCapability[object]):
         return result
 
 
-def _reply(output: object, response: ModelResponse, usage: RunUsage) -> Reply:
-    text = None if output is None else _text(output)
+def _reply(text: str | None, response: ModelResponse, usage: RunUsage) -> Reply:
+    if not text and response.finish_reason not in {None, "stop", "tool_call"}:
+        raise RuntimeError(f"the model gave no text: it ended with {response.finish_reason!r}")
     spent = Usage(
         input=usage.input_tokens,
         output=usage.output_tokens,
@@ -161,7 +214,7 @@ def _blocks(response: ModelResponse) -> list[Block]:
 
 
 def _text(value: object) -> str:
-    """Return an output or a tool's result as text: a string as it is, anything else as JSON."""
+    """Return a tool's result as text: a string as it is, anything else as JSON."""
     if isinstance(value, ToolReturn):
         value = value.return_value
     return value if isinstance(value, str) else pydantic_core.to_json(value, fallback=repr).decode()

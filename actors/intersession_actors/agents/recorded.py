@@ -15,7 +15,7 @@ from intersession_actors.agents.meaning import Meanings, tool_meaning
 from intersession_actors.agents.recording import RecordedAttempt, Recording, spot
 from intersession_actors.agents.result import Broke
 from intersession_actors.agents.turn import Reply, Turn
-from intersession_actors.prompt import context_hash
+from intersession_actors.prompt import context_hash, fitted_hash
 from intersession_events import facts
 from intersession_events.errors import Picklable
 from intersession_events.facts import Fact, Message, TextBlock, ToolCallBlock, text_of
@@ -131,11 +131,12 @@ class RecordedAgent:
             return (goes_on,)
         if self._match == "place":
             return self._in_place(turn)
-        exact = context_hash(turn.transcript, turn.asked, tuple(turn.partial), turn.context)
+        whole = context_hash(turn.transcript, turn.asked, tuple(turn.partial), turn.system_context)
+        exact = fitted_hash(whole, turn.fit)
         found = self._recording.with_context(turn.session_key, exact)
         if found or self._match == "exact":
             return found
-        meaning = self._meanings.of(turn.transcript, turn.asked, turn.partial, turn.context)
+        meaning = self._meanings.of(turn.transcript, turn.asked, turn.partial, turn.system_context)
         return tuple(
             one
             for one in self._recording.with_meaning(turn.session_key, meaning)
@@ -327,6 +328,8 @@ def _result(found: RecordedAttempt) -> object:
             return Broke(code=code, error=error, traceback=trace)
         case facts.RunAborted(by=by):
             return Broke(code="interrupted", error=f"interrupted: it was aborted by {by} then")
+        case facts.RunInterrupted(too_long=str() as error):
+            return Broke(code="backend", error=error, too_long=True)
         case facts.RunInterrupted():
             return Broke(code="interrupted", error="interrupted: it was cut off then")
         case None:

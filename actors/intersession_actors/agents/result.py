@@ -7,6 +7,7 @@ from typing import Final, cast
 import msgspec
 
 from intersession_actors import gate
+from intersession_actors.agents.too_long import is_too_long
 from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.failures import described, traced
 from intersession_actors.host import Came, LoopEnded, Outcome, Raised
@@ -33,6 +34,8 @@ class Broke(Fact, frozen=True, kw_only=True):
     code: FailureCode
     error: str
     traceback: str | None = None
+    too_long: bool = False
+    """The model's server refused what it was given as too long (CTX-3)."""
 
 
 AgentResult = Answered | Broke
@@ -44,7 +47,9 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
         case Raised(LoopEnded() as error):
             return Broke(code="interrupted", error=f"interrupted: {described(error)}")
         case Raised(error):
-            return Broke(code="backend", error=described(error), traceback=traced(error))
+            return Broke(
+                code="backend", error=described(error), traceback=traced(error), too_long=is_too_long(error)
+            )
         case Came(None):
             return Answered(text=None)
         case Came(str() as text):

@@ -29,9 +29,11 @@ from intersession_actors.prompt import (
     openai_messages,
     render,
     senders_shown,
+    shown_of,
 )
 from intersession_events.facts import (
     Block,
+    Fit,
     Message,
     Provenance,
     Step,
@@ -153,10 +155,13 @@ class Turn:
 
     `asked` is the message with its provenance; `message` is its raw text. `transcript` is what was said before it in
     this session, `context` what the system tells the agent beside it (PROV-1, LOOP-3, ANN-1). `attempt` counts from
-    1; from the second on, `partial` is what the interrupted attempts before had recorded. `deadline` is in
+    1; from the second on, `partial` is what the interrupted attempts before had recorded; `refused` of those before were refused
+    as too long by the model's server (CTX-3). `deadline` is in
     milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
     asks for (SPAWN-1, GATE-2), None leaves them to the agent. `settings` are the session's other settings that
     `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
+    `context_tokens` is the window of its model, as far as anybody said. `fit` is what of all this `prompt` and `messages` leave out,
+    where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
     `forked`: the log is a fork of another one (FORK-5). Its channels are sealed; tools of the host's own are not, so that an
     agent with such tools looks here before it does something that can't be taken back.
     """
@@ -176,6 +181,10 @@ class Turn:
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     partial: Sequence[Message] = ()
     forked: bool = False
+    refused: int = 0
+    context_tokens: int | None = None
+    fit: Fit | None = None
+    whole_context: str | None = field(default=None, repr=False)
     recorder: Recorder = field(default_factory=Recorder, repr=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
 
@@ -183,6 +192,11 @@ class Turn:
     def message(self) -> str:
         """The text to answer, as its sender typed it: raw, and so only for an agent that shows it to no model."""
         return text_of(self.asked)
+
+    @property
+    def system_context(self) -> str:
+        """`context` as it was recorded: there quotes that are too long for the model are cut (CTX-2), here they are whole."""
+        return self.context if self.whole_context is None else self.whole_context
 
     @property
     def skip_word(self) -> str:
@@ -193,10 +207,15 @@ class Turn:
     def shown(self) -> tuple[Message, ...]:
         """All that a model is to see, in order: what came before, the message, and what an interrupted attempt did.
 
+        Of what does not fit the newest is left, and a line before it says how much is not there (CTX-2).
+
         Then the last message says so, so that the agent knows what it has done already.
         """
-        if self.attempt == 1:
-            return (*self.transcript, self.asked)
+        earlier, asked, partial = shown_of(
+            self.transcript, self.asked, self.partial, self.fit, run_id=self.run_id
+        )
+        if self.attempt == 1 or (self.refused == self.attempt - 1 and not self.partial):
+            return (*earlier, asked)
         note = Message(
             id=f"{self.run_id}:{self.attempt}",
             role="user",
@@ -207,7 +226,7 @@ class Turn:
             timestamp=self.asked.timestamp,
             provenance=Provenance(kind="internal_system"),
         )
-        return (*self.transcript, self.asked, *self.partial, note)
+        return (*earlier, asked, *partial, note)
 
     @property
     def made_before(self) -> Mapping[str, MadeCall]:

@@ -47,7 +47,8 @@ class SandboxDefaults(Settings, frozen=True, kw_only=True):
 class AgentDefaults(Settings, frozen=True, kw_only=True):
     """What holds for every agent that does not say otherwise.
 
-    `models`, where it is not empty, are the only models that can be asked for, by `provider/id`.
+    `models`, where it is not empty, are the only models that can be asked for, by `provider/id`. `context_tokens` is how many
+    tokens of its model's window an agent may use at most (CTX-1).
     """
 
     model: Text | ModelChoice | None = None
@@ -55,6 +56,7 @@ class AgentDefaults(Settings, frozen=True, kw_only=True):
     timeout_seconds: Seconds = 600
     workspace: Text | None = None
     thinking_default: ThinkingLevel | None = None
+    context_tokens: AtLeastOne | None = None
     subagents: SubagentDefaults = SubagentDefaults()
     sandbox: SandboxDefaults = SandboxDefaults()
 
@@ -84,6 +86,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     workspace: Text | None = None
     model: Text | ModelChoice | None = None
     thinking_default: ThinkingLevel | None = None
+    context_tokens: AtLeastOne | None = None
     subagents: AgentSubagents = AgentSubagents()
     sandbox: AgentSandbox = AgentSandbox()
     tools: AgentTools = AgentTools()

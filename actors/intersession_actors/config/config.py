@@ -108,6 +108,11 @@ class Config(Settings, frozen=True, kw_only=True):
         own = primary_of(self.agent(agent_id).model) if agent_id in self.agent_ids else None
         return own or primary_of(self.agents.defaults.model)
 
+    def context_tokens_of(self, agent_id: str) -> int | None:
+        """Return how many tokens of its model's window an agent may use at most; None is all of them (CTX-1)."""
+        own = self.agent(agent_id).context_tokens if agent_id in self.agent_ids else None
+        return own or self.agents.defaults.context_tokens
+
     def thinking_of(self, agent_id: str) -> str | None:
         """Return the thinking level that an agent runs with where nothing else is asked for."""
         own = self.agent(agent_id).thinking_default if agent_id in self.agent_ids else None

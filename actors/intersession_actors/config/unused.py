@@ -98,7 +98,7 @@ _CONTAINER: Final = """
 
 _PER_AGENT: Final = """
     additionalSystemPrompt agentDir bootstrapMaxChars bootstrapTotalMaxChars contextInjection contextLimits
-    contextPruning contextTokens description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
+    contextPruning description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
     humanDelay identity imageModel memory memorySearch params plugins reasoningDefault runtime
     skills skillsLimits toolProgressDetail tts typingIntervalSeconds typingMode utilityModel verboseDefault
 """

@@ -10,15 +10,17 @@ from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, invalid
-from intersession_actors.prompt import RunContext
+from intersession_actors.prompt import RunContext, context_shown, fitted_hash
 from intersession_actors.session import past_context
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,
     ConfigLoaded,
     ExchangeAccepted,
+    Fit,
     Message,
     RunEvent,
+    RunInterrupted,
     RunStarted,
     SpawnAccepted,
     TurnRequested,
@@ -36,6 +38,7 @@ from intersession_projections.places import (
     parse_place,
 )
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.wording import counted
 
 LensDialect = Literal["prompt", "openai", "anthropic", "json"]
 
@@ -75,12 +78,28 @@ class MadeBefore(TypedDict):
     hasEnded: bool
 
 
+class LeftOut(TypedDict):
+    """What of a context its model was not shown (CTX-2): the oldest `messages` of it, and of earlier attempts the first `partial`.
+
+    Of each text that is left it was shown at most so many characters: `earlierChars`, and `messageChars` of the message and of what
+    the system quotes; None is all. `told` says all that in words.
+    """
+
+    messages: int
+    partial: int
+    earlierChars: int | None
+    messageChars: int | None
+    told: str
+
+
 class LensAnswer(TypedDict):
     """What an agent was given in an attempt of a run.
 
     `asRecorded` says whether all of it has the hash that was recorded when the attempt began (`contextHash`); `rebuiltHash` is
-    what it has now. `madeBefore` are the calls in `partial`, which are not made again. `tools` are as they were described to models then; None was not recorded. `prompt` or `rendered` is there
-    where a dialect was asked for, `fresh` where another run was: the messages that that one had not seen.
+    what it has now. `madeBefore` are the calls in `partial`, which are not made again. `tools` are as they were described to models
+    then; None was not recorded. `prompt` or `rendered` is there where a dialect was asked for, and leaves out what `leftOut` says;
+    `messages`, `message` and `partial` are whole. `contextTokens` is the window of the model, `usedTokens` how many tokens all of it
+    has at most; None in logs written before. `fresh` is there where another run was asked for: the messages that that one had not seen.
     """
 
     run: str
@@ -100,6 +119,9 @@ class LensAnswer(TypedDict):
     thinking: str | None
     settings: dict[str, str]
     deadlineMs: int | None
+    contextTokens: int | None
+    usedTokens: int | None
+    leftOut: "LeftOut | None"
     prompt: NotRequired[str]
     rendered: NotRequired[list[JsonValue]]
     fresh: NotRequired[list[JsonValue]]
@@ -131,6 +153,8 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
     start: Recorded
     started: RunStarted
     context: RunContext | None
+    refused: int
+    """How many attempts of the run were refused before as too long."""
     transcript: Sequence[Message]
     """Read once: what the context has reads a long session from the log each time that it is gone through."""
     problem: str | None
@@ -153,7 +177,11 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
             asked=context.message,
             run_id=self.run.run_id,
             transcript=self.transcript,
-            context=context.system_context,
+            context=context_shown(context.system_context, self.started.fit),
+            whole_context=context.system_context,
+            context_tokens=self.started.context_tokens,
+            fit=self.started.fit,
+            refused=self.refused,
             attempt=self.started.attempt,
             partial=context.partial,
         )
@@ -182,6 +210,12 @@ def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt
         start=found[0],
         started=found[1],
         context=context,
+        refused=sum(
+            isinstance(recorded.event, RunInterrupted)
+            and recorded.event.too_long is not None
+            and recorded.version < found[0].version
+            for recorded in own
+        ),
         transcript=() if context is None else tuple(context.transcript),
         problem=problem,
     )
@@ -197,11 +231,11 @@ def _rebuilt(
     """
     key = start.stream.partition(":")[2]
     context = past_context(view.log, key, started.run_id, start.version - 1)
-    if context is not None and context.hash == started.context_hash:
+    if context is not None and fitted_hash(context.hash, started.fit) == started.context_hash:
         return context, None
     for version in range(start.version - 2, max(first, start.version - _FARTHEST) - 1, -1):
         read = past_context(view.log, key, started.run_id, version)
-        if read is not None and read.hash == started.context_hash:
+        if read is not None and fitted_hash(read.hash, started.fit) == started.context_hash:
             return read, None
     if context is None:
         return None, "the log does not have its message any more"
@@ -273,15 +307,18 @@ def _asked_at(view: View, stream: str, base: InRun) -> str | None:
 
 def _answer(view: View, seen: _Attempt) -> LensAnswer:
     context, started = seen.context, seen.started
+    rebuilt = None if context is None else fitted_hash(context.hash, started.fit)
     answer: LensAnswer = {
         "run": seen.run.run_id,
         "attempt": started.attempt,
         "place": view.at(seen.start.position),
         "sessionKey": seen.key,
-        "asRecorded": context is not None and context.hash == started.context_hash,
+        "asRecorded": rebuilt == started.context_hash,
         "contextHash": started.context_hash,
-        "rebuiltHash": None if context is None else context.hash,
-        "systemContext": "" if context is None else _readable(view, seen.key, context.system_context),
+        "rebuiltHash": rebuilt,
+        "systemContext": ""
+        if context is None
+        else _readable(view, seen.key, context_shown(context.system_context, started.fit)),
         "messages": _messages(view, seen, seen.transcript),
         "message": None if context is None else _messages(view, seen, [context.message])[0],
         "partial": [] if context is None else _messages(view, seen, context.partial),
@@ -291,6 +328,9 @@ def _answer(view: View, seen: _Attempt) -> LensAnswer:
         "thinking": started.thinking,
         "settings": started.settings,
         "deadlineMs": started.deadline_ms or None,
+        "contextTokens": started.context_tokens,
+        "usedTokens": started.used,
+        "leftOut": None if started.fit is None else _left_out(started.fit),
     }
     if seen.problem is not None:
         answer["problem"] = seen.problem
@@ -302,6 +342,27 @@ def _made_before(seen: _Attempt) -> list[MadeBefore]:
         {"callId": made.call_id, "name": made.name, "ordinal": made.ordinal, "hasEnded": made.has_ended}
         for made in seen.turn.made_before.values()
     ]
+
+
+def _left_out(fit: Fit) -> LeftOut:
+    return {
+        "messages": fit.left_out,
+        "partial": fit.partial_left_out,
+        "earlierChars": fit.earlier_chars,
+        "messageChars": fit.asked_chars,
+        "told": "not shown to the model, since it is too long for it: " + "; ".join(_parts_left_out(fit)),
+    }
+
+
+def _parts_left_out(fit: Fit) -> Iterator[str]:
+    if fit.left_out:
+        yield f"the first {counted(fit.left_out, 'message')} of the transcript"
+    if fit.partial_left_out:
+        yield f"the first {counted(fit.partial_left_out, 'message')} of what earlier attempts did"
+    if fit.earlier_chars is not None:
+        yield f"of texts before the message what is beyond {fit.earlier_chars} characters"
+    if fit.asked_chars is not None:
+        yield f"of the message and of quotes what is beyond {fit.asked_chars} characters"
 
 
 def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:

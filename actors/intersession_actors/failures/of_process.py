@@ -1,8 +1,9 @@
 """What is wrong in the process that writes a log, and what to do: for the method `health`, and for `intersession doctor`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
-from intersession_actors.failures.finding import Finding, warning, wrong
+from intersession_actors.failures.finding import Finding, note, warning, wrong
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 
@@ -86,3 +87,31 @@ def _of_checkpoints(checkpoints: JsonMapping) -> Iterator[Finding]:
             f"checkpoints can't be published to the {target}: {error}",
             f"look at checkpoints.publish.{target}; it is tried again by itself",
         )
+
+
+def full_findings(sessions: Iterable[tuple[str, int | None]]) -> Iterator[Finding]:
+    """Yield the sessions that are hardly shorter than what their model takes, or longer; each with how many percent of it they are (CTX-4)."""
+    known = [(key, filled) for key, filled in sessions if filled is not None and filled >= _FILLING]
+    over = [key for key, filled in known if filled > _FULL]
+    near = [f"{key} ({filled} %)" for key, filled in known if filled <= _FULL]
+    if over:
+        yield warning(
+            "sessions_full",
+            f"of {len(over)} sessions the oldest messages are left out, since their model takes no more: {_some(over)}",
+            "reset them, give their agents a model with a larger window, or say its window: contextWindow of the model",
+        )
+    if near:
+        yield note(
+            "sessions_filling",
+            f"{len(near)} sessions fill the window of their model: {_some(near)}",
+            "reset them, or the oldest messages will be left out",
+        )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+_FILLING: Final = 80
+_FULL: Final = 100
+_NAMED: Final = 5

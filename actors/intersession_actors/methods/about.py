@@ -11,7 +11,7 @@ import msgspec
 from intersession_actors.debugger import status_at
 from intersession_actors.delivery import RetryDelivery
 from intersession_actors.errors import ToolRefused
-from intersession_actors.failures import described, process_findings
+from intersession_actors.failures import Finding, described, full_findings, process_findings
 from intersession_actors.gate import invalid
 from intersession_actors.methods.params import (
     DeliveryRetryParams,
@@ -216,12 +216,16 @@ class GatewayAbout:
         if not call.caller.is_operator:
             return answer
         if answer["position"] is not None:
-            answer["sessions"]["recent"] = self._recent()
+            recent, full = self._recent()
+            answer["sessions"]["recent"] = recent
+            answer["findings"] += msgspec.to_builtins(full)
         return answer | self._describe()
 
-    def _recent(self) -> list[Result]:
-        """Return the sessions that were updated last, newest first, each with its age in ms."""
-        now = self._service.clock.now_ms()
+    def _recent(self) -> tuple[list[Result], list[Finding]]:
+        """Return the sessions that were updated last, newest first, each with its age in ms, and which of them fill their window."""
+        now, order = self._service.clock.now_ms(), self._service.sessions.order()
+        places = list(islice(order.places(), _RECENT))
+        full = full_findings((row.key, row.filled) for row in order.rows(places))
         return [
             {
                 "key": place.key,
@@ -229,8 +233,8 @@ class GatewayAbout:
                 "updatedAt": -place.falling,
                 "age": max(0, now + place.falling),
             }
-            for place in islice(self._service.sessions.order().places(), _RECENT)
-        ]
+            for place in places
+        ], list(full)
 
     def send(self, call: Call, params: JsonMapping) -> Result:
         """Put a text to a channel into the outbox, in the name of a session; its send policy decides (POL-3)."""

@@ -55,8 +55,18 @@ with on_demand(globals()):
         judge_spawn,
     )
     from intersession_actors.policy.tools import tools_for
+    from intersession_actors.policy.windows import (
+        LEAST_ROOM,
+        ModelWindow,
+        Reckoned,
+        has_room_for_tools,
+        reckon,
+        room_for_words,
+        tokens_of_tools,
+    )
 
 __all__ = [
+    "LEAST_ROOM",
     "MONEY",
     "OPERATORS",
     "RUNS",
@@ -67,9 +77,11 @@ __all__ = [
     "Allowed",
     "Forbidden",
     "HoldOrder",
+    "ModelWindow",
     "NotVisible",
     "Operation",
     "Reach",
+    "Reckoned",
     "Requester",
     "SpawnAllowed",
     "SpawnRefused",
@@ -91,6 +103,7 @@ __all__ = [
     "effective_visibility",
     "find_model",
     "find_wait_cycle",
+    "has_room_for_tools",
     "judge",
     "judge_send",
     "judge_spawn",
@@ -101,8 +114,11 @@ __all__ = [
     "one_hop_on",
     "parse_send_command",
     "reach_of",
+    "reckon",
+    "room_for_words",
     "spent_when_decided",
     "time_of_chain",
+    "tokens_of_tools",
     "tools_for",
     "used_when_stopped",
     "why_no_loop",

@@ -4,6 +4,7 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_actors.prompt.fencing import fence, fence_id
+    from intersession_actors.prompt.fitting import context_shown, shown_of, tokens_in, tokens_of
     from intersession_actors.prompt.formats import anthropic_messages, openai_messages
     from intersession_actors.prompt.instructions import (
         ANNOUNCE_PROMPT,
@@ -33,6 +34,7 @@ with on_demand(globals()):
         TranscriptFold,
         TranscriptState,
         context_hash,
+        fitted_hash,
     )
     from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
 
@@ -53,8 +55,10 @@ __all__ = [
     "anthropic_messages",
     "child_context",
     "context_hash",
+    "context_shown",
     "fence",
     "fence_id",
+    "fitted_hash",
     "is_announce_skip",
     "is_reply_skip",
     "nothing_earlier",
@@ -63,8 +67,11 @@ __all__ = [
     "render",
     "result_context",
     "senders_shown",
+    "shown_of",
     "spawn_announce_context",
     "spoken",
+    "tokens_in",
+    "tokens_of",
     "turn_context",
     "visible_text",
     "worded_today",

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
+from intersession_actors.prompt.fitting import NotAtHand, fit, tokens_of, tokens_used
+from intersession_actors.prompt.window import Earlier, Transcript, Window, nothing_earlier
 from intersession_events import facts
 from intersession_events.log import Recorded
 
@@ -20,7 +21,8 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """The input of one attempt: the transcript before, the message, and what earlier attempts did.
 
-    `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4).
+    `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4). `used` is how
+    many tokens all of it has at most; `fit` is what of it is left out, once that is decided (CTX-2).
     """
 
     message: facts.Message
@@ -29,19 +31,45 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     system_context: str
     hash: str
     version: int
+    used: int = 0
+    fit: facts.Fit | None = None
+
+    def fitted(self, room: int | None, *, may_read: bool) -> "RunContext | None":
+        """Return it with what is left out of it, where there is room for so many tokens; None is room for all.
+
+        None is returned where messages have to be read from the log for that, and may not be.
+        """
+        if room is None or self.used <= room:
+            return self
+        transcript = self.transcript
+        try:
+            left_out = fit(
+                transcript,
+                self.message,
+                self.partial,
+                self.system_context,
+                room=room,
+                is_at_hand=lambda number: (
+                    may_read or not isinstance(transcript, Transcript) or transcript.is_at_hand(number)
+                ),
+            )
+        except NotAtHand:
+            return None
+        return msgspec.structs.replace(self, fit=left_out, hash=fitted_hash(self.hash, left_out))
 
 
 class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a fold goes on from: all of it but the messages that are in the transcript already.
 
-    `chain` (hex) stands for these, `count` and `size` say how many they are and how many bytes they have as JSON. `began` is
-    the version of the event with which the session id began.
+    `chain` (hex) stands for these, `count`, `size` and `tokens` say how many they are, and how many bytes (as JSON) and tokens
+    (at most) they have. `began` is the version of the event with which the session id began.
     """
 
     session_id: str = ""
     began: int = 0
     count: int = 0
     size: int = 0
+    tokens: int = 0
     chain: str = ""
     last: facts.Message | None = None
     waiting: tuple[tuple[facts.RunQueued, facts.Message], ...] = ()
@@ -51,7 +79,8 @@ class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class TranscriptFold:
     """The transcript as its next run will see it, event by event.
 
-    `version` is how far it has come, `size` how many bytes its messages have as JSON, those of the run under way left out.
+    `version` is how far it has come, `size` how many bytes its messages have as JSON, `tokens` how many tokens at most, those of
+    the run under way left out.
     It begins with the stream, or goes on from a state. Of the messages it keeps the last ones, `room` bytes of them as
     JSON (None: all that it has seen); `earlier` reads those before.
     """
@@ -67,6 +96,7 @@ class TranscriptFold:
         state = state or TranscriptState()
         self.version = version
         self.size = state.size
+        self.tokens = state.tokens
         self._room = room
         self._earlier = earlier
         self._session_id = state.session_id
@@ -87,6 +117,7 @@ class TranscriptFold:
             began=self.window.began,
             count=self.window.end,
             size=self.size,
+            tokens=self.tokens,
             chain=self._chain.hex(),
             last=self._last,
             waiting=tuple(self._waiting.values()),
@@ -140,6 +171,7 @@ class TranscriptFold:
             system_context=queued.system_context,
             hash=_hash(self._chain, queued.system_context, message, partial),
             version=self.version,
+            used=tokens_used(queued.system_context, self.tokens, message, partial),
         )
 
     def context_ahead(self, queued: facts.RunQueued, message: facts.Message, version: int) -> RunContext:
@@ -156,12 +188,14 @@ class TranscriptFold:
             system_context=queued.system_context,
             hash=_hash(self._chain, queued.system_context, message, ()),
             version=version,
+            used=tokens_used(queued.system_context, self.tokens, message, ()),
         )
 
     def _begin(self, session_id: str) -> None:
         self._session_id = session_id
         self.window = Window(self.version, room=self._room, earlier=self._earlier)
         self.size = 0
+        self.tokens = 0
         self._chain = b""
         self._last = self._started = None
 
@@ -215,6 +249,7 @@ class TranscriptFold:
         encoded = _ENCODER.encode(message)
         self.window.add(message, len(encoded))
         self.size += len(encoded)
+        self.tokens += tokens_of(message)
         self._chain = hashlib.sha256(self._chain + encoded).digest()
 
 
@@ -235,3 +270,10 @@ def context_hash(
     for said in transcript:
         chain = hashlib.sha256(chain + _ENCODER.encode(said)).digest()
     return _hash(chain, context, message, partial)
+
+
+def fitted_hash(context: str, left_out: facts.Fit | None) -> str:
+    """Return the hash of a context of which something is left out: the same words are another context then (CTX-2)."""
+    if left_out is None:
+        return context
+    return hashlib.sha256(context.encode() + _ENCODER.encode(left_out)).hexdigest()

@@ -162,6 +162,10 @@ class Transcript(Sequence[Message]):
         found = tuple(self._window.between(first, last + 1))
         return found if wanted.step == 1 else tuple(found[number - first] for number in wanted)
 
+    def is_at_hand(self, number: int) -> bool:
+        """Whether a message need not be read from the log."""
+        return number >= self._window.start
+
     def __eq__(self, other: object) -> bool:
         """Return whether another sequence has the same messages."""
         if not isinstance(other, Sequence):

@@ -14,6 +14,7 @@ from intersession_actors.channels import (
 )
 from intersession_actors.failures import FailureKind, Reports
 from intersession_actors.holding import GoingOn, Ruling
+from intersession_actors.policy import Reckoned
 from intersession_actors.prompt import RunContext
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.replaying.refusals import Refusals
@@ -111,6 +112,14 @@ class RecordedAgents:
                 return not any(
                     isinstance(event, facts.LoopEnded) and event.reason == "no_agent" for event in events
                 )
+
+    def window(self, agent_id: str, run_id: str, attempt: int) -> Reckoned:
+        """Return what was reckoned with when an attempt began; logs written before do not say it."""
+        del agent_id
+        for item in self._recording.of_run(run_id):
+            if isinstance(item.event, facts.RunStarted) and item.event.attempt == attempt:
+                return Reckoned(item.event.context_tokens, item.event.room)
+        return Reckoned(None, None)
 
     def resumes(self, agent_id: str) -> bool:
         """Say no: each attempt is given what was recorded of it, from its beginning on."""
@@ -236,18 +245,24 @@ class RecordedContexts(ContextCache):
         """Contexts that are asked for: of which session and run, and how it is read."""
 
     def read(
-        self, key: str, run_id: str, on_context: Callable[[RunContext | Exception], None], *, version: int
+        self,
+        key: str,
+        run_id: str,
+        on_context: Callable[[RunContext | Exception], None],
+        *,
+        version: int,
+        room: int | None = None,
     ) -> None:
         """Have a context read when its turn has come."""
         read = super().read
-        self.wanted.append((key, run_id, lambda: read(key, run_id, on_context, version=version)))
+        self.wanted.append((key, run_id, lambda: read(key, run_id, on_context, version=version, room=room)))
 
-    def at(self, key: str, run_id: str, version: int) -> RunContext | None:
+    def at(self, key: str, run_id: str, version: int, room: int | None = None) -> RunContext | None:
         """Return a context if its run starts next."""
-        return super().at(key, run_id, version) if self.starts(key, run_id) else None
+        return super().at(key, run_id, version, room) if self.starts(key, run_id) else None
 
     def ahead(
-        self, key: str, queued: RunQueued, message: Message, *, at: int, version: int
+        self, key: str, queued: RunQueued, message: Message, *, at: int, version: int, room: int | None = None
     ) -> RunContext | None:
         """Return the context of a run that starts in the append that queues it, where it did."""
         start = self._recording.at(session_stream(key), version + 1)
@@ -262,7 +277,7 @@ class RecordedContexts(ContextCache):
         if isinstance(said.event, facts.MessageRecorded) and isinstance(asked.event, RunQueued):
             # What was recorded is what the agent was given, also where a time of it differs from now.
             queued, message = asked.event, said.event.message
-        return super().ahead(key, queued, message, at=at, version=version)
+        return super().ahead(key, queued, message, at=at, version=version, room=room)
 
     def starts(self, key: str, run_id: str) -> bool:
         """Whether the next event of a session decides on the start of a run."""

@@ -1,6 +1,7 @@
 """What becomes of an agent's answer: transcript messages, the reply, a delivery, and the word to the flow it is of."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -15,6 +16,9 @@ from intersession_actors.streams import RunEnded, into_outbox
 from intersession_events import facts, ids
 from intersession_events.log import Draft, Recorded, StreamAppend
 
+MOST_REFUSALS: Final = 6
+"""So many attempts of a run may be refused as too long, each given at most half of the one before (CTX-3); then it fails."""
+
 
 def decide_returned(
     state: Session, returned: RunReturned, *, key: str, log_id: str, now_ms: int, retry_interrupted: int = 0
@@ -24,10 +28,12 @@ def decide_returned(
     if isinstance(result, Broke):
         if (
             result.code == "interrupted"
-            and attempt <= retry_interrupted
+            and attempt - _refused(state) <= retry_interrupted
             and is_current(state, run_id, attempt)
         ):
             return [facts.RunInterrupted(run_id=run_id, attempt=attempt)], ()
+        if result.too_long and _refused(state) < MOST_REFUSALS and is_current(state, run_id, attempt):
+            return [facts.RunInterrupted(run_id=run_id, attempt=attempt, too_long=result.error)], ()
         return rules.decide_failure(
             state,
             run_id=run_id,
@@ -45,6 +51,10 @@ def decide_returned(
     if state.running is None or not is_current(state, run_id, attempt):
         return events, ()
     return events, auto_reply(state.running, key=key, reply=reply, log_id=log_id, now_ms=now_ms)
+
+
+def _refused(state: Session) -> int:
+    return 0 if state.running is None else state.running.waiting.refused
 
 
 def reply_messages(

@@ -51,13 +51,15 @@ class ContextCache:
             self._bytes += transcript.window.size
             self._use(key)
 
-    def read(self, key: str, run_id: str, on_context: OnContext, *, version: int) -> None:
-        """Have a run's context read as of a version of its stream, off this thread; never blocks.
+    def read(
+        self, key: str, run_id: str, on_context: OnContext, *, version: int, room: int | None = None
+    ) -> None:
+        """Have a run's context read as of a version of its stream, off this thread; never blocks. There is room for so many tokens.
 
         What is here already is given back at once.
         """
         try:
-            context = self.at(key, run_id, version)
+            context = self.at(key, run_id, version, room)
         except LookupError as error:
             on_context(error)
             return
@@ -73,6 +75,7 @@ class ContextCache:
                 return
             try:
                 context = folded.state.transcript.context(run_id)
+                context = context.fitted(room, may_read=True) or context
             except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
                 on_context(error)
                 return
@@ -82,8 +85,10 @@ class ContextCache:
 
         self._log.states.load(ids.session_stream(key), self.folding(key), loaded)
 
-    def at(self, key: str, run_id: str, version: int) -> RunContext | None:
+    def at(self, key: str, run_id: str, version: int, room: int | None = None) -> RunContext | None:
         """Return a run's context as of a version of its stream, if the transcript that is here is of that version.
+
+        None is returned, too, where it has to be read what of it there is room for.
 
         Raises:
             LookupError: no such run waits in the stream.
@@ -94,7 +99,7 @@ class ContextCache:
                 return None
             before = fold.window.size
             try:
-                return fold.context(run_id)
+                return fold.context(run_id).fitted(room, may_read=False)
             finally:
                 self._bytes += fold.window.size - before
                 self._use(key)
@@ -105,11 +110,12 @@ class ContextCache:
             return self._at(key, version)
 
     def ahead(
-        self, key: str, queued: RunQueued, message: Message, *, at: int, version: int
+        self, key: str, queued: RunQueued, message: Message, *, at: int, version: int, room: int | None = None
     ) -> RunContext | None:
         """Return the context of a run that is about to be queued as `version` of a stream that stands `at` an earlier one.
 
-        None if the transcript that is here is not of that version: then the context is read once the run is queued.
+        None if the transcript that is here is not of that version, or has to be read to say what of it there is room for: then the
+        context is read once the run is queued.
         """
         with self._lock:
             fold = self._at(key, at)
@@ -117,7 +123,7 @@ class ContextCache:
                 return None
             before = fold.window.size
             try:
-                return fold.context_ahead(queued, message, version)
+                return fold.context_ahead(queued, message, version).fitted(room, may_read=False)
             finally:
                 self._bytes += fold.window.size - before
                 self._use(key)

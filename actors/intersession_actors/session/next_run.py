@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from intersession_actors.policy import Spent, counts_use
+from intersession_actors.policy import Reckoned, Spent, counts_use
 from intersession_actors.session import commands, rules
 from intersession_actors.session.runs import RunStarter
 from intersession_actors.session.state import Session
@@ -28,15 +28,14 @@ class NextRun:
         if found is None or self._world.stopping or not self._has_agent():
             return ()
         said, queued = found
+        beginning = self._beginning(state, queued)
         context = self._starter.context_ahead(
-            queued, said.message, at=version, version=version + len(decided)
+            queued, said.message, at=version, version=version + len(decided), room=beginning.words
         )
         if context is None:
             return ()
         now_ms = self._world.clock.now_ms()
-        return (
-            rules.started(state, queued, context_hash=context.hash, tools=self._tools(state), now_ms=now_ms),
-        )
+        return (rules.started(state, queued, context=context, beginning=beginning, now_ms=now_ms),)
 
     def begin(self, state: Session, owner: Owner[Session, commands.SessionCommand]) -> None:
         """Have the context of the run at the head of the queue read; with the context here, start it."""
@@ -44,31 +43,45 @@ class NextRun:
             return
         if self._world.stopping:
             return  # it begins after the restart, as a first attempt
-        run_id, version = state.queue[0].queued.run_id, owner.version
+        queued, version = state.queue[0].queued, owner.version
+        run_id = queued.run_id
         if not self._has_agent():
             self._telling.parked(state.queue[0])
             return  # parked until the agent is registered (KEY-9)
         if self._starter.is_reading:
             return
-        if self._starter.context_at(run_id, version) is not None:
+        room = self._beginning(state, queued).words
+        if self._starter.context_at(run_id, version, room) is not None:
             owner.take(commands.StartNext())
         elif self._starter.has_read_beyond(run_id, version):
             owner.load()
         else:
-            self._starter.read(run_id, state.interrupted + 1, version)
+            self._starter.read(run_id, state.interrupted + 1, version, room)
 
     def decide(self, state: Session, version: int) -> Sequence[facts.Event] | Refused | None:
         """Decide the start of the run at the head of the queue. None: there is none, or the stream has moved since it was read."""
         head = next(iter(state.queue), None)
-        context = None if head is None else self._starter.context_at(head.queued.run_id, version)
-        if head is None or context is None:
+        if head is None:
+            return None
+        beginning = self._beginning(state, head.queued)
+        context = self._starter.context_at(head.queued.run_id, version, beginning.words)
+        if context is None:
             return None
         # What its chain has used is read only where that can keep it from starting (LOOP-5).
         spent = self._world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
         now_ms = self._world.clock.now_ms()
-        return rules.decide_start(
-            state, context_hash=context.hash, tools=self._tools(state), spent=spent, now_ms=now_ms
-        )
+        return rules.decide_start(state, context=context, beginning=beginning, spent=spent, now_ms=now_ms)
+
+    def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
+        """Return what the next attempt begins with: its tools, and how much of the transcript its model takes."""
+        runner = self._world.agent_of(self._key)
+        said = self._world.agents.window(runner, queued.run_id, state.interrupted + 1)
+        if said == "as before":
+            said = None if state.window is None else Reckoned(*state.window)
+        if not isinstance(said, Reckoned):
+            asked_for = queued.model or state.settings.get("model")
+            said = self._world.rules.reckoned(runner, asked_for, said)
+        return rules.beginning_of(state, self._tools(state), said)
 
     def _tools(self, state: Session) -> tuple[str, ...] | None:
         """Return the names of the tools that the session has now; they are recorded with the run's start (LENS-1)."""

@@ -4,12 +4,20 @@ Each function takes the state (`state.py`) and a command and returns events, or 
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from intersession_actors.agents import Answered
-from intersession_actors.policy import Spent, check_start, counts_use
+from intersession_actors.policy import (
+    Reckoned,
+    Spent,
+    check_start,
+    counts_use,
+    has_room_for_tools,
+    room_for_words,
+)
+from intersession_actors.prompt import RunContext
 from intersession_actors.session import commands
 from intersession_actors.session.state import Session, is_current
 from intersession_actors.streams import Refused
@@ -32,6 +40,29 @@ SETTINGS: Final = SETTINGS_FOR_AGENTS | {
     "hold",
 }
 """What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
+
+
+class Beginning(NamedTuple):
+    """What an attempt begins with beside what is said: its tools, None where that is not known, and what its model takes (CTX-1).
+
+    `words` is how many tokens there are for what is said; None is no bound, in old recordings.
+    """
+
+    tools: tuple[str, ...] | None
+    context_tokens: int | None
+    room: int | None
+    words: int | None
+
+
+def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckoned) -> Beginning:
+    """Return what the next attempt begins with. Where there is hardly room beside its tools, it has none."""
+    window, room = reckoned
+    if window is None or room is None:
+        return Beginning(tools, window, room, None)
+    most = state.most if state.window is None or state.window[0] == window else None
+    if tools and not has_room_for_tools(room, len(tools), most):
+        tools = ()
+    return Beginning(tools, window, room, room_for_words(room, len(tools or ()), most))
 
 
 def decide_enqueue(
@@ -197,7 +228,7 @@ def _stop_running(state: Session, by: str) -> list[facts.RunAborted]:
 
 
 def decide_start(
-    state: Session, *, context_hash: str, tools: tuple[str, ...] | None, spent: Spent, now_ms: int
+    state: Session, *, context: RunContext, beginning: Beginning, spent: Spent, now_ms: int
 ) -> list[facts.Event]:
     """Return the start of the run at the head of the queue, if the session is free.
 
@@ -221,7 +252,7 @@ def decide_start(
                 used=tripped.value,
             )
         ]
-    return [started(state, queued, context_hash=context_hash, tools=tools, now_ms=now_ms)]
+    return [started(state, queued, context=context, beginning=beginning, now_ms=now_ms)]
 
 
 def queued_to_start(
@@ -247,21 +278,26 @@ def started(
     state: Session,
     queued: facts.RunQueued,
     *,
-    context_hash: str,
-    tools: tuple[str, ...] | None,
+    context: RunContext,
+    beginning: Beginning,
     now_ms: int,
 ) -> facts.RunStarted:
     """Return the start of the next attempt of a run."""
     return facts.RunStarted(
         run_id=queued.run_id,
         attempt=state.interrupted + 1,
-        context_hash=context_hash,
+        context_hash=context.hash,
         deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
         model=queued.model or state.settings.get("model"),
         thinking=queued.thinking or state.settings.get("thinkingLevel"),
         settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
-        tools=tools,
+        tools=beginning.tools,
         started_ms=now_ms if queued.timeout_ms else None,
+        context_tokens=beginning.context_tokens,
+        room=beginning.room,
+        words=beginning.words,
+        used=None if beginning.room is None else context.used,
+        fit=context.fit,
     )
 
 
@@ -293,7 +329,7 @@ def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[
                 partial=running.said,
             )
         ]
-    if running.attempt <= retry_interrupted:
+    if running.attempt - running.waiting.refused <= retry_interrupted:
         return [facts.RunInterrupted(run_id=run_id, attempt=running.attempt)]
     return [
         facts.RunFailed(

@@ -60,6 +60,8 @@ class RunStarter:
         self._reading: str | None = None
         """The run whose context is being read."""
         self._ready: dict[str, RunContext] = {}
+        self._room: int | None = None
+        """For how many tokens there is room in what is ready, or being read."""
         self._resumed: str | None = None
         """The run whose attempt goes on where a fork has cut it, until its agent is called."""
 
@@ -68,23 +70,27 @@ class RunStarter:
         """Whether a context is being read."""
         return self._reading is not None
 
-    def context_at(self, run_id: str, version: int) -> RunContext | None:
-        """Return the context that was read for a run, if it is of this very version of the stream (PROV-4)."""
+    def context_at(self, run_id: str, version: int, room: int | None) -> RunContext | None:
+        """Return the context that was read for a run, if it is of this very version of the stream (PROV-4).
+
+        There is room for so many tokens of it.
+        """
         context = self._ready.get(run_id)
-        if context is None or context.version == version:
+        if context is None or (context.version == version and self._room == room):
             return context
         # Somebody spoke between the reading and now. The transcript was kept current, so that nobody can outrun it.
-        context = self._contexts.at(self._key, run_id, version)
+        context = self._contexts.at(self._key, run_id, version, room)
         if context is not None:
-            self._ready = {run_id: context}
+            self._ready, self._room = {run_id: context}, room
         return context
 
     def context_ahead(
-        self, queued: RunQueued, message: Message, *, at: int, version: int
+        self, queued: RunQueued, message: Message, *, at: int, version: int, room: int | None
     ) -> RunContext | None:
         """Return the context of a run that is queued by the very append that starts it, if the transcript is at hand."""
-        context = self._contexts.ahead(self._key, queued, message, at=at, version=version)
+        context = self._contexts.ahead(self._key, queued, message, at=at, version=version, room=room)
         if context is not None:
+            self._room = room
             self._ready = {queued.run_id: context}
         return context
 
@@ -93,15 +99,16 @@ class RunStarter:
         context = self._ready.get(run_id)
         return context is not None and context.version > version
 
-    def read(self, run_id: str, attempt: int, version: int) -> None:
+    def read(self, run_id: str, attempt: int, version: int, room: int | None = None) -> None:
         """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""
-        self._reading = run_id
+        self._reading, self._room = run_id, room
         tell = self._tell_self
         self._contexts.read(
             self._key,
             run_id,
             lambda context: tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context)),
             version=version,
+            room=room,
         )
 
     def resume(self, run_id: str, attempt: int, version: int) -> None:

@@ -5,7 +5,8 @@ from typing import Final, Literal, TypeGuard, get_args
 
 import msgspec
 
-from intersession_actors.policy import budget_of
+from intersession_actors.policy import LEAST_ROOM, budget_of, tokens_of_tools
+from intersession_actors.prompt import tokens_of
 from intersession_actors.streams import foreign
 from intersession_events import facts
 from intersession_events.log import Recorded
@@ -25,6 +26,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     time: int
     last_tool_result: str | None = None
     """What an attempt that was cut off had of its tools; the next one knows it and need not ask again."""
+    refused: int = 0
+    """How many of its attempts the model's server refused as too long (CTX-3)."""
 
     @property
     def budget(self) -> facts.Budget:
@@ -46,6 +49,13 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     last_tool_result: str | None = None
     said: str | None = None
     """The last text that the agent had put on record, for a run that does not come to its end (GATE-5)."""
+    context_tokens: int | None = None
+    room: int | None = None
+    """How many tokens there are for tools and for what is said."""
+    given: int = 0
+    """How many tokens the agent was given, its tools included, and has recorded since, at most."""
+    fit: facts.Fit | None = None
+    has_tools: bool = True
 
     @property
     def began_ms(self) -> int:
@@ -75,6 +85,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """The thread that belongs to this session (SPAWN-12)."""
     bound_ms: int = 0
     last_message_ms: int = 0
+    window: tuple[int, int] | None = None
+    """The window of the model that ran last, and what of it is left for tools and for what is said."""
+    most: int | None = None
+    """So many tokens of tools and of what is said the model's server takes, as far as its refusals tell (CTX-3)."""
 
     def thread_left(self, *, age_ms: int, quiet_ms: int) -> "tuple[int, facts.UnbindReason] | None":
         """Return for how long the thread is still its own if nothing more is said (milliseconds), and why no longer.
@@ -179,8 +193,10 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
                 settings=event.settings,
                 last_tool_result=head.last_tool_result,
             )
-            return replace(state, queue=tuple(rest), running=running)
-        case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
+            return _reckoned(replace(state, queue=tuple(rest), running=running), event, running)
+        case facts.RunCompleted():
+            return _ended(_tries_more(state), event.run_id)
+        case facts.RunFailed() | facts.RunAborted():
             return _ended(state, event.run_id)
         case facts.RunInterrupted():
             return _put_back(state, event)
@@ -260,10 +276,43 @@ def _put_back(state: Session, event: facts.RunInterrupted) -> Session:
     running = state.running
     if running is None:
         return state
-    waiting = msgspec.structs.replace(running.waiting, last_tool_result=running.last_tool_result)
-    return msgspec.structs.replace(
-        state, running=None, queue=(waiting, *state.queue), interrupted=event.attempt
+    refused = event.too_long is not None
+    waiting = msgspec.structs.replace(
+        running.waiting,
+        last_tool_result=running.last_tool_result,
+        refused=running.waiting.refused + refused,
     )
+    most = state.most
+    if refused and running.room is not None:
+        most = max(min(running.room, running.given) // 2, LEAST_ROOM)
+    return msgspec.structs.replace(
+        state, running=None, queue=(waiting, *state.queue), interrupted=event.attempt, most=most
+    )
+
+
+def _reckoned(state: Session, event: facts.RunStarted, running: Running) -> Session:
+    """Note what there is room for in the attempt that begins. What refusals told of another window is forgotten."""
+    window, room, words = event.context_tokens, event.room, event.words
+    if window is None or room is None or words is None:
+        return state
+    most = state.most if state.window is None or state.window[0] == window else None
+    running = msgspec.structs.replace(
+        running,
+        context_tokens=window,
+        room=room if most is None else min(room, most),
+        given=min(event.used or 0, words) + tokens_of_tools(len(event.tools or ())),
+        fit=event.fit,
+        has_tools=event.tools != (),
+    )
+    return msgspec.structs.replace(state, running=running, window=(window, room), most=most)
+
+
+def _tries_more(state: Session) -> Session:
+    """Let the next run have a little more than the model's server took: what it refused once it may take, such as on another machine."""
+    if state.most is None or state.window is None:
+        return state
+    more = state.most + state.most // 16 + 1
+    return msgspec.structs.replace(state, most=more if more < state.window[0] else None)
 
 
 def _ended(state: Session, run_id: str) -> Session:
@@ -287,6 +336,9 @@ def _noted(state: Session, message: facts.Message) -> Session:
     running = state.running
     if running is None or message.run_id != running.waiting.queued.run_id:
         return state
+    if running.room is not None:
+        running = msgspec.structs.replace(running, given=running.given + tokens_of(message))
+        state = msgspec.structs.replace(state, running=running)
     text = facts.text_of(message)
     match message.role:
         case "toolResult" if text:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import final
 
 from intersession_actors.config import Config, SendAction
-from intersession_actors.policy import Requester, Speaker, Verdict, judge_send
+from intersession_actors.policy import ModelWindow, Reckoned, Requester, Speaker, Verdict, judge_send, reckon
 from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
 from intersession_events.keys import SessionKey
 
@@ -62,6 +62,10 @@ class RulesInForce:
     def tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
         """Return the tools that a session has, by how it was opened."""
         return self._offered(self._config(), self.requester(opened))
+
+    def reckoned(self, agent_id: str, asked_for: str | None, said: ModelWindow | None) -> Reckoned:
+        """Return what the model takes that an agent runs on, where a run or its session asks for one, or for none (CTX-1)."""
+        return reckon(self._config(), agent_id, asked_for, said)
 
     def failure_text(self) -> str:
         """Return what a person is told whose message found no answer."""

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from intersession_actors.agents import ACP, Turn
 from intersession_actors.host import DoorThreads
-from intersession_actors.prompt import RunContext
+from intersession_actors.prompt import RunContext, context_shown
 from intersession_actors.service import Caller, CallingRun, Service
 from intersession_actors.session import Running
 from intersession_actors.tools import RunRecorder, Tools
@@ -45,6 +45,7 @@ class Turns:
             waiting=self._waiting,
             done=context.partial,
             opened=opened,
+            offers=running.has_tools,
         )
         return Turn(
             agent_id=SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id,
@@ -53,7 +54,11 @@ class Turns:
             asked=context.message,
             run_id=run.run_id,
             transcript=context.transcript,
-            context=context.system_context,
+            context=context_shown(context.system_context, running.fit),
+            whole_context=context.system_context,
+            context_tokens=running.context_tokens,
+            fit=running.fit,
+            refused=running.waiting.refused,
             tools=tools,
             attempt=running.attempt,
             deadline=running.deadline_ms or None,

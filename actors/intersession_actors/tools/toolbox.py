@@ -76,7 +76,9 @@ class Tools(ToolBox):
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
         done: Sequence[Message] = (),
         opened: SessionOpened | None = None,
+        offers: bool = True,
     ) -> None:
+        self._offers = offers
         self._opened = opened
         self._service = service
         self._caller = caller
@@ -103,7 +105,7 @@ class Tools(ToolBox):
 
     def schemas(self, dialect: str = "openai") -> list[JsonObject]:
         """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
-        return schemas(self.names, dialect)
+        return schemas(self.names, dialect) if self._offers else []
 
     def pass_over(self, name: str, arguments: Given = None) -> None:
         """Count a call that is not made, so that the next one in the same words is the one that follows on it."""

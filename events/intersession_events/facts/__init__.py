@@ -90,6 +90,7 @@ from intersession_events.facts.registry import (
 )
 from intersession_events.facts.run import (
     FailureCode,
+    Fit,
     LateReplyDropped,
     RunAborted,
     RunCompleted,
@@ -195,6 +196,7 @@ __all__ = [
     "ExchangeSettings",
     "Fact",
     "FailureCode",
+    "Fit",
     "ForkEdit",
     "ForkEdited",
     "ForkedFrom",

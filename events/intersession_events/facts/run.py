@@ -61,6 +61,20 @@ class RunQueued(Fact, frozen=True, kw_only=True):
         return None if self.spawn_id is None else spawn_stream(self.spawn_id)
 
 
+class Fit(Fact, frozen=True, kw_only=True):
+    """What an agent is not shown of a context that is longer than its model takes (CTX-2).
+
+    `left_out` of the transcript's messages, the oldest, and `partial_left_out` of those that earlier attempts recorded. Of each
+    text of the messages that are left it is shown so many characters at most: `earlier_chars` in the transcript and in what
+    earlier attempts recorded, `asked_chars` in the message to answer and in what the system quotes; None is all of them.
+    """
+
+    left_out: int = 0
+    partial_left_out: int = 0
+    earlier_chars: int | None = None
+    asked_chars: int | None = None
+
+
 class RunStarted(Fact, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none.
 
@@ -69,6 +83,9 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     `model` and `thinking` are what the run or its session asks for; None is the agent's own. `settings` are the other
     settings of the session that its agent is given, under their names in `sessions.patch`. `tools` are the names of
     the tools that it has; None was not recorded. `ConfigLoaded` has their descriptions.
+    `context_tokens` is the window of the model, `room` what of it is left beside the answer and the agent's own instructions,
+    `words` what of that there is for all that is said, beside the tools, and `used` how much is said at most, before anything is
+    left out: in tokens, None in logs written before. `fit` is what is left out; None is nothing (CTX-1, CTX-2).
     """
 
     run_id: str
@@ -80,13 +97,22 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     settings: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     tools: tuple[str, ...] | None = None
     started_ms: int | None = None
+    context_tokens: int | None = None
+    room: int | None = None
+    words: int | None = None
+    used: int | None = None
+    fit: Fit | None = None
 
 
 class RunInterrupted(Fact, frozen=True, kw_only=True):
-    """An attempt was cut off by a stop or a crash; the run will be tried again."""
+    """An attempt was cut off by a stop or a crash; the run will be tried again.
+
+    `too_long` is what the model's server said, where it refused what it was given as too long: the next attempt gives less (CTX-3).
+    """
 
     run_id: str
     attempt: int
+    too_long: str | None = None
 
 
 class RunCompleted(Fact, frozen=True, kw_only=True):

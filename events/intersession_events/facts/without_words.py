@@ -33,7 +33,14 @@ from intersession_events.facts.message import (
     text_of,
 )
 from intersession_events.facts.registry import Event, decode, encode, latest, topics_of
-from intersession_events.facts.run import LateReplyDropped, RunAborted, RunCompleted, RunFailed, RunQueued
+from intersession_events.facts.run import (
+    LateReplyDropped,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunInterrupted,
+    RunQueued,
+)
 from intersession_events.facts.session import LineImported, MessageRecorded, SessionImported
 from intersession_events.facts.spawn import ChildEnded, SpawnAccepted, SpawnClosed
 
@@ -47,6 +54,7 @@ ERASED_ARGUMENTS: Final = _OBJECT
 
 WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     RunQueued: ("system_context",),
+    RunInterrupted: ("too_long",),
     RunCompleted: ("reply", "notes"),
     RunFailed: ("error", "partial", "traceback"),
     RunAborted: ("partial",),

@@ -58,7 +58,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `updated_at` in ms never falls (LIST-3). `model_override` is what a patch or the opening set, `model` what
     is in force or was last used. `position` and `version` are those of the last event that changed the row;
-    each recorded message does. `queued` counts accepted runs that wait, `running` is the run at work.
+    each recorded message does. `context_tokens` is the window of the model that ran last, `filled` how many percent of what there is
+    room for in it were said then: from 100 on the oldest messages are left out (CTX-2). `queued` counts accepted runs that wait, `running` is the run at work.
     """
 
     key: str
@@ -95,6 +96,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sandboxed: bool = False
     archived: ArchiveReason | None = None
     original_key: str | None = None
+    filled: int | None = None
 
     @property
     def run_state(self) -> RunState:
@@ -180,6 +182,7 @@ def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
                 session_id=event.session_id,
                 updated_at=touched,
                 total_tokens=None,
+                filled=None,
                 system_sent=False,
                 aborted_last_run=False,
             )
@@ -240,9 +243,10 @@ def _after_run_event(
             return replace(row, queued=row.queued + 1)
         case RunStarted():
             if row.running == event.run_id:
-                return row
+                return _reckoned(row, event)
             # Not below 0: the view may have set the event aside that queued the run (J3).
-            return replace(row, queued=max(0, row.queued - 1), running=event.run_id, system_sent=True)
+            row = replace(row, queued=max(0, row.queued - 1), running=event.run_id, system_sent=True)
+            return _reckoned(row, event)
         case RunInterrupted():
             if row.running != event.run_id:
                 return row
@@ -259,6 +263,14 @@ def _after_run_event(
             return replace(_ended(row, event.run_id), aborted_last_run=False)
         case RunAborted():
             return replace(_ended(row, event.run_id), aborted_last_run=True)
+
+
+def _reckoned(row: SessionRow, event: RunStarted) -> SessionRow:
+    """Note the window of the model that runs, and how full it is; logs written before do not say it."""
+    if event.context_tokens is None or not event.words:
+        return row
+    filled = (event.used or 0) * 100 // event.words
+    return msgspec.structs.replace(row, context_tokens=event.context_tokens, filled=filled)
 
 
 def _ended(row: SessionRow, run_id: str) -> SessionRow:

@@ -72,7 +72,7 @@ class SessionListView:
     """
 
     name = "session_list"
-    shape = 4
+    shape = 5
     only_added = ("session_versions", "session_messages", "session_past")
 
     def create(self, sql: Sql) -> None:

@@ -82,10 +82,18 @@ def of_run(event: facts.RunEvent, key: str | None, task: str, named: Naming) -> 
             again = "" if event.attempt == 1 else f" again (attempt {event.attempt})"
             after = f"at work{again}: {who} has begun, and has not answered yet"
             return Words(
-                key, None, f"attempt {event.attempt}", step=f"{who} begins {task}{again}", after=after
-            )
+                key, None, f"attempt {event.attempt}{_left_out(event.fit)}",
+                step=f"{who} begins {task}{again}{_left_out(event.fit)}", after=after,
+            )  # fmt: skip
         case facts.RunInterrupted():
             how = f"was cut off in attempt {event.attempt}; the run starts again"
+            if event.too_long is not None:
+                return Words(
+                    key, None, f"attempt {event.attempt} was too long for the model",
+                    f"was given more than its model takes in attempt {event.attempt}; the run starts again with less", event.too_long,
+                    step=f"{who} is given less, since {task} was too long for its model",
+                    after=f"refused as too long: {who} had begun, and is given less",
+                )  # fmt: skip
             after = f"cut off: {who} had begun, and has not answered yet"
             return Words(
                 key, None, f"attempt {event.attempt} was cut off", how,
@@ -116,6 +124,15 @@ def of_run(event: facts.RunEvent, key: str | None, task: str, named: Naming) -> 
                 key, None, event.reply or NO_TEXT, "answered too late; nobody uses it", event.reply,
                 step=f"{who} answers too late at {task}",
             )  # fmt: skip
+
+
+def _left_out(fit: facts.Fit | None) -> str:
+    """Say what its model is not shown of a context that is too long for it (CTX-2)."""
+    if fit is None:
+        return ""
+    count = fit.left_out + fit.partial_left_out
+    messages = "1 earlier message" if count == 1 else f"{count} earlier messages"
+    return f", {messages} left out" if count else ", long texts cut"
 
 
 def as_read(event: facts.MessageRecorded) -> facts.Message:

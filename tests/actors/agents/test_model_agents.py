@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent
+from pydantic_ai import Agent, DeferredToolRequests
 from pydantic_ai.messages import (
+    BinaryImage,
+    FilePart,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -22,6 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
 from intersession_actors.agents import (
@@ -32,8 +35,9 @@ from intersession_actors.agents import (
     ToolBox,
     Turn,
     openai_agent,
+    pydantic_ai_agent,
 )
-from intersession_actors.agents.agents import pydantic_ai_agent
+from intersession_actors.errors import ToolRefused
 from intersession_events.facts import (
     Block,
     ImageBlock,
@@ -199,16 +203,71 @@ def test_a_tool_of_a_pydantic_ai_agent_that_raises_is_recorded_and_breaks_the_ru
     assert diary.notes[1][2:] == ("look", "ValueError: dark", True)
 
 
-def test_a_structured_output_of_a_pydantic_ai_agent_is_json(executor: AgentExecutor) -> None:
-    class Verdict(BaseModel):
-        good: bool
+class Verdict(BaseModel):
+    good: bool
 
-    agent = Agent(TestModel(custom_output_args={"good": True}, call_tools=[]), output_type=Verdict)
+
+def judging() -> Agent[None, Verdict]:
+    return Agent(TestModel(custom_output_args={"good": True}, call_tools=[]), output_type=Verdict)
+
+
+def test_a_structured_output_is_a_bad_reply_that_names_its_type(executor: AgentExecutor) -> None:
+    result = answer_of(executor, judging(), a_turn(Diary()))
+
+    assert isinstance(result, Broke)
+    assert result.code == "bad_reply"
+    assert "gave an output of the type Verdict, which is no text" in result.error
+    assert "true" not in result.error
+
+
+def test_a_structured_output_is_said_in_the_words_that_its_host_has_for_it(executor: AgentExecutor) -> None:
+    def words(verdict: Verdict) -> str:
+        return "It is good." if verdict.good else "It is not."
+
+    result = answer_of(executor, pydantic_ai_agent(judging(), text=words), a_turn(Diary()))
+
+    assert isinstance(result, Answered)
+    assert result.text == "It is good."
+
+
+def test_tools_that_wait_for_an_approval_are_a_bad_reply_that_names_them(executor: AgentExecutor) -> None:
+    agent = Agent(TestModel(call_tools=["pay"]), output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def pay(invoice: str) -> str:
+        return f"paid {invoice}"
 
     result = answer_of(executor, agent, a_turn(Diary()))
 
-    assert isinstance(result, Answered)
-    assert result.text == '{"good":true}'
+    assert isinstance(result, Broke)
+    assert (result.code, "DeferredToolRequests (pay)" in result.error) == ("bad_reply", True)
+
+
+def test_a_picture_as_an_output_is_a_bad_reply_without_its_bytes(executor: AgentExecutor) -> None:
+    def model(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[FilePart(content=BinaryImage(data=b"PNG" * 100, media_type="image/png"))])
+
+    agent = Agent(
+        FunctionModel(model, profile=ModelProfile(supports_image_output=True)), output_type=BinaryImage
+    )
+
+    result = answer_of(executor, agent, a_turn(Diary()))
+
+    assert isinstance(result, Broke)
+    assert result.code == "bad_reply"
+    assert "BinaryImage" in result.error
+    assert len(result.error) < 300
+
+
+@pytest.mark.parametrize("model", [None, "openai:gpt-4o"])
+def test_a_pydantic_ai_agent_that_can_not_answer_is_refused_when_it_is_registered(
+    executor: AgentExecutor, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    agent = Agent(model, defer_model_check=True)
+
+    with pytest.raises(ToolRefused, match=r"has no model|can't be used"):
+        executor.register("agent", agent)
 
 
 def test_dependencies_of_a_pydantic_ai_agent_are_made_for_each_turn(executor: AgentExecutor) -> None:
@@ -382,6 +441,40 @@ def test_an_endpoint_gets_the_fenced_transcript_and_its_text_is_the_reply(
         *turn.messages("openai"),
     ]
     assert server.keys == ["Bearer secret"]
+
+
+def test_a_refusal_of_a_model_is_its_answer(executor: AgentExecutor, server: Server) -> None:
+    server.will_say({"content": None, "refusal": "I can't help with that."})
+
+    result = answer_of(executor, agent_on(server), a_turn(Diary()))
+
+    assert isinstance(result, Answered)
+    assert result.text == "I can't help with that."
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "length", "error", "SAFETY"])
+@pytest.mark.parametrize("content", [None, ""])
+def test_an_answer_without_a_text_that_was_not_the_models_wish_breaks_the_run(
+    executor: AgentExecutor, server: Server, finish: str, content: str | None
+) -> None:
+    server.will_say({"content": content}, finish=finish)
+
+    result = answer_of(executor, agent_on(server), a_turn(Diary()))
+
+    assert isinstance(result, Broke)
+    assert (result.code, f"it ended with '{finish}'" in result.error) == ("backend", True)
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "length"])
+def test_what_there_is_of_an_answer_that_was_cut_off_is_said(
+    executor: AgentExecutor, server: Server, finish: str
+) -> None:
+    server.will_say({"content": "So far"}, finish=finish)
+
+    result = answer_of(executor, agent_on(server), a_turn(Diary()))
+
+    assert isinstance(result, Answered)
+    assert (result.text, result.stop_reason) == ("So far", finish)
 
 
 def test_an_endpoint_that_wants_a_tool_gets_its_result_and_goes_on(

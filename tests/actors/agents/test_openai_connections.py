@@ -2,7 +2,11 @@
 
 import asyncio
 import gc
+import inspect
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -10,9 +14,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from openai import NOT_GIVEN, DefaultAsyncHttpxClient
+from openai import NOT_GIVEN, AsyncOpenAI, DefaultAsyncHttpxClient
+from openai.resources.chat.completions import AsyncCompletions
 
 from intersession_actors.agents import AgentExecutor, Answered, Broke, Reply, Turn, openai_agent
+from intersession_actors.agents.endpoint_options import DO_NOT_WORK, OF_A_CLIENT, OF_A_REQUEST
 from intersession_actors.tools import schemas
 from intersession_events.facts import Message
 from support.agent_calls import answer_of
@@ -176,9 +182,8 @@ async def test_options_go_into_the_request_as_they_are(endpoint: Endpoint) -> No
         endpoint,
         reasoning_effort="low",
         temperature=0,
-        top_k=3,
         seed=NOT_GIVEN,
-        extra_body={"cache_prompt": True},
+        extra_body={"cache_prompt": True, "top_k": 3},
         extra_headers={"X-Desk": "front"},
         extra_query={"tier": "2"},
     )
@@ -238,9 +243,64 @@ async def test_a_model_that_has_not_answered_when_its_run_is_over_is_named(
     assert line == f"model 'asked' at {endpoint.url} had not answered when its run was over: run=waiting"
 
 
-def test_a_stream_is_refused_when_the_agent_is_made(endpoint: Endpoint) -> None:
-    with pytest.raises(TypeError, match="a stream is not supported"):
-        an_agent(endpoint, stream=True)
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"stream": True}, r"stream: a stream is not supported"),
+        ({"tools": [{"type": "function"}]}, r"tools: tools of your own are not called here"),
+        ({"functions": []}, r"functions: tools of your own"),
+        ({"n": 2}, r"n: there is one answer"),
+        ({"messages": []}, r"messages: what the model is shown is the session"),
+        ({"temprature": 0}, r"temprature: is no option .*is temperature meant.*extra_body=\{'temprature'"),
+        ({"sytem": "Be good."}, r"sytem: is no option .*is system meant"),
+        ({"extra_body": {"tools": [1]}}, r"extra_body.tools: tools of your own"),
+        ({"client_options": {"max_retrys": 2}}, r"client_options.max_retrys: is no option .*max_retries"),
+    ],
+    ids=str,
+)
+def test_an_option_that_does_nothing_here_is_refused_when_the_agent_is_made(
+    endpoint: Endpoint, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(TypeError, match=told):
+        an_agent(endpoint, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"model": " "}, "model: is ' ', give the name"),
+        ({"most_rounds": 0}, "most_rounds: is 0"),
+        ({"context_tokens": -1}, "context_tokens: is -1"),
+        ({"max_tokens": "many"}, "max_tokens: is 'many'"),
+    ],
+    ids=str,
+)
+def test_a_value_that_an_option_can_not_have_is_refused_when_the_agent_is_made(
+    options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        openai_agent(**{"model": "asked", "api_key": "secret", **options})
+
+
+def test_a_key_that_is_missing_is_told_when_the_agent_is_made() -> None:
+    """In a process of its own: the variable may be set in this one."""
+    made = "from intersession import openai_agent; openai_agent(model='gpt-4o')"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+
+    ended = subprocess.run(
+        [sys.executable, "-c", made], env=clean, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ended.returncode == 1
+    assert "api_key: is missing, and OPENAI_API_KEY is not set" in ended.stderr
+
+
+def test_the_options_that_work_are_those_of_the_library() -> None:
+    of_a_request = {*inspect.signature(AsyncCompletions.create).parameters} - {"self", "model"}
+    of_a_client = {*inspect.signature(AsyncOpenAI.__init__).parameters} - {"self"}
+
+    assert of_a_request == OF_A_REQUEST | DO_NOT_WORK.keys(), "say of an option that is new whether it works"
+    assert of_a_client == OF_A_CLIENT
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "mcp", "json-schema"])

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from intersession_actors.agents import Answered
 from intersession_actors.policy import Spent
+from intersession_actors.prompt import RunContext
 from intersession_actors.session import Abort, AddMessage, Archive, Enqueue, Patch, RecordMessages, Reset
 from intersession_actors.session.rules import (
+    Beginning,
     decide_abort,
     decide_add,
     decide_answer,
@@ -85,7 +87,12 @@ def enqueue(run_id: str, **fields: Any) -> Enqueue:
 
 
 def start(state: Session, spent: Spent = NOTHING) -> list[Event]:
-    return decide_start(state, context_hash="h", tools=None, spent=spent, now_ms=500)
+    context = RunContext(
+        message=message("r"), transcript=(), partial=(), system_context="", hash="h", version=1
+    )
+    return decide_start(
+        state, context=context, beginning=Beginning(None, None, None, None), spent=spent, now_ms=500
+    )
 
 
 def answer(state: Session, run_id: str, attempt: int, reply: str | None = "fine") -> list[Event]:

@@ -13,7 +13,10 @@ from intersession_events.facts import RunStarted
 from intersession_events.stores import PortableLog, open_log
 from support.golden_logs import golden_logs
 
-STATES: Final = {"session_state.1": "d33cfcdfa2e0b41ab62a6f1631f6249f1b0e6419d750babf75620385db72b862"}
+STATES: Final = {
+    "session_state.1": "d33cfcdfa2e0b41ab62a6f1631f6249f1b0e6419d750babf75620385db72b862",
+    "session_state.2": "1741a24b42374cd8b637d461f631972f1022261e9feb0ce50b177f6c7294b3a0",
+}
 """What a shape makes of the sessions of the first release, at each of their versions. A row is never changed."""
 
 

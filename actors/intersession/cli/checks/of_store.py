@@ -4,13 +4,14 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from intersession.cli.shell import moment
 from intersession_actors.checkpoints import publishing_targets, unpublished
 from intersession_actors.config import Config
-from intersession_actors.failures import Finding, note, warning, wrong
+from intersession_actors.failures import Finding, full_findings, note, warning, wrong
 from intersession_actors.service import Reader
 from intersession_events.log import Log
 from intersession_events.stores import Located, PortableLog, SqliteLog, holder_of
@@ -24,6 +25,8 @@ _LOW_BYTES: Final = 1024 * MIB
 _BIG_WAL: Final = 1024 * MIB
 _MOST: Final = 1_000
 _NEWEST: Final = 20
+_LOOKED_AT: Final = 1_000
+"""Of so many sessions, those updated last, it is said how full they are."""
 
 
 def lock_findings(log: Log, store: Located) -> Iterator[Finding]:
@@ -89,6 +92,8 @@ def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
         yield from _nobody_works(reader)
     yield from _held(reader)
     yield from _undelivered(reader)
+    order = reader.sessions.order()
+    yield from full_findings((row.key, row.filled) for row in order.rows(islice(order.places(), _LOOKED_AT)))
     newest = reader.runs.recent(_NEWEST)
     failed = reader.runs.failed_lately(_NEWEST)
     if failed and newest[0].run_id == failed[0].run_id:

@@ -224,7 +224,8 @@ class StepScreen(App[None]):
         told = "as recorded" if lens["asRecorded"] else f"NOT as recorded: {lens.get('problem', '')}"
         tools = lens["tools"]
         named = "not recorded" if tools is None else ", ".join(str(tool["title"]) for tool in tools) or "none"
-        head = f"{lens['sessionKey']}, attempt {lens['attempt']}: {told}\ntools: {named}\n\n"
+        left_out = "" if lens["leftOut"] is None else f"\n{lens['leftOut']['told']}"
+        head = f"{lens['sessionKey']}, attempt {lens['attempt']}: {told}{left_out}\ntools: {named}\n\n"
         self.push_screen(TextScreen("lens", safe(head + lens.get("prompt", ""))))
 
     def action_why(self) -> None:

@@ -57,6 +57,8 @@ def _show(screen: Screen, found: LensAnswer) -> None:
         screen.line(
             safe(f"  recorded {found['contextHash']}, rebuilt {found['rebuiltHash'] or 'nothing'}", "dim")
         )
+    if found["leftOut"] is not None:
+        screen.line(safe(found["leftOut"]["told"], "yellow"))
     if "prompt" in found:
         screen.line()
         screen.line(found["prompt"])

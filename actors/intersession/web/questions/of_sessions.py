@@ -34,6 +34,8 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
 def sessions(view: View, given: Sessions) -> JsonObject:
     """Return sessions, most recently active first: `{sessions, asOf, cursor}`.
 
+    `filled` of a row is how many percent of what its model takes its last run was (CTX-4), null where that is not known.
+
     Raises:
         ToolRefused: a place or the cursor is none.
     """
@@ -49,6 +51,12 @@ def sessions(view: View, given: Sessions) -> JsonObject:
         }
     )
     found, decided = list_sessions(view.reader, view.requester, asked)
+    stored = view.reader.sessions
+    filled = (
+        {row.key: row.filled for row in stored.many(decided.keys)}
+        if given.at is None
+        else {key: row.filled for key in decided.keys if (row := stored.get(key, found["asOf"])) is not None}
+    )
     rows = zip(found["sessions"], decided.keys, strict=True)
-    shown = [{**row, "canonical": key} for row, key in rows if view.is_seen(key)]
+    shown = [{**row, "canonical": key, "filled": filled.get(key)} for row, key in rows if view.is_seen(key)]
     return {"sessions": shown, "asOf": found["asOf"], "cursor": found.get("nextCursor")}

@@ -92,6 +92,7 @@ const Prompt = ({ found, place, ahead }) => {
           </span>
         </p>
         <code class="muted">${found.contextHash}</code>
+        ${found.leftOut ? html`<p class="why bad">${found.leftOut.told}</p>` : null}
       </div>
       <div class="sec"><h2>System context</h2><pre tabindex="0">${found.systemContext || '(none)'}</pre></div>
       <div class="sec">

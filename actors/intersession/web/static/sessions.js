@@ -62,11 +62,15 @@ const Row = ({ row, sel }) => {
         ${row.runState}
         ${row.abortedLastRun ? html`<span class="why bad">last run aborted</span>` : null}
       </td>
-      <td class="num" data-unit="tokens">${row.totalTokens?.toLocaleString('en-GB') ?? ''}</td>
+      <td class="num" data-unit="tokens">
+        ${row.totalTokens?.toLocaleString('en-GB') ?? ''}
+        ${row.filled >= 80 ? html`<span class="why bad">${fullness(row.filled)}</span>` : null}
+      </td>
       <td class="num mono"><${Moment} ms=${row.updatedAt} /></td>
     </tr>
   `;
 };
+const fullness = filled => (filled > 100 ? 'window full: the oldest is left out' : `window ${filled} % full`);
 const lastSaid = row => {
   const last = row.messages?.at(-1);
   if (!last) return '';

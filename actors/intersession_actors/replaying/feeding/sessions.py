@@ -52,6 +52,8 @@ def to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow |
         case facts.RunFailed() as event:
             broke = Broke(code=event.code, error=event.error, traceback=event.traceback)
             return _broken(key, event, broke, recording)
+        case facts.RunInterrupted(too_long=str() as error) as event:
+            return _broken(key, event, Broke(code="backend", error=error, too_long=True), recording)
         case facts.RunInterrupted() as event:
             broke = Broke(code="interrupted", error="interrupted")
             return _broken(key, event, broke, recording)

@@ -1,0 +1,148 @@
+"""What `openai_agent` takes, held against it when the agent is made: neither OpenAI's library nor an endpoint is asked for that.
+
+A test holds the lists against the library that is installed.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+OF_THE_AGENT: Final = frozenset(
+    {"model", "base_url", "api_key", "system", "most_rounds", "context_tokens", "client_options"}
+)
+
+OF_A_REQUEST: Final = frozenset(
+    [
+        "extra_body",
+        "extra_headers",
+        "extra_query",
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "max_tokens",
+        "metadata",
+        "moderation",
+        "parallel_tool_calls",
+        "prediction",
+        "presence_penalty",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning_effort",
+        "response_format",
+        "safety_identifier",
+        "seed",
+        "service_tier",
+        "stop",
+        "store",
+        "temperature",
+        "timeout",
+        "tool_choice",
+        "top_logprobs",
+        "top_p",
+        "user",
+        "verbosity",
+        "web_search_options",
+    ]
+)
+"""The options of a chat completion that work here."""
+
+_TOOLS: Final = (
+    "tools of your own are not called here, so give the model none; a pydantic-ai agent has tools of its own"
+)
+DO_NOT_WORK: Final[Mapping[str, str]] = {
+    "audio": "an answer is text, leave it out",
+    "function_call": _TOOLS,
+    "functions": _TOOLS,
+    "messages": "what the model is shown is the session, give instructions as `system`",
+    "modalities": "an answer is text, leave it out",
+    "n": "there is one answer to a message, leave it out",
+    "stream": "a stream is not supported, leave it out",
+    "stream_options": "a stream is not supported, leave it out",
+    "tools": _TOOLS,
+}
+"""Options that a request of this agent can't have, at its top or in `extra_body`, and what to do."""
+
+OF_A_CLIENT: Final = frozenset(
+    [
+        "admin_api_key",
+        "api_key",
+        "base_url",
+        "data_residency",
+        "default_headers",
+        "default_query",
+        "http_client",
+        "max_retries",
+        "organization",
+        "project",
+        "provider",
+        "timeout",
+        "webhook_secret",
+        "websocket_base_url",
+        "workload_identity",
+        "_strict_response_validation",
+        "_enforce_credentials",
+    ]
+)
+
+_KEYS: Final = frozenset({"api_key", "admin_api_key", "workload_identity", "provider"})
+_VARIABLES: Final = ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY")
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Refuse what an agent on an endpoint can't be made of, by its name.
+
+    Raises:
+        TypeError: an option is not known, or does not work here.
+        ValueError: an option has a value that it can't have, or there is no key for the endpoint.
+    """
+    for name, value in options.items():
+        if name in DO_NOT_WORK and value not in (None, False):
+            raise TypeError(f"{name}: {DO_NOT_WORK[name]}")
+        if name not in OF_THE_AGENT | OF_A_REQUEST | DO_NOT_WORK.keys():
+            raise TypeError(
+                f"{name}: is no option of this agent or of a chat completion{_near(name, OF_THE_AGENT | OF_A_REQUEST)}; what your"
+                f" endpoint takes beside these goes into extra_body={{{name!r}: …}}"
+            )
+    body = options.get("extra_body")
+    for name, value in body.items() if isinstance(body, Mapping) else ():
+        if name in DO_NOT_WORK and value not in (None, False):
+            raise TypeError(f"extra_body.{name}: {DO_NOT_WORK[name]}")
+    client = options.get("client_options")
+    if client is not None and not isinstance(client, Mapping):
+        raise TypeError(
+            f"client_options: is {type(client).__name__}, give a mapping of options of AsyncOpenAI"
+        )
+    for name in client or ():
+        if name not in OF_A_CLIENT:
+            raise TypeError(f"client_options.{name}: is no option of AsyncOpenAI{_near(name, OF_A_CLIENT)}")
+    _check_values(options)
+    if options.get("api_key") is None and not _KEYS & {
+        name for name, value in (client or {}).items() if value is not None
+    }:
+        _check_key()
+
+
+def _check_values(options: Mapping[str, object]) -> None:
+    model = options.get("model")
+    if not isinstance(model, str) or not model.strip():
+        raise ValueError(f"model: is {model!r}, give the name of a model at the endpoint")
+    for name in ("most_rounds", "context_tokens", "max_tokens", "max_completion_tokens"):
+        value = options.get(name)
+        if isinstance(value, int | str) and (isinstance(value, bool | str) or value < 1):
+            raise ValueError(f"{name}: is {value!r}, give a whole number of at least 1")
+
+
+def _check_key() -> None:
+    """Find a missing key now: else the first person who writes is told that something went wrong."""
+    if not any(os.environ.get(name) for name in _VARIABLES):
+        raise ValueError(
+            "api_key: is missing, and OPENAI_API_KEY is not set; give one, or api_key='none' for an endpoint that asks for none"
+        )
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, sorted(known), n=1)
+    return f" (is {near[0]} meant?)" if near else ""
