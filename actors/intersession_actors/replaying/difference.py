@@ -1,7 +1,7 @@
 """Compares what is decided now with what was recorded, field by field, and says in words what differs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypedDict
 
 import msgspec
@@ -29,8 +29,9 @@ class Difference(TypedDict):
     """The first event that is not as it was recorded.
 
     `kind`: it is another one, or has other fields (`changed`); nothing decided it (`missing`); it was never
-    recorded (`extra`); a door would not let it begin (`refused`); or its actor failed (`failed`). `command`
-    is what led to it, `text` says all of that in words.
+    recorded (`extra`); a door would not let it begin (`refused`); its actor failed (`failed`); or actors go round in
+    circles and never come to it (`stuck`). `erased`: it can't be compared, since words that led to it were erased.
+    `command` is what led to it, `text` says all of that in words.
     """
 
     kind: str
@@ -64,6 +65,23 @@ def _stats_in_text(_: Recorded, was: JsonValue, now: JsonValue) -> bool:
     return isinstance(was, str) and isinstance(now, str) and was.startswith(f"{now}\nStats: ")
 
 
+def _always(_: facts.Event) -> bool:
+    return True
+
+
+def _never(_: facts.Event) -> bool:
+    return False
+
+
+def _has_no_hops(event: facts.Event) -> bool:
+    provenance = event.message.provenance if isinstance(event, facts.MessageRecorded) else None
+    return provenance is not None and provenance.hops == 0
+
+
+def _announces_a_child(event: facts.Event) -> bool:
+    return isinstance(event, facts.RunQueued) and event.spawn_id is not None and event.step == "announce"
+
+
 _ENDS: Final = facts.ExchangeClosed | facts.SpawnClosed
 
 
@@ -72,6 +90,8 @@ class _Since(NamedTuple):
     field: str
     words: str
     explains: _Explains = _was_not_there
+    shows: Callable[[facts.Event], bool] = _always
+    """Whether an event that has the field has it by this rule: some had it before."""
 
 
 _CHAIN: Final = "what a causal chain may use is recorded with whatever it begins"
@@ -84,13 +104,19 @@ RULES_SINCE: Final = (
     _Since("exchange_accepted.1", "budget", _CHAIN),
     _Since("spawn_accepted.1", "budget", _CHAIN),
     _Since("run_queued.1", "budget", _CHAIN),
-    _Since("run_queued.1", "chain", _CHAIN),
+    _Since(
+        "run_queued.1",
+        "chain",
+        _CHAIN,
+        shows=_announces_a_child,
+    ),
     _Since("delivery_decided.1", "budget", _CHAIN),
     _Since("run_started.1", "tools", "the tools that an agent has are recorded with each start of a run"),
     _Since(
         "message_recorded.1",
         "message.provenance.hops",
         "the hops of a message are recorded from the first on",
+        shows=_has_no_hops,
     ),
     _Since(
         "run_queued.1",
@@ -101,7 +127,12 @@ RULES_SINCE: Final = (
     _Since("announce_decided.1", "stats", _USED),
     _Since("announce_decided.1", "text", _USED, _stats_in_text),
     _Since("delivery_decided.1", "text", _USED, _stats_in_text),
-    _Since("delivery_started.1", "rule", "the rule that lets words out is recorded with each attempt"),
+    _Since(
+        "delivery_started.1",
+        "rule",
+        "the rule that lets words out is recorded with each attempt",
+        shows=_never,  # some attempts had it before
+    ),
     _Since("delivery_failed.1", "failedMs", _CLOCK),
     _Since("run_started.1", "startedMs", _CLOCK),
     _Since("exchange_held.1", "nextEnd", _NEXT, _no_turn_followed),
@@ -116,6 +147,24 @@ RULES_SINCE: Final = (
 )
 """In what today's rules deliberately differ from those that wrote a log before: which field of which event, in words, and
 how an event that is older is told."""
+
+
+def have_later_rules(events: Iterable[Recorded]) -> bool:
+    """Whether what recorded events had later rules already: one of them has a field that nothing had before."""
+    return any(
+        _at(msgspec.to_builtins(recorded.event), since.field) is not None
+        for recorded in events
+        for since in RULES_SINCE
+        if since.topic == recorded.topic
+        and since.explains in {_was_not_there, _no_turn_followed}
+        and since.shows(recorded.event)
+    )
+
+
+def _at(plain: JsonValue, path: str) -> JsonValue:
+    for name in path.split("."):
+        plain = plain.get(name) if is_object(plain) else None
+    return plain
 
 
 def _led_since(recorded: Recorded, is_of_hold: Callable[[], bool]) -> str | None:
@@ -143,13 +192,14 @@ def fields_that_differ(
     waited_ms: int,
     behind_ms: Callable[[], int],
     is_of_hold: Callable[[], bool],
+    is_older: Callable[[], bool],
 ) -> tuple[list[Field], list[str]]:
     """Return the fields in which an event differs from what was recorded, and the later rules that explain others.
 
     Times are inputs: here an event is decided at the time at which it was recorded, and there it was decided up to `waited_ms`
     earlier, so that its own times are. `behind_ms` says how far the clock may have been behind the log's time, as one that was set back.
     `is_exact`: what the clock said was recorded, and the same time was given to today's rules. `is_of_hold` says whether what was
-    held was recorded as what led to it.
+    held was recorded as what led to it, `is_older` whether the process that recorded it may have had none of the later rules.
     """
     fields: list[Field] = []
     later: list[str] = []
@@ -159,7 +209,7 @@ def fields_that_differ(
         return [Field(path="type", recorded=_name(recorded), now=type(draft.event).__name__)], later
     for path, before, after in _different(was, now, ""):
         since = _since(recorded, path, before, after)
-        if since is not None:
+        if since is not None and is_older():
             later.append(since)
         elif is_exact or not _is_same_time(path, before, after, waited_ms, behind_ms):
             fields.append(Field(path=path, recorded=before, now=after))
@@ -175,9 +225,18 @@ def fields_that_differ(
         fields += led
     else:
         later.append(told)
-    if not fields and not later and recorded.event == draft.event and recorded.id != draft.id:
-        fields.append(Field(path="id", recorded=recorded.id, now=draft.id))
     return fields, later
+
+
+def misplaced(recorded: Recorded) -> list[Field]:
+    """Return in which fields the opening of a session names another one than that in whose stream it stands."""
+    if not isinstance(recorded.event, facts.SessionOpened):
+        return []
+    key = recorded.stream.partition(":")[2]
+    named: dict[str, tuple[str, str]] = {"key": (recorded.event.key, key)}
+    if key.startswith("agent:"):
+        named["agentId"] = recorded.event.agent_id, key.split(":")[1]
+    return [Field(path=path, recorded=was, now=now) for path, (was, now) in named.items() if was != now]
 
 
 class Times:
@@ -263,6 +322,45 @@ def missing(recorded: Recorded) -> Difference:
     )
 
 
+def stuck(recorded: Recorded | None, command: str | None) -> Difference:
+    """Return that actors go on and on and decide nothing: what was recorded leads nowhere."""
+    text = "today's rules go round in circles" + (
+        " behind the end of what was recorded"
+        if recorded is None
+        else f" and never come to {_name(recorded)} at position {recorded.position}"
+    )
+    return Difference(
+        kind="stuck",
+        position=None if recorded is None else recorded.position,
+        stream="" if recorded is None else recorded.stream,
+        version=0 if recorded is None else recorded.version,
+        recorded=None if recorded is None else recorded.topic,
+        now=None,
+        fields=[],
+        command=command,
+        text=_led(text, command),
+    )
+
+
+def erased(differs: Difference) -> Difference:
+    """Return that nobody can say whether a difference is one: words that today's rules look at were erased."""
+    text = (
+        "can't be compared: erased. The text of some events that led to this was erased, so nobody can say whether it is "
+        f"a difference that {differs['text']}"
+    )
+    return Difference(
+        kind="erased",
+        position=differs["position"],
+        stream=differs["stream"],
+        version=differs["version"],
+        recorded=differs["recorded"],
+        now=differs["now"],
+        fields=differs["fields"],
+        command=differs["command"],
+        text=text,
+    )
+
+
 def refused(recorded: Recorded, code: str, error: str) -> Difference:
     """Return that a door would refuse what it let in."""
     return Difference(
@@ -338,14 +436,19 @@ def _different(was: JsonValue, now: JsonValue, path: str) -> Iterator[tuple[str,
 
 
 def _is_same_time(path: str, was: object, now: object, waited_ms: int, behind_ms: Callable[[], int]) -> bool:
-    if not _is_time(path) or not isinstance(was, int) or not isinstance(now, int):
+    if path in _COPIED or not _is_time(path) or not isinstance(was, int) or not isinstance(now, int):
         return False
     later = now - was
     return later > -_CLOSE_MS and (later < max(waited_ms, 0) + _CLOSE_MS or later < behind_ms() + _CLOSE_MS)
 
 
+_COPIED: Final = frozenset({"budget.startedMs", "budget.heldMs", "chainStartedMs", "startedMs"})
+"""Times that no clock gave when an event was decided: they are those of what led to it."""
+
+
 def _is_time(path: str) -> bool:
-    return path.rpartition(".")[2].lower().endswith(("ms", "timestamp"))
+    name = path.rpartition(".")[2].lower()
+    return name.endswith(("ms", "timestamp")) and "timeout" not in name
 
 
 def _since(recorded: Recorded, path: str, was: JsonValue, now: JsonValue) -> str | None:

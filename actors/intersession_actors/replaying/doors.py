@@ -5,7 +5,7 @@ session was patched may have seen it before or after; whichever it saw is right.
 again: names that were resolved, cycles of waiting, how many sub-agents were at work.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -32,7 +32,7 @@ from intersession_actors.session import CheckSend, Enqueue, Session, evolve
 from intersession_actors.spawn import OpenSpawn
 from intersession_actors.streams import Refused, RulesInForce
 from intersession_events import facts
-from intersession_events.facts import Budget, ExchangeAccepted, SessionOpened, SpawnAccepted
+from intersession_events.facts import Budget, ExchangeAccepted, Limits, SessionOpened, SpawnAccepted
 from intersession_events.ids import session_stream
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded
@@ -117,9 +117,9 @@ class Doors:
         sees = None if asker.key is None else effective_visibility(asker, access)
         return msgspec.structs.replace(
             accepted,
-            # What was not recorded then is not known to differ.
-            send_rule=accepted.send_rule and said.rule,
-            visibility=accepted.visibility and sees,
+            send_rule=said.rule,
+            visibility=sees,
+            requester_run_id=self._run_named(accepted),
             loop=reason is None,
             loop_reason=reason,
         )
@@ -139,6 +139,29 @@ class Doors:
             return Refusal(verdict.code, verdict.error)
         policy = self._rules.judge_child(accepted.child)
         return None if policy.allowed else Refusal("policy_denied", policy.rule)
+
+    def asked(self, key: str, command: Enqueue, limits: Sequence[Limits]) -> Enqueue:
+        """Return a message as a door would hand it on today that somebody outside of all flows asks an answer for.
+
+        `limits` are those in force, and those that were before: a door looks some time before what it lets in is recorded.
+        """
+        budget = None if command.queue is None else command.queue.budget
+        if command.queue is None or command.queue.flow is not None or budget is None:
+            return command
+        path = (key,) if budget.root == command.queue.run_id else (*budget.path[:-1], key)
+        given = budget.limits if budget.limits in limits else limits[0]
+        return msgspec.structs.replace(
+            command, budget=msgspec.structs.replace(budget, path=path, limits=given)
+        )
+
+    def _run_named(self, accepted: ExchangeAccepted) -> str | None:
+        """Return the run that a caller was at, if it is one of its session's."""
+        run, requester = accepted.requester_run_id, accepted.requester
+        if run is None or requester is None:
+            return run
+        stream = session_stream(requester)
+        of_run = self._recording.of_run(run)
+        return run if any(item.stream == stream for item in of_run) else None
 
     def goes_on(self, accepted: ExchangeAccepted | SpawnAccepted, config: Config) -> Budget | Refusal | None:
         """Return what the causal chain of a send or a spawn may use from there on today, or that it may not come there (LOOP-5).

@@ -33,6 +33,8 @@ class HeldSteps:
         self._tell_session = tell_session
         self._tell_flow = tell_flow
         self._held: list[tuple[str, Step]] = []
+        self._passed_over: set[tuple[str, str, int]] = set()
+        """Runs that did not start next in their session when their context was asked for, and how far that had come."""
 
     def keep(self, key: str, step: Step) -> None:
         """Keep a step to a session."""
@@ -50,9 +52,11 @@ class HeldSteps:
             key, run_id, read = wanted
             if session_stream(key) == recorded.stream and self._contexts.starts_any(key):
                 self._contexts.wanted.remove(wanted)
-                if self._contexts.starts(key, run_id):
-                    read()
+                at = key, run_id, self._recording.version(recorded.stream)
+                if self._contexts.starts(key, run_id) or at in self._passed_over:
+                    read()  # the second time it is what starts today, whatever was recorded
                 else:  # that run was aborted since
+                    self._passed_over.add(at)
                     self._tell_session(key, ContextDue(run_id=run_id))
                 return True
         return False

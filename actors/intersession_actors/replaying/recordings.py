@@ -9,11 +9,11 @@ import msgspec
 from intersession_actors.replaying.begun import MARGIN, Begun, begun_before
 from intersession_actors.replaying.exported import Kept, line_of
 from intersession_actors.replaying.part import Part, read_until
-from intersession_actors.replaying.recording import MANAGED, Recording
+from intersession_actors.replaying.recording import MANAGED, Place, Recording, erased_by
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.facts import ConfigLoaded, DeliveryDecided, ForkEdited, LogOpened
 from intersession_events.ids import delivery_stream, session_stream
-from intersession_events.log import Log, Recorded, StreamPart
+from intersession_events.log import Log, Recorded, StreamPart, erased_stream
 from intersession_projections.flows import Flows
 from intersession_projections.places import Flow, events_of_flow, flow_id
 from intersession_projections.run_outcomes import Runs
@@ -50,13 +50,20 @@ class Recordings:
     def whole(self) -> tuple[Recording, RecordedSettings]:
         """Return the whole log."""
         events = list(self._log.all())
-        return Recording(self._log.log_id, events, begins=self._forked_at), RecordedSettings(events)
+        recording = Recording(self._log.log_id, events, begins=self._forked_at, erased=erased_by(events))
+        return recording, RecordedSettings(events)
+
+    def _erased(self, streams: Iterable[str]) -> frozenset[Place]:
+        """Return the places whose words were erased in some streams."""
+        return erased_by(item for stream in streams for item in self._log.stream(erased_stream(stream)))
 
     def of(self, flow: Flow) -> tuple[Recording, RecordedSettings]:
         """Return the streams that a run touches, from its first event to its last; what came before has happened."""
         extent = self._extent(flow)
         events, begins = self._touched(extent), self._begins(extent)
-        recording = Recording(self._log.log_id, events, begins=begins, stood=self._stood)
+        recording = Recording(
+            self._log.log_id, events, begins=begins, stood=self._stood, erased=self._erased(extent.streams)
+        )
         return recording, RecordedSettings(self._configurations())
 
     def of_late(self, flow: Flow) -> tuple[Recording, RecordedSettings] | None:
@@ -84,7 +91,14 @@ class Recordings:
         if not begun:
             return None
         events = self._touched(extent, late)
-        recording = Recording(self._log.log_id, events, begins=begins, begun=begun, stood=self._stood)
+        recording = Recording(
+            self._log.log_id,
+            events,
+            begins=begins,
+            begun=begun,
+            stood=self._stood,
+            erased=self._erased(extent.streams),
+        )
         return recording, RecordedSettings(self._configured(version for version, _ in of_log))
 
     def write(self, flow: Flow, file: Path) -> int:
@@ -99,9 +113,11 @@ class Recordings:
                 item.position + 1: item.time
                 for item in self._log.at({max(recorded.position - 1, 1) for recorded in events})
             }
+            gone = self._erased(extent.streams)
             for recorded in events:
                 stood = before.get(recorded.position, -1) >= recorded.time
-                lines.write(msgspec.json.encode(line_of(recorded, stood=stood)) + b"\n")
+                line = line_of(recorded, stood=stood, erased=(recorded.stream, recorded.version) in gone)
+                lines.write(msgspec.json.encode(line) + b"\n")
         return len(events)
 
     def _stood(self, recorded: Recorded) -> bool:

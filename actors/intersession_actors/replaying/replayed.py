@@ -8,7 +8,7 @@ import msgspec
 
 from intersession_actors.replaying.difference import Difference
 from intersession_actors.replaying.exported import Kept, Line, recorded_in
-from intersession_actors.replaying.recording import Recording
+from intersession_actors.replaying.recording import Recording, erased_by
 from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.errors import CorruptEvent
@@ -24,7 +24,7 @@ class Replayed(TypedDict):
 
     `run` is None for a whole log. Of `events`, `decided` were decided anew and are the same, `given` were inputs that nothing
     decides (configurations, receipts, imports). `walked`: another system decided some of it, so that these were only walked
-    (SEAL-4). `laterRules` say in words what is recorded today and was not then, `notJudged` which times nobody can judge.
+    (SEAL-4). `laterRules` say in words what is recorded today and was not then, `notJudged` what nobody can judge, with how often.
     """
 
     run: str | None
@@ -56,7 +56,8 @@ def replay_all(log: Log, progress: Progress | None = None) -> Replayed:
 
 def replay_events(log_id: str, events: Sequence[Recorded]) -> Replayed:
     """Replay a whole log that is given as its events, in its order, and that is no fork."""
-    return _replayed(Recording(log_id, events), RecordedSettings(events), None, None)
+    recording = Recording(log_id, events, erased=erased_by(events))
+    return _replayed(recording, RecordedSettings(events), None, None)
 
 
 def replay_file(file: Path | str) -> Replayed:
@@ -80,6 +81,7 @@ def replay_file(file: Path | str) -> Replayed:
             events,
             begins=kept.begins,
             stood=None if unknown else lambda recorded: recorded.position in stood,
+            erased=frozenset((line.stream, line.version) for line in read if line.erased),
         ),
         RecordedSettings(events),
         kept.run,

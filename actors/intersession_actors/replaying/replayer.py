@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from intersession_actors.agents import AgentExecutor, runner_of
 from intersession_actors.chains import UnderWay
@@ -12,7 +12,7 @@ from intersession_actors.delivery import Outbox
 from intersession_actors.exchange import Coordinator, OpenExchange, fixed_by
 from intersession_actors.holding import Holds, RuleCaller
 from intersession_actors.replaying.at_hand import command_at_hand, in_words
-from intersession_actors.replaying.difference import Difference, failed, missing, refused
+from intersession_actors.replaying.difference import Difference, erased, failed, missing, refused, stuck
 from intersession_actors.replaying.doors import Doors, Refusal
 from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for, goes_on
 from intersession_actors.replaying.held_steps import HeldSteps
@@ -97,6 +97,9 @@ class Replayer:
         self._resumed: set[int] = set()
         self._given = 0
         self._position = 0
+        self._progress = (0, 0)
+        """How much has happened, and what was done since in vain."""
+        self._most_idle = _IDLE * (1 + recording.number_of_streams)
         log, clock = cast("Log", self._log), RecordedClock(recording)
         self._agents = RecordedAgents(recording)
         self._channels = RecordedChannels(recording)
@@ -164,9 +167,13 @@ class Replayer:
         for number, recorded in enumerate(order):
             while self._difference is None and self._recording.version(recorded.stream) < recorded.version:
                 self._position = recorded.position
-                self._runtime.run()
+                self._settle(recorded)
                 if self._difference is None and self._recording.version(recorded.stream) < recorded.version:
-                    self._bring_about(recorded)
+                    try:
+                        self._bring_about(recorded)
+                    except Exception as error:  # noqa: BLE001 - whatever a recording has that nothing can have led to
+                        self._differs(failed(recorded.stream, recorded.version, error, command_at_hand()))
+                    self._note_progress(recorded)
             if self._difference is not None:
                 break
             if progress is not None and number % 500 == 0:
@@ -176,13 +183,34 @@ class Replayer:
         if progress is not None and self._difference is None:
             progress(len(order), len(order))
         difference, unjudged = self._log.times.judged(self._difference)
+        if self._log.erased:
+            unjudged += (
+                f"erased text, and what was given of it to agents, in events of which all else is the same: {self._log.erased}",
+            )
         return Outcome(self._log.decided, self._given, tuple(self._log.later), unjudged, difference)
 
     def _end(self) -> None:
         """Have decided what nobody has recorded: behind the end of a stream there may be nothing."""
-        self._runtime.run()
+        self._settle(None)
         while self._difference is None and (self._told.hand_on_any() or self._steps.release_any()):
-            self._runtime.run()
+            self._settle(None)
+            self._note_progress(None)
+
+    def _settle(self, recorded: Recorded | None) -> None:
+        """Have actors do all that they have to do. Those that go on and on are stopped: no recording can make them."""
+        happened = -1
+        while self._difference is None and self._runtime.run(most=_STEPS) == _STEPS:
+            if happened == self._log.happened:
+                self._differs(stuck(recorded, command_at_hand()))
+            happened = self._log.happened
+
+    def _note_progress(self, recorded: Recorded | None) -> None:
+        """End a replay that goes on and on without anything that happens, whatever it was given."""
+        if self._progress[0] != self._log.happened:
+            self._progress = self._log.happened, 0
+        self._progress = self._log.happened, self._progress[1] + 1
+        if self._progress[1] > self._most_idle:
+            self._differs(stuck(recorded, command_at_hand()))
 
     # --- what happens next
 
@@ -223,6 +251,8 @@ class Replayer:
             case ToSession(key, command):
                 if isinstance(command, RunReturned):
                     self._agents.results.keep(command.run_id, command.attempt, command.result)
+                if isinstance(command, Enqueue) and (limits := self._configs.limits_at(self._position)):
+                    command = self._doors.asked(key, command, limits)
                 self._to_session(key, command)
             case ToFlow(stream, command, cut_off):
                 if cut_off:
@@ -323,7 +353,7 @@ class Replayer:
 
     def _differs(self, difference: Difference) -> None:
         if self._difference is None:
-            self._difference = difference
+            self._difference = erased(difference) if self._recording.has_erased() else difference
 
     def _failed(self, stream: str, failure: Failure) -> None:
         message = failure.message
@@ -340,6 +370,11 @@ class Replayer:
     def _config(self) -> Config:
         return self._configs.at(self._position)
 
+
+_STEPS: Final = 2_000
+"""In so many steps of actors something happens, or nothing ever will."""
+_IDLE: Final = 20
+"""So much may be done in vain for each stream: a word to it is kept, a step or a context of it is asked for, its owner is told to go on."""
 
 _AT_A_DOOR = {"send", "command_reply"}
 """What is delivered because somebody at a door said it; all else an actor decides."""

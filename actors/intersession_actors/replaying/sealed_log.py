@@ -7,13 +7,17 @@ import msgspec
 
 from intersession_actors.replaying.difference import (
     Difference,
+    Field,
     Times,
     changed,
     extra,
     fields_that_differ,
+    have_later_rules,
     is_of_times,
+    misplaced,
 )
-from intersession_actors.replaying.recording import Recording, clock_of
+from intersession_actors.replaying.recording import Recording, clock_of, derived_id
+from intersession_events import facts
 from intersession_events.log import (
     Committed,
     Draft,
@@ -104,9 +108,14 @@ class SealedLog:
         self.states = SealedStates(recording)
         self.decided = 0
         """How many events were decided anew, and were the same."""
+        self.erased = 0
+        """How many of those have no text any more, or are of a run that was given such a text: all else of them was compared."""
+        self.happened = 0
+        """How many events have happened in the replay: those, and the ones that were given."""
         self.times = Times()
         self._also: dict[str, str] = {}
         """What was recorded under another id than it has by later rules."""
+        self._older: dict[int, bool] = {}
         self.later: dict[str, None] = {}
         """The later rules by which events differ, in words."""
 
@@ -148,6 +157,7 @@ class SealedLog:
 
     def commit(self, taken: Sequence[Recorded]) -> None:
         """Let events have happened."""
+        self.happened += len(taken)
         for recorded in taken:
             self._recording.came_to(recorded)
         for listener in self._listeners:
@@ -179,6 +189,13 @@ class SealedLog:
     def check(self) -> None:
         """Find it open: it always is."""
 
+    def _is_older(self, epoch: int) -> bool:
+        """Whether a process may have had none of the later rules: where one of its events has what they record, each has."""
+        if epoch not in self._older:
+            of_epoch = (item for item in self._recording.order_to_come() if epoch and item.epoch == epoch)
+            self._older[epoch] = not have_later_rules(of_epoch)
+        return self._older[epoch]
+
     def _same(self, part: StreamAppend, offset: int, draft: Draft) -> Recorded | None:
         recorded = self._recording.at(part.stream, part.expected + 1 + offset)
         if recorded is None:
@@ -189,7 +206,20 @@ class SealedLog:
             return None
         if draft.causation in self._also:
             draft = msgspec.structs.replace(draft, causation=self._also[draft.causation])
-        if draft.id == recorded.id and draft.causation == recorded.causation:
+        is_erased = self._recording.is_erased(recorded)
+        if is_erased:
+            self.erased += 1
+            draft = msgspec.structs.replace(draft, event=facts.unsaid(draft.event))
+        if (
+            draft.event == recorded.event
+            and not misplaced(recorded)
+            and (draft.id, draft.causation, draft.correlation)
+            == (
+                recorded.id,
+                recorded.causation,
+                recorded.correlation,
+            )
+        ):
             self.times.same(recorded)
             return recorded
         is_exact = clock_of(recorded.event) is not None
@@ -200,8 +230,15 @@ class SealedLog:
             waited_ms=self._recording.waited_ms(recorded),
             behind_ms=lambda: self._recording.behind_ms(recorded),
             is_of_hold=lambda: self._recording.is_of_hold(recorded),
+            is_older=lambda: self._is_older(recorded.epoch),
         )
-        if fields and not is_exact and is_of_times(fields) and self._recording.stands(recorded):
+        fields += misplaced(recorded)
+        if not is_erased and not self._recording.fits(recorded):
+            derived = derived_id(self.log_id, recorded)
+            fields.append(Field(path="id", recorded=recorded.id, now=derived))
+        if [field["path"] for field in fields] == ["contextHash"] and self._recording.has_erased():
+            self.erased += 1  # its agent was given what is erased now
+        elif fields and not is_exact and is_of_times(fields) and self._recording.stands(recorded):
             self.times.doubt(changed(recorded, draft, fields, self._command(part.stream)))
         elif fields:
             self._differs(changed(recorded, draft, fields, self._command(part.stream)))

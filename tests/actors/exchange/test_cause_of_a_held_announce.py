@@ -120,7 +120,13 @@ def test_a_sealed_replay_excuses_the_cause_of_before_and_no_other(story: Story, 
     _, text = of_before(story)
     now = Draft(event=text.event, id=text.id, time=text.time, causation="announced", correlation="chain")
     fields, later = fields_that_differ(
-        text, now, is_exact=True, waited_ms=0, behind_ms=lambda: 0, is_of_hold=lambda: is_of_hold
+        text,
+        now,
+        is_exact=True,
+        waited_ms=0,
+        behind_ms=lambda: 0,
+        is_of_hold=lambda: is_of_hold,
+        is_older=lambda: True,
     )
 
     assert [field["path"] for field in fields] == ([] if is_of_hold else ["causation"])

@@ -92,7 +92,8 @@ def written_before(log_id: str, recorded: Sequence[Recorded]) -> list[Recorded]:
         if event != item.event:
             ids[item.id] = event_id(log_id, item.stream, item.version, item.topic, encode(event))
         causation = ids.get(item.causation, item.causation)
-        found.append(structs.replace(item, event=event, id=ids[item.id], causation=causation))
+        # Epoch 0: nobody knows which version of this package it was, and whether it had the other later rules.
+        found.append(structs.replace(item, event=event, id=ids[item.id], causation=causation, epoch=0))
     return found
 
 

@@ -153,4 +153,4 @@ def test_what_differs_behind_the_cut_is_found(imported: SessionSystem, tmp_path:
 
     assert found["firstDifference"] is not None
     assert found["firstDifference"]["position"] == second["position"]
-    assert [field["path"] for field in found["firstDifference"]["fields"]] == ["turn"]
+    assert [field["path"] for field in found["firstDifference"]["fields"]] == ["turn", "id"]

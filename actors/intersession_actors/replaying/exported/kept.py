@@ -30,10 +30,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     correlation: str | None = None
     stood: bool | None = None
     """Whether the log's time had not moved on since the event before, so that the clock may have been behind it; None was not written."""
+    epoch: int = 0
+    """Which process recorded it; 0 was not written."""
+    erased: bool = False
+    """Whether its words were erased before it was exported."""
 
 
-def line_of(recorded: Recorded, *, stood: bool) -> Line:
-    """Return the line of an event; `stood`: the log's time had not moved on since the event before."""
+def line_of(recorded: Recorded, *, stood: bool, erased: bool = False) -> Line:
+    """Return the line of an event; `stood`: the log's time had not moved on since the event before; `erased`: its words are gone."""
     return Line(
         position=recorded.position,
         stream=recorded.stream,
@@ -45,6 +49,8 @@ def line_of(recorded: Recorded, *, stood: bool) -> Line:
         causation=recorded.causation,
         correlation=recorded.correlation,
         stood=stood,
+        epoch=recorded.epoch,
+        erased=erased,
     )
 
 
@@ -60,7 +66,7 @@ def recorded_in(line: Line) -> Recorded:
         time=line.time,
         causation=line.causation,
         correlation=line.correlation,
-        epoch=0,
+        epoch=line.epoch,
         prev="",
         digest="",
         hash="",

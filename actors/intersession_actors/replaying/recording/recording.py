@@ -2,25 +2,32 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
+
+import msgspec
 
 from intersession_actors.agents import runner_of
 from intersession_actors.replaying.begun import Begins
 from intersession_actors.replaying.recording.given import Given
 from intersession_actors.replaying.recording.one_append import first_of_append
 from intersession_events import facts
+from intersession_events.errors import CorruptEvent, InvalidKey
 from intersession_events.facts import encode
 from intersession_events.ids import event_id, session_stream
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, rows_erased
+from intersession_events.plain_json import JsonObject
 
 _ALL: Final = 1 << 62
 _POSITION: Final = attrgetter("position")
 _AROUND: Final = 200
 """So many messages beside an event show what the clock said."""
 _TRANSCRIPT: Final = re.compile(r"• transcript (\S*?([^/\s]+)\.jsonl)")
+
+Place = tuple[str, int]
+"""A stream and a version."""
 
 MANAGED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams whose events actors decide. Those of others are inputs: configurations, receipts, what a channel told."""
@@ -29,7 +36,11 @@ MANAGED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 class Recording:
     """Events in log order. Those up to `begins` have happened already.
 
-    Of a session that is in `begun` they are given from the first event on that is told there.
+    Of a session that is in `begun` they are given from the first event on that is told there. `erased` are the places of those
+    whose words were erased since.
+
+    Raises:
+        CorruptEvent: an event of a stream is not there or stands twice, or a stream of a session has no key.
     """
 
     def __init__(
@@ -40,8 +51,10 @@ class Recording:
         begins: int = 0,
         begun: Begins = MappingProxyType({}),
         stood: Callable[[Recorded], bool] | None = None,
+        erased: Container[Place] = frozenset(),
     ) -> None:
         self.log_id = log_id
+        self._erased: Final = erased
         self.begins = begins
         self.begun: Final = begun
         self.order: list[Recorded] = sorted(events, key=_POSITION)
@@ -69,11 +82,12 @@ class Recording:
         self._said: list[Recorded] = []
         self._clocks: dict[str, tuple[int, int | None]] = {}
         """What the clock said for the next append of a stream, by how far the stream had come."""
-        for recorded in self.order:
+        for number, recorded in enumerate(self.order):
             given = self._streams.get(recorded.stream)
             if given is None:
                 before = begun[recorded.stream].first - 1 if recorded.stream in begun else 0
                 given = self._streams[recorded.stream] = Given(before)
+            _check(recorded, given, self.order[number - 1] if number else None)
             given.events.append(recorded)
             self._look_at(recorded)
         for stream, version in self._imported.items():
@@ -111,7 +125,7 @@ class Recording:
                 if isinstance(recorded.event, facts.RunQueued):
                     self._queued.setdefault(recorded.correlation or "", []).append(recorded)
                 else:
-                    self._begun.setdefault(runner_of(recorded.stream.partition(":")[2]), []).append(recorded)
+                    self._begun.setdefault(_runner_of(recorded), []).append(recorded)
             case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
                 if isinstance(recorded.event, facts.RunCompleted) and recorded.event.usage is not None:
                     used = recorded, recorded.event.usage
@@ -119,6 +133,24 @@ class Recording:
                 self._of_run.setdefault(recorded.event.run_id, []).append(recorded)
             case _:
                 pass
+
+    def is_erased(self, recorded: Recorded) -> bool:
+        """Whether the words of an event were erased after it was recorded."""
+        return (recorded.stream, recorded.version) in self._erased
+
+    def has_erased(self) -> bool:
+        """Whether words were erased of anything that has happened so far, or happens next in its stream."""
+        return any(
+            self.is_erased(recorded) and recorded.version <= self.version(recorded.stream) + 1
+            for recorded in self.order
+        )
+
+    def fits(self, recorded: Recorded) -> bool:
+        """Whether an event has the id that follows from its place and its content, as each has that an actor decides."""
+        return recorded.id in {
+            derived_id(self.log_id, recorded),
+            _id_of(self.log_id, recorded, _without_empty(recorded.event)),
+        }
 
     def of_run(self, run_id: str) -> Sequence[Recorded]:
         """Return the beginnings and the end of a run in its session."""
@@ -154,6 +186,11 @@ class Recording:
         """Return what is to be replayed, in log order."""
         return self.order[self._happened :]
 
+    @property
+    def number_of_streams(self) -> int:
+        """Return how many streams it has."""
+        return len(self._streams)
+
     def has(self, stream: str) -> bool:
         """Whether a stream is part of it."""
         return stream in self._streams
@@ -161,8 +198,7 @@ class Recording:
     def _import_of(self, stream: str, version: int) -> int:
         """Return how far an import goes in a stream: its events have other ids than what actors decide."""
         for recorded in self._streams[stream].behind(version):
-            derived = event_id(self.log_id, stream, recorded.version, recorded.topic, encode(recorded.event))
-            if recorded.id == derived:
+            if self.fits(recorded):
                 break
             version = recorded.version
         return version
@@ -201,10 +237,15 @@ class Recording:
 
     def waited_ms(self, recorded: Recorded) -> int:
         """Return how long after its cause an event was recorded: so much earlier it can have been decided."""
-        cause = self._by_id.get(recorded.causation or "")
+        cause = self._cause_of(recorded)
         while cause is not None and cause.time == recorded.time:  # of the same append, as a rule
-            cause = self._by_id.get(cause.causation or "")
+            cause = self._cause_of(cause)
         return 0 if cause is None else recorded.time - cause.time
+
+    def _cause_of(self, recorded: Recorded) -> Recorded | None:
+        """Return the cause of an event, which stands before it: nothing else is one."""
+        cause = self._by_id.get(recorded.causation or "")
+        return cause if cause is not None and cause.position < recorded.position else None
 
     def looked_since(self, stream: str) -> int:
         """Return from which position on whoever leads a flow may have looked at the rest of the log for what he decides next.
@@ -349,6 +390,57 @@ class Recording:
                 return last.retry_at_ms is None
             case _:
                 return False
+
+
+def _runner_of(recorded: Recorded) -> str:
+    try:
+        return runner_of(recorded.stream.partition(":")[2])
+    except InvalidKey as error:
+        raise CorruptEvent(
+            f"a recording has a run at position {recorded.position} in {recorded.stream!r}: {error}"
+        ) from error
+
+
+def _check(recorded: Recorded, given: Given, before: Recorded | None) -> None:
+    """Find an event right behind the one before it, in its stream and in the whole order: all that a replay looks up rests on it."""
+    version = given.before + len(given.events) + 1
+    last = given.events[-1].version if given.events else 0
+    # Of a stream that no actor owns, as that of configurations, a recording may have a part.
+    if recorded.version != version if recorded.stream.startswith(MANAGED) else recorded.version <= last:
+        raise CorruptEvent(
+            f"a recording has version {recorded.version} of {recorded.stream!r} at position {recorded.position}, "
+            f"where version {version} follows"
+        )
+    if before is not None and recorded.position <= before.position:
+        raise CorruptEvent(
+            f"a recording has two events at position {recorded.position}: "
+            f"version {before.version} of {before.stream!r} and version {recorded.version} of {recorded.stream!r}"
+        )
+
+
+def derived_id(log_id: str, recorded: Recorded) -> str:
+    """Return the id that an event has by its place and its content."""
+    return _id_of(log_id, recorded, encode(recorded.event))
+
+
+def _id_of(log_id: str, recorded: Recorded, payload: bytes) -> str:
+    return event_id(log_id, recorded.stream, recorded.version, recorded.topic, payload)
+
+
+def _without_empty(event: facts.Event) -> bytes:
+    """Return an event as it was stored before it had the fields that are empty."""
+    plain: JsonObject = msgspec.to_builtins(event)
+    return msgspec.json.encode({name: value for name, value in plain.items() if value != {}}, order="sorted")
+
+
+def erased_by(events: Iterable[Recorded]) -> frozenset[Place]:
+    """Return the places whose words events of a log erased."""
+    return frozenset(
+        (item.event.stream, version)
+        for item in events
+        if isinstance(item.event, facts.Erased)
+        for version in rows_erased(item)
+    )
 
 
 def clock_of(event: facts.Event) -> int | None:
