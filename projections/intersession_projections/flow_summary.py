@@ -6,7 +6,7 @@ from intersession_projections.differences import FlowKind
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.wording import CLOSES, FAILURES, HELD_BEFORE, HELD_TEXTS, LOOP_ENDS, counted
+from intersession_projections.wording import FAILURES, HELD_BEFORE, HELD_TEXTS, LOOP_ENDS, closed, counted
 
 
 def kind_of(flow: Flow) -> FlowKind:
@@ -112,7 +112,7 @@ def _exchange_in_words(flow: ExchangeSummary, *, at_work: bool, waits: str | Non
             f"{waits or 'not over yet'}{hold}" if at_work else f"{waits or 'not over'}, {_NOBODY}{hold}"
         )
     else:
-        parts.append(CLOSES[flow.close_reason])
+        parts.append(closed(flow.close_reason, sent=flow.delivery_id is not None))
     return "; ".join(dict.fromkeys(parts))  # a session that is gone ends both
 
 
@@ -125,7 +125,7 @@ def _spawn_in_words(flow: SpawnSummary, *, at_work: bool, waits: str | None) -> 
     }
     parts = [task.get(flow.status, f"task {flow.status}")]
     if flow.close_reason is not None:
-        parts.append(CLOSES[flow.close_reason])
+        parts.append(closed(flow.close_reason, sent=flow.delivery_id is not None))
     elif flow.status is not None:
         parts.append(waits or "to be announced" if at_work else f"{waits or 'to be announced'}, {_NOBODY}")
     return "; ".join(parts)

@@ -1,11 +1,14 @@
 """How a fork ended, and which agents it may ask (FORK-8)."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from intersession_actors.agents import runner_of
 from intersession_actors.service import Reader
 from intersession_events import facts, ids
 from intersession_events.keys import SessionKey
+from intersession_projections.flows import held_ms, holds_in
 from intersession_projections.run_outcomes import RunOutcome
 
 
@@ -13,7 +16,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How what was forked came out. `end` is why its loop ended, else why it is over; None while it is open.
 
     `announced` is the text that is, or would be, told outside. Tokens and money are those of all its runs. `duration_ms` is the
-    time from the cut to the last event.
+    time from the cut to the last event, without what it was held.
     """
 
     end: str | None
@@ -39,7 +42,8 @@ def outcome_of(reader: Reader, run: str) -> Outcome:
     used = facts.Usage()
     announced: str | None = None
     ended_ms = 0
-    for recorded in reader.log.stream(stream):
+    events = reader.log.stream(stream)
+    for recorded in events:
         ended_ms = recorded.time
         match recorded.event:
             case (
@@ -52,21 +56,22 @@ def outcome_of(reader: Reader, run: str) -> Outcome:
                 used, announced = _added(used, usage), text
             case _:
                 pass
+    since_cut = _since_cut(reader)
     return Outcome(
         end=end,
         turns=turns,
         tokens=used.total_tokens,
         cost_micros=used.cost_micros or 0,
         announced=announced,
-        duration_ms=_since_cut(reader, ended_ms),
+        duration_ms=since_cut(ended_ms) - held_ms(holds_in(events), since_cut),
     )
 
 
-def _since_cut(reader: Reader, time_ms: int) -> int:
-    """Return how long after the cut something was; in a log that is no fork, 0."""
+def _since_cut(reader: Reader) -> Callable[[int], int]:
+    """Return what says how long after the cut something was; in a log that is no fork, 0."""
     forked = reader.log.forked
     born = None if forked is None else next(reader.log.all(after=forked.position, limit=1), None)
-    return 0 if born is None else max(time_ms - born.time, 0)
+    return lambda time_ms: 0 if born is None else max(time_ms - born.time, 0)
 
 
 def _of_run(reader: Reader, run: RunOutcome | None) -> Outcome:
@@ -79,7 +84,7 @@ def _of_run(reader: Reader, run: RunOutcome | None) -> Outcome:
         tokens=used.total_tokens,
         cost_micros=used.cost_micros or 0,
         announced=run.reply,
-        duration_ms=_since_cut(reader, run.ended_ms or 0),
+        duration_ms=_since_cut(reader)(run.ended_ms or 0),
     )
 
 

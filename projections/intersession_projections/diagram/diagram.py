@@ -10,6 +10,7 @@ from intersession_projections.diagram.reading import read
 from intersession_projections.diagram.rows import Lane, Row
 from intersession_projections.diagram.svg import svg_of
 from intersession_projections.diagram.text import Line, lines_of
+from intersession_projections.flows import Hold, holds_in
 
 
 class Diagram(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +23,8 @@ class Diagram(msgspec.Struct, frozen=True, kw_only=True):
     lanes: tuple[Lane, ...]
     rows: tuple[Row, ...]
     at: int | None = None
+    holds: tuple[Hold, ...] = ()
+    """When an exchange was held."""
 
     def lines(self, width: int) -> Iterator[Line]:
         """Yield it drawn with characters, `width` columns wide where all lanes have room in that, else wider."""
@@ -55,5 +58,6 @@ def diagram_of(
 
     `forked` are the times in ms at which the log was forked: what lies before one of them is no time that the run took.
     """
-    lanes, rows = read(events, names, forked=forked)
-    return Diagram(title=title, lanes=tuple(lanes), rows=tuple(rows), at=at)
+    found = list(events)
+    lanes, rows = read(found, names, forked=forked)
+    return Diagram(title=title, lanes=tuple(lanes), rows=tuple(rows), at=at, holds=holds_in(found))

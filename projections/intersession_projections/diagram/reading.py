@@ -1,7 +1,7 @@
 """Reads lanes and rows out of the events of a run: who says what to whom, and what happens besides. Pure."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
+from intersession_projections.flows import Hold, holds_in
 from intersession_projections.wording import (
     BY_METHOD,
     is_by_method,
@@ -39,10 +40,18 @@ def read(
 
     `names` says how a session's key is shown, `forked` when the log was forked, in ms.
     """
-    reading = _Reading(names)
-    for recorded in events:
+    found = list(events)
+    reading = _Reading(
+        names,
+        {
+            one.event.message_id: one.event.caller
+            for one in found
+            if isinstance(one.event, facts.RunQueued) and one.event.caller is not None
+        },
+    )
+    for recorded in found:
         reading.take(recorded)
-    return reading.lanes, _with_gaps(reading.without_repeats(), folded_ms, forked)
+    return reading.lanes, _with_gaps(reading.without_repeats(), folded_ms, forked, holds_in(found))
 
 
 class _Spoken(NamedTuple):
@@ -55,8 +64,10 @@ class _Spoken(NamedTuple):
 
 
 class _Reading:
-    def __init__(self, names: Callable[[str], str]) -> None:
+    def __init__(self, names: Callable[[str], str], callers: Mapping[str, str]) -> None:
         self._names = names
+        self._callers = callers
+        """Who had a message queued, by its id: of what was said by a method, the message itself does not say it."""
         self._lanes: dict[str, Lane] = {}
         self._numbers: dict[str, int] = {}
         self._rows: list[Arrow | Mark] = []
@@ -209,20 +220,21 @@ class _Reading:
             return None
         if origin is None:
             return self._lane("?", "not recorded", "person")
+        if is_by_method(origin):
+            caller = self._callers.get(message.id, BY_METHOD)
+            return self._lane(caller, caller, "operator")
         match origin.kind:
             case "internal_system":
                 return None
             case "inter_session" if origin.source_session_key is not None:
                 return self._session(origin.source_session_key)
             case "inter_session":
-                return self._lane("operator", "operator", "operator")
+                return self._lane(BY_METHOD, BY_METHOD, "operator")
             case "external_user":
                 return self._person(origin)
 
     def _person(self, origin: facts.Provenance) -> int:
-        """Return the lane of a person on a channel, or of the operator, who speaks by a method."""
-        if is_by_method(origin):
-            return self._lane(BY_METHOD, BY_METHOD, "operator")
+        """Return the lane of a person on a channel."""
         channel = origin.source_channel or "a channel"
         if origin.sender is None:
             return self._lane(f"{channel}:?", f"a person on {channel}", "person")
@@ -281,13 +293,18 @@ def _mark(recorded: Recorded, lane: int | None, text: str, kind: MarkKind) -> Ma
     return Mark(position=recorded.position, time=recorded.time, lane=lane, text=text, kind=kind)
 
 
-def _with_gaps(rows: Iterable[Arrow | Mark], folded_ms: int, forked: Collection[int]) -> Sequence[Row]:
+def _with_gaps(
+    rows: Iterable[Arrow | Mark], folded_ms: int, forked: Collection[int], holds: Sequence[Hold]
+) -> Sequence[Row]:
     found: list[Row] = []
     before: int | None = None
     for row in rows:
         if before is not None and row.time - before >= folded_ms:
             is_cut = any(before < made <= row.time for made in forked)
-            found.append(Gap(ms=row.time - before, forked=is_cut))
+            is_held = any(
+                hold.since <= before and (hold.until is None or row.time <= hold.until) for hold in holds
+            )
+            found.append(Gap(ms=row.time - before, forked=is_cut, held=is_held and not is_cut))
         found.append(row)
         before = row.time
     return tuple(found)

@@ -58,18 +58,20 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", tag_field="row
 class Gap(msgspec.Struct, frozen=True, kw_only=True, tag="gap", tag_field="row", omit_defaults=True):
     """A stretch in which nothing happened, folded.
 
-    `forked`: it lies between the cut of a fork and its making, which is no time that the run took.
+    `forked`: it lies between the cut of a fork and its making, which is no time that the run took. `held`: a text waited for a
+    release.
     """
 
     ms: int
     forked: bool = False
+    held: bool = False
 
     @property
     def said(self) -> str:
         """What stands at it."""
         if self.forked:
             return f"the cut: forked {length(self.ms)} later, which is no time of the run"
-        return f"{length(self.ms)} later"
+        return f"held for {length(self.ms)}" if self.held else f"{length(self.ms)} later"
 
 
 Row = Arrow | Mark | Gap

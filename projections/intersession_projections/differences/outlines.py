@@ -11,7 +11,7 @@ from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonValue
 from intersession_projections.differences.drafts import Draft
 from intersession_projections.differences.parts import FlowKind, Outline, Part, Totals
-from intersession_projections.flows import DeliverySummary, accept_flow, evolve_flow
+from intersession_projections.flows import DeliverySummary, accept_flow, evolve_flow, held_ms, holds_in
 from intersession_projections.wording import asker_of, route_text, speaker
 
 Begun = Callable[[str], Iterable[tuple[str, Outline]]]
@@ -350,7 +350,11 @@ class _Folding:
             + sum(one.totals.tokens for one in inner),
             cost_micros=sum(usage.cost_micros or 0 for usage in self._usage.values())
             + sum(one.totals.cost_micros for one in inner),
-            duration_ms=self._since(max(times)) - self._since(min(times)) if times else 0,
+            duration_ms=self._since(max(times))
+            - self._since(min(times))
+            - held_ms(holds_in(events), self._since)
+            if times
+            else 0,
             deliveries=dict(sorted(texts.items())),
         )
 

@@ -32,7 +32,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 class Totals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What came of a run in all: turns that were answered, how loop and run ended (None: not yet), what all runs of it used.
 
-    `deliveries` counts texts by how they stand. `duration_ms` is from its first event to its last one.
+    `deliveries` counts texts by how they stand. `duration_ms` is from its first event to its last one, without what it was held.
     """
 
     turns: int = 0

@@ -1,7 +1,7 @@
 """Exchanges, spawns and deliveries as rows, for recovery, the tools and the command line."""
 
 from intersession_projections.flows.flows import Flows
-from intersession_projections.flows.held import held_in, held_value
+from intersession_projections.flows.held import Hold, held_in, held_ms, held_value, holds_in
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
     DeliveryNote,
@@ -21,6 +21,7 @@ __all__ = [
     "DeliverySummary",
     "ExchangeSummary",
     "Flows",
+    "Hold",
     "OpenFlowsView",
     "Position",
     "SpawnSummary",
@@ -28,5 +29,7 @@ __all__ = [
     "accept_flow",
     "evolve_flow",
     "held_in",
+    "held_ms",
     "held_value",
+    "holds_in",
 ]

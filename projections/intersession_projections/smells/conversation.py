@@ -13,6 +13,9 @@ from intersession_projections.wording import is_openclaws
 ALIKE: Final = 0.8
 """From this on two turns say the same."""
 
+_LENGTHS: Final = 2
+"""A turn that is more than twice as long as another one says more, even if it is of the same words."""
+
 REPEATS: Final = 2
 """So many turns in a row have to say what the one before them said."""
 
@@ -43,12 +46,21 @@ def polite_loop(seen: Seen) -> Iterator[Smell]:
     for before, turn in pairwise(turns):
         repeats = repeats + 1 if _repeats(before.text, turn.text) else 0
         if repeats == REPEATS:
-            yield Smell("polite_loop", turn.position, f"{REPEATS + 1} turns in a row say the same")
+            yield Smell(
+                "polite_loop", turn.position, f"{REPEATS + 1} turns in a row are nearly the same words"
+            )
             return
 
 
 def _repeats(before: str, text: str) -> bool:
-    return facts.ERASED not in {before, text} and likeness(before, text) >= ALIKE
+    """Whether a turn adds nothing to the one before: it is neither much longer nor shorter, and names no other number."""
+    if facts.ERASED in {before, text} or _LENGTHS * min(len(before), len(text)) < max(len(before), len(text)):
+        return False
+    return likeness(before, text) >= ALIKE and _numbers(before) == _numbers(text)
+
+
+def _numbers(text: str) -> list[str]:
+    return sorted(word for word in words_in(text) if any(letter.isdigit() for letter in word))
 
 
 def duplicate_message(seen: Seen) -> Iterator[Smell]:

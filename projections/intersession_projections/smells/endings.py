@@ -1,6 +1,6 @@
 """Smells of how things end: too late, cut by a limit, refused, changed by a retry, heard by nobody. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -13,7 +13,11 @@ SAME_ANSWER: Final = 0.8
 """Two answers that share less of their words are two answers."""
 
 _GUARDS: Final = frozenset({"limit", "cycle"})
-_UNHEARD: Final = frozenset({"no_route", "announce_failed", "announce_denied", "delivery_unknown"})
+_UNHEARD: Final[Mapping[str, str]] = {
+    "no_route": "there was nowhere to announce it to",
+    "announce_failed": "its channel did not take it",
+    "announce_denied": "the send policy forbade it",
+}
 
 
 @facts.ready
@@ -40,7 +44,8 @@ def loop_cut(seen: Seen) -> Iterator[Smell]:
     for recorded in seen.events:
         match recorded.event:
             case facts.LoopEnded(limit=str() as limit, turns=turns):
-                yield Smell("loop_cut", recorded.position, f"{limit} ended the loop after turn {turns}")
+                when = f"after turn {turns}" if turns else "before the first turn"
+                yield Smell("loop_cut", recorded.position, f"{limit} ended the loop {when}")
             case _:
                 pass
 
@@ -115,15 +120,28 @@ def retry_changed(seen: Seen) -> Iterator[Smell]:
 
 
 def announce_unheard(seen: Seen) -> Iterator[Smell]:
-    """Find announces that nobody got."""
-    announced = False
+    """Find announces that nobody got, or perhaps nobody: a channel may have one that it said nothing of."""
+    announced: str | None = None
+    taken: set[str] = set()
     for recorded in seen.events:
         match recorded.event:
-            case facts.AnnounceDecided(text=text):
-                announced = text is not None
+            case facts.AnnounceDecided(text=str(), delivery_id=delivery_id):
+                announced = delivery_id or ""
+            case facts.AnnounceDecided():
+                announced = None
+            case facts.DeliveryDone():
+                taken.add(
+                    recorded.stream.partition(":")[2]
+                )  # without a route, a host that listens for itself
             case facts.ExchangeClosed(reason=reason) | facts.SpawnClosed(reason=reason):
-                if announced and reason in _UNHEARD:
-                    yield Smell("announce_unheard", recorded.position, f"nobody got the announce ({reason})")
+                if announced is None or announced in taken:
+                    continue
+                if reason in _UNHEARD:
+                    text = f"nobody got the announce: {_UNHEARD[reason]}"
+                    yield Smell("announce_unheard", recorded.position, text)
+                elif reason == "delivery_unknown":
+                    text = "it is not known whether anybody got the announce"
+                    yield Smell("announce_in_doubt", recorded.position, text)
             case _:
                 pass
 

@@ -3,13 +3,13 @@
 from intersession_events import facts
 from intersession_projections.wording.reasons import (
     ARCHIVALS,
-    CLOSES,
     HELD_BEFORE,
     HELD_TEXTS,
     LOOP_ENDS,
     RELEASES,
     SILENCES,
     STATUSES,
+    closed,
     counted,
     loop_end,
     plain_note,
@@ -170,8 +170,11 @@ def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided, named: 
         case facts.AnnounceDecided():
             step, after = "the announce is decided", "after the announce was decided"
             if event.text is None:
-                how = f"Nothing is announced: {SILENCES[event.why]}."
-                after = f"{after}: nothing is announced, {SILENCES[event.why]}"
+                # An exchange says of the turn that failed which run it was.
+                asked = event.why != "run_failed" or event.run_id is not None
+                why = SILENCES[event.why] if asked else "the announce turn could not be asked for"
+                how = f"Nothing is announced: {why}."
+                after = f"{after}: nothing is announced, {why}"
                 return Words(None, None, event.why, how, step=step, after=after)
             how = "announces" if event.edited_by is None else f"announces, in the words of {event.edited_by}"
             after = f"{after}: there is a text to announce"
@@ -181,10 +184,9 @@ def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided, named: 
 def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed, over: str) -> Words:
     """Return why a flow is over. Its `how` is the reason alone, for a story that says which flow it is."""
     reason = event.reason
-    brief, after = f"{reason}{_note(event.note)}", f"after the end: {over}, {CLOSES[reason]}"
-    return Words(
-        None, None, brief, CLOSES[reason], kind="end", step=f"the end: {CLOSES[reason]}", after=after
-    )
+    how = closed(reason, limit=event.limit)
+    brief, after = f"{reason}{_note(event.note)}", f"after the end: {over}, {how}"
+    return Words(None, None, brief, how, kind="end", step=f"the end: {how}", after=after)
 
 
 def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:

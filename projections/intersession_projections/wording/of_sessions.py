@@ -235,7 +235,10 @@ def called(origin: facts.Provenance) -> set[str]:
 
 
 def is_by_method(origin: facts.Provenance) -> bool:
-    """Whether something was said by a method, and in no channel: by the operator, or by a credential."""
+    """Whether something was said by a method or a tool, for no session and in no channel: by the operator, or by a credential."""
+    if origin.kind == "inter_session":
+        is_ours = origin.exchange_id is not None or origin.hops is not None
+        return origin.source_session_key is None and origin.source_tool is not None and is_ours
     return (origin.kind, origin.source_channel, origin.sender) == ("external_user", BY_METHOD, None)
 
 
@@ -249,10 +252,10 @@ def recorded_speaker(message: facts.Message) -> str:
     origin = message.provenance
     if origin is None:
         return _THE_SYSTEM if message.role == "system" else _A_PERSON
+    if is_by_method(origin):
+        return BY_METHOD
     match origin.kind:
         case "external_user":
-            if is_by_method(origin):
-                return BY_METHOD
             who = person(origin.sender, origin.sender_name)
             return who if origin.source_channel is None else f"{who} on {origin.source_channel}"
         case "inter_session":

@@ -26,8 +26,8 @@ LOOP_ENDS: Final[Mapping[LoopEnd, str]] = {
     "one_way": "this kind of session gets no replies back",
     "no_requester": "the operator asked, so nobody replies back",
     "no_agent": "no agent was there for the next turn",
-    "requester_gone": "the asking session is gone",
-    "target_gone": "the asked session is gone",
+    "requester_gone": "the asking session is gone, or was reset",
+    "target_gone": "the asked session is gone, or was reset",
     "hop_limit": "the chain of exchanges was too long",
     "revisit_limit": "the chain came back to one session too often",
     "run_limit": "the chain had too many runs",
@@ -53,12 +53,30 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "aborted": "aborted",
     "dropped": "the reply was held, and dropped at its release",
     "ended": "it was held, and ended at its release",
-    "target_gone": "the asked session is gone",
+    "target_gone": "the asked session is gone, or was reset",
     "handed_over": "the result was handed to the asking session",
-    "requester_gone": "the asking session is gone",
+    "requester_gone": "the asking session is gone, or was reset",
     "not_started": "the sub-agent could not be given what it needs",
     "inferred": "as far as the imported record goes",
 }
+
+
+def closed(reason: CloseReason | SpawnClose, *, sent: bool | None = None, limit: str | None = None) -> str:
+    """Return how a flow was closed. `sent`: a text of it went to the outbox; None where that is not known. `limit` is a guard's.
+
+    One reason covers an announce that its channel gave up on and one that was never made; another one no route, with or without
+    a host that listens for itself.
+    """
+    match reason:
+        case "announce_failed" if limit is not None:
+            return "a limit kept the announce from being asked for"
+        case "announce_failed" if not sent:
+            return f"the announce could not be made{', or not be delivered' if sent is None else ''}"
+        case "no_route" if sent:
+            return "no route to announce to, the host alone has the text"
+        case _:
+            return CLOSES[reason]
+
 
 STATUSES: Final[Mapping[RunStatus, str]] = {
     "ok": "done",

@@ -68,6 +68,10 @@ def codes(rule: Callable[[Seen], Iterable[Smell]], what: Seen) -> list[str]:
         (("準備はできていますか", "いいえ、明日の朝です", "では明日また聞きます"), False),
         (("Is it open?", "Yes, until nine.", "And on Sunday?", "Closed."), False),
         (("Thank you!", "Thank you!", "See you on Saturday then, at the bridge."), False),
+        # Each says more than the one before: another number, or the same words again and again.
+        (tuple(f"So by now the total of the whole order is {3**turn} crates" for turn in range(4)), False),
+        (tuple("x" * 70 * 3**turn for turn in range(4)), False),
+        (("You have 2 seats. Thanks!", "You have 2 seats. Thanks.", "You have 2 seats, thanks"), True),
         (
             ("pingpong turn 1 by requester", "pingpong turn 2 by target", "pingpong turn 3 by requester"),
             False,
@@ -183,7 +187,10 @@ def test_a_retry_that_changed_the_answer_smells(story: Story, first: str, smells
     [
         ("open!", "no_route", True),
         ("open!", "announce_denied", True),
+        ("open!", "announce_failed", True),
         ("open!", "announced", False),
+        ("open!", "delivery_unknown", False),
+        (None, "announce_failed", False),
         (None, "silent", False),
         (None, "no_route", False),
     ],
@@ -193,7 +200,27 @@ def test_an_announce_that_nobody_got_smells(
 ) -> None:
     events = (facts.AnnounceDecided(text=text), facts.ExchangeClosed(reason=reason))
 
-    assert codes(announce_unheard, seen(story, *events)) == (["announce_unheard"] if smells else [])
+    assert codes(announce_unheard, seen(story, *events)).count("announce_unheard") == (1 if smells else 0)
+
+
+@pytest.mark.clause("SMELL-1")
+def test_an_announce_that_perhaps_somebody_got_is_in_doubt_and_one_that_a_listening_host_got_does_not_smell(
+    story: Story,
+) -> None:
+    decided = facts.AnnounceDecided(text="open!", delivery_id="d1")
+    doubt = seen(story, decided, facts.ExchangeClosed(reason="delivery_unknown"))
+    assert [(one.code, one.text) for one in announce_unheard(doubt)] == [
+        ("announce_in_doubt", "it is not known whether anybody got the announce")
+    ]
+    story.put("delivery:d1", facts.DeliveryDone(delivery_id="d1", attempt=1))
+    heard = seen(story, facts.ExchangeClosed(reason="no_route"))
+    assert [one.code for one in announce_unheard(heard)] == ["announce_in_doubt"]  # that of before alone
+
+
+@pytest.mark.clause("SMELL-1")
+def test_a_loop_that_a_limit_ends_before_its_first_turn_is_told_so(story: Story) -> None:
+    (smell,) = loop_cut(seen(story, facts.LoopEnded(reason="run_limit", turns=0, limit="limits.runs")))
+    assert smell.text == "limits.runs ended the loop before the first turn"
 
 
 @pytest.mark.clause("SMELL-1")

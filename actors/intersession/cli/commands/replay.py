@@ -48,6 +48,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import has_writer
+from intersession_projections.flows import held_ms, holds_in
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, Then, flow_id
 from intersession_projections.run_outcomes import RunOutcome
@@ -121,6 +122,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """Every event."""
     standing: Standing | None = None
     took_ms: int | None = None
+    held_ms: int = 0
     undelivered: tuple[JsonObject, ...] = ()
     waiting: tuple[str, ...] = ()
     """What did not reach people outside, of a session: as plain JSON, and in words."""
@@ -176,10 +178,11 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             steps = tuple(step for step in subject.steps if step.position <= at)
             subject = FlowSubject(flow=stood, steps=steps)
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
-        events = reader.log.at(step.position for step in subject.steps)
+        events = list(reader.log.at(step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
         standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
         (standing,) = Standing.with_smells(reader, [standing], at)
+        held = held_ms(holds_in(events), without_pauses(pauses_in(reader.log)))
         took_ms = _took_ms(reader, subject.flow)
         return cls(
             subject=subject,
@@ -187,7 +190,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             names=_names(reader, beats, subject.steps),
             steps=subject.steps,
             standing=standing,
-            took_ms=took_ms,
+            took_ms=None if took_ms is None else took_ms - held,
+            held_ms=held,
         )
 
     def value(self, *, steps: bool) -> JsonObject:
@@ -212,7 +216,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             case FlowSubject(flow=flow):
                 today = day(began_ms(flow))
                 how = None if self.standing is None else self.standing.in_words()
-                show_flow_head(screen, flow, self.took_ms, how)
+                show_flow_head(screen, flow, self.took_ms, how, held_ms=self.held_ms)
             case SessionSubject(row=row, generation=generation):
                 screen.line(
                     safe(f"session {row.key}", "bold"), safe(f"  {generation or row.session_id}", "dim")
@@ -248,10 +252,17 @@ def _took_ms(reader: Reader, flow: Flow) -> int | None:
     return None if ended is None else since(ended) - since(began_ms(flow))
 
 
-def show_flow_head(screen: Screen, flow: Flow, took_ms: int | None, how: str | None = None) -> None:
-    """Say what it is about: which flow, when, how long it took if it is over, how it stands (`how`, if that is known better)."""
+def show_flow_head(
+    screen: Screen, flow: Flow, took_ms: int | None, how: str | None = None, *, held_ms: int = 0
+) -> None:
+    """Say what it is about: which flow, when, how long it took if it is over, how it stands (`how`, if that is known better).
+
+    What it was held, waiting for a release, is no time that it took, and is said beside.
+    """
     began = began_ms(flow)
     took = "" if took_ms is None else f", took {duration(took_ms)}"
+    if held_ms:
+        took += f", was held for {duration(held_ms)}"
     screen.line(safe(f"{kind_of(flow)} {flow_id(flow)}", "bold"))
     screen.line(safe(f"  {moment(began)} UTC{took}; {how or in_words(flow)}", "dim"))
     if not isinstance(flow, RunOutcome) and flow.inferred:

@@ -51,7 +51,10 @@ def speaker(message: JsonMapping) -> str:
                 return f"{who} ({channel}; the log does not say who)"
             return who if channel is None else f"{who} ({channel})"
         case "inter_session":
-            return f"session {origin.get('sourceSessionKey') or '?'}"
+            key, is_ours = origin.get("sourceSessionKey"), "exchangeId" in origin or "hops" in origin
+            if key is None and is_ours and "sourceTool" in origin:
+                return BY_METHOD
+            return f"session {key or '?'}"
         case _:
             return _INTERNAL
 

@@ -19,7 +19,7 @@ from intersession_events.plain_json import JsonObject, present
 from intersession_events.stores import has_writer
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
-from intersession_projections.flows import ExchangeSummary
+from intersession_projections.flows import ExchangeSummary, held_ms
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.frozen import frozen_in
 from intersession_projections.places import Flow, calling_run, flow_id, flow_sessions, steps_of_flow
@@ -318,6 +318,7 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
     timed = [row.time for row in _own(drawn) if not isinstance(row, Gap)]
     pauses = pauses_in(view.log)
     began = without_pauses(pauses)
+    held = held_ms(drawn.holds, began)
     sent = [
         present({"id": row.delivery_id, "channel": row.channel, "state": row.state})
         for row in deliveries_of(view.reader.flows, flow)
@@ -329,9 +330,11 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
             "lanes": [_lane(lane) for lane in drawn.lanes],
             "outline": _outline(flow, drawn),
             "endedMs": ended,
-            "tookMs": max([*timed, *((ended,) if ended is not None else ())]) - began(began_ms(flow))
+            "tookMs": max([*timed, *((ended,) if ended is not None else ())]) - began(began_ms(flow)) - held
             if timed
             else None,
+            "heldMs": held or None,
+            "heldSince": flow.held_since_ms if isinstance(flow, ExchangeSummary) else None,
             "pauses": [[pause.cut_ms, pause.born_ms] for pause in pauses] or None,
             "deliveries": sent or None,
             "began": began_ms(flow),

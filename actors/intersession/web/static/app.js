@@ -1,4 +1,5 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
+import './focus.js';
 import { effect, html, render, seen, signal, view } from './lib.js';
 import { BASE, coming, erased, inside, live, login, out } from './api.js';
 import { about, begin, go, href, link, problem, route, unproven } from './state.js';

@@ -3,7 +3,8 @@
 import { createRef, html, signal, view } from './lib.js';
 import { LINE, cut, lines, needsTwo, widthOf } from './fit.js';
 import { calledBy, ofBoth, waiting, working } from './layout.js';
-import { Badge, Failed, Hatch, Loading, Seg, hueOf } from './parts.js';
+import { hueOf } from './hues.js';
+import { Badge, Failed, Hatch, Loading, Seg } from './parts.js';
 import { provenIn } from './proven.js';
 import { Words, endOf, signOf } from './rows.js';
 import { gapped } from './words.js';
@@ -135,11 +136,10 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
         ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${cuts[0].y} />` : null}
         ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
         ${bars.map(({ side, lane, above, under, to, waits }) => {
-          const { kind, id } = lanes[side][lane];
           const isShared = side === 'b' && cutAt > 0 && to <= cuts[0].position;
           return html`
             <rect
-              class=${`${waits ? 'wait-bar' : 'work-bar'} ${hueOf(kind, id)} ${isShared ? 'future' : ''}`}
+              class=${`${waits ? 'wait-bar' : 'work-bar'} ${hueOf(lanes[side][lane])} ${isShared ? 'future' : ''}`}
               fill=${waits ? 'url(#hatch)' : null}
               x=${xs[side][lane] - 4}
               y=${above}
@@ -276,7 +276,7 @@ const Half = ({ row, y, more, xs, run, grey, right, from, wide, alone }) => {
     const space = alone ? wide - Math.min(a, b) - 34 : Math.abs(b - a) - 24;
     const withheld = row.how === 'would deliver' || /withheld/.test(row.how);
     return html`
-      <g class=${`${hueOf(lanes[row.source].kind, lanes[row.source].id)} ${dim}`}>
+      <g class=${`${hueOf(lanes[row.source])} ${dim}`}>
         ${at}
         <line
           class=${`arr ${dim} ${withheld ? 'dash' : ''}`}
@@ -307,7 +307,7 @@ const Half = ({ row, y, more, xs, run, grey, right, from, wide, alone }) => {
     `;
   const last = lane === lanes.length - 1 && lanes.length > 1;
   return html`
-    <g class=${`${hueOf(lanes[lane].kind, lanes[lane].id)} ${dim}`}>
+    <g class=${`${hueOf(lanes[lane])} ${dim}`}>
       ${at}
       ${signOf(row, lanes[lane], xs[lane], line, dim)}
       <text

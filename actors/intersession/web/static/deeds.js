@@ -24,38 +24,102 @@ const BEFORE = [
   ['announce', 'the announce'],
   ['every-turn', 'every turn'],
 ];
+// Why an exchange can't be held now; '' where it can. What is no exchange, and what nobody may hold, has no such deed.
+const offersHold = run => run.kind === 'exchange' && can('exchanges.hold') && !run.held;
+export function hold(place) {
+  const run = place.run.peek();
+  if (!offersHold(run)) return;
+  if (run.state !== 'open') {
+    say('The exchange is over: there is nothing to hold');
+    return;
+  }
+  open.value = {
+    title: 'Hold this exchange',
+    button: 'Hold it',
+    done: given =>
+      done('exchanges.hold', { runId: run.runId, before: given.before }, 'It will be held', () => place.refresh()),
+    body: html`
+      <label>
+        Before<br/>
+        <select class="field" name="before">
+          ${BEFORE.map(([key, said]) => html`<option value=${key}>${said}</option>`)}
+        </select>
+      </label>
+      <p class="muted">
+        The text stays where it is until somebody releases it, over a restart too. Who held it is an event.
+      </p>
+    `,
+  };
+}
 export const HoldButton = view(({ place }) => {
   const run = place.run.value;
-  if (run.kind !== 'exchange' || !can('exchanges.hold') || run.held) return null;
+  if (!offersHold(run)) return null;
   if (run.state !== 'open')
     return html`
       <button class="btn" type="button" aria-disabled="true" title="The exchange is over: there is nothing to hold">
         <${Icon} name="hold" />Hold
       </button>
     `;
-  const hold = () => {
+  return html`
+    <button
+      class="btn"
+      type="button"
+      aria-keyshortcuts="h"
+      title="Hold it before a text goes on (h)"
+      onClick=${() => hold(place)}>
+      <${Icon} name="hold" />Hold
+    </button>
+  `;
+});
+
+// What can be done with a text that is held: by a button, or by its key.
+const release = (place, held, action, said, more = {}) =>
+  done('exchanges.release', { runId: place.run.peek().runId, action, holdId: held.holdId, ...more }, said, () =>
+    place.refresh(),
+  );
+const wouldSay = held => html`
+  <p><b>${short(held.speaker)}</b> would say${held.to ? ` to ${short(held.to)}` : ''}: “${held.text}”</p>
+`;
+const sure = (title, button, action, said, body) => (place, held) => {
+  open.value = { title, button, done: () => release(place, held, action, said), body };
+};
+const RELEASES = {
+  u: (place, held) => sure('Let this text go on', 'Release', 'go_on', 'Released', wouldSay(held))(place, held),
+  U: (place, held) => {
     open.value = {
-      title: 'Hold this exchange',
-      button: 'Hold it',
-      done: given =>
-        done('exchanges.hold', { runId: run.runId, before: given.before }, 'It will be held', () =>
-          place.refresh(),
-        ),
+      title: 'Let another text go on',
+      button: 'Release with this text',
+      done: given => release(place, held, 'edit', 'Released with another text', { text: given.text }),
       body: html`
         <label>
-          Before<br/>
-          <select class="field" name="before">
-            ${BEFORE.map(([key, said]) => html`<option value=${key}>${said}</option>`)}
-          </select>
+          ${short(held.speaker)} says, instead<br/><textarea name="text" required>${held.text}</textarea>
         </label>
-        <p class="muted">
-          The text stays where it is until somebody releases it, over a restart too. Who held it is an event.
-        </p>
+        <p class="muted">That it was edited, and by whom, goes with it.</p>
       `,
     };
-  };
-  return html`<button class="btn" type="button" onClick=${hold}><${Icon} name="hold" />Hold</button>`;
-});
+  },
+  o: sure(
+    'Leave this text out',
+    'Leave it out',
+    'drop',
+    'Left out',
+    html`<p>It is as if it had not been said. What follows is what the rules say of no text.</p>`,
+  ),
+  O: sure(
+    'End the exchange',
+    'End it',
+    'end',
+    'Ended',
+    html`<p>Nothing more of it happens; what was said stays in the log.</p>`,
+  ),
+};
+const heldIn = run => ask('state', { of: run.id, messages: 0 }).then(state => state.exchanges[0]?.held ?? null);
+export async function heldKey(key, place) {
+  const run = place.run.peek();
+  if (!run.held || !can('exchanges.release')) return;
+  const held = await heldIn(run).catch(() => null);
+  if (held) RELEASES[key](place, held);
+}
 
 export const Held = view(({ place }, self) => {
   const found = (self.found ??= signal(null));
@@ -66,74 +130,37 @@ export const Held = view(({ place }, self) => {
   }
   if (self.known !== run.position) {
     self.known = run.position;
-    ask('state', { of: run.id, messages: 0 }).then(
-      state => {
-        found.value = state.exchanges[0]?.held ?? null;
+    heldIn(run).then(
+      held => {
+        found.value = held;
       },
       () => {},
     );
   }
   const held = found.value;
   if (!held) return null;
-  const release = (action, said, more = {}) =>
-    done('exchanges.release', { runId: run.runId, action, holdId: held.holdId, ...more }, said, () =>
-      place.refresh(),
-    );
-  const edit = () => {
-    open.value = {
-      title: 'Let another text go on',
-      button: 'Release with this text',
-      done: given => release('edit', 'Released with another text', { text: given.text }),
-      body: html`
-        <label>
-          ${short(held.speaker)} says, instead<br/><textarea name="text" required>${held.text}</textarea>
-        </label>
-        <p class="muted">That it was edited, and by whom, goes with it.</p>
-      `,
-    };
-  };
   const goOn = () =>
-    release('go_on', 'Released').catch(error => {
+    release(place, held, 'go_on', 'Released').catch(error => {
       open.value = { title: 'That was not done', body: html`<p class="alert">${error.message}</p>` };
     });
-  const sure = (title, body, button, act) => () => {
-    open.value = { title, button, done: act, body: html`<p>${body}</p>` };
-  };
+  const button = (key, said, act = () => RELEASES[key](place, held), look = 'btn') => html`
+    <button class=${look} type="button" aria-keyshortcuts=${key} title=${`${said} (${key})`} onClick=${act}>
+      ${said}
+    </button>
+  `;
   return html`
     <section class="note held" aria-label="Held">
       <p>
         <b>Held before ${held.step === 'announce' ? 'the announce' : 'this goes on'}</b>
         ${held.since ? `, ${took(Math.max(0, Date.now() - held.since))}` : ''},
-        as ${held.by} wants. <b>${short(held.speaker)}</b> would say${held.to ? ` to ${short(held.to)}` : ''}:
+        as ${short(held.by)} wants. <b>${short(held.speaker)}</b> would say${held.to ? ` to ${short(held.to)}` : ''}:
         “${held.text}”
       </p>
       ${can('exchanges.release')
         ? html`
             <div class="acts">
-              <button class="btn pri" type="button" onClick=${goOn}>Release</button>
-              <button class="btn" type="button" onClick=${edit}>Edit</button>
-              <button
-                class="btn"
-                type="button"
-                onClick=${sure(
-                  'Leave this text out',
-                  'It is as if it had not been said. What follows is what the rules say of no text.',
-                  'Leave it out',
-                  () => release('drop', 'Left out'),
-                )}>
-                Leave out
-              </button>
-              <button
-                class="btn"
-                type="button"
-                onClick=${sure(
-                  'End the exchange',
-                  'Nothing more of it happens; what was said stays in the log.',
-                  'End it',
-                  () => release('end', 'Ended'),
-                )}>
-                End the exchange
-              </button>
+              ${button('u', 'Release', goOn, 'btn pri')} ${button('U', 'Edit')} ${button('o', 'Leave out')}
+              ${button('O', 'End the exchange')}
             </div>
           `
         : null}

@@ -2,7 +2,8 @@
 import { createRef, html, kept, signal, view } from './lib.js';
 import { LINE, cut, needsTwo, widthOf } from './fit.js';
 import { BAND, across, calledBy, laid, roomOf, rowAt, rowBehind, waiting, working } from './layout.js';
-import { Badge, Hatch, KINDS, hueOf } from './parts.js';
+import { hueOf } from './hues.js';
+import { Badge, Hatch, KINDS } from './parts.js';
 import { showGiven } from './prompts.js';
 import { Row } from './rows.js';
 
@@ -245,7 +246,7 @@ const Bar = given => {
   const span = spanOf(bar, given);
   if (!span) return null;
   const lane = draw.lanes[number];
-  const look = `${fill ? 'wait-bar' : 'work-bar'} ${hueOf(lane.kind, lane.id)} ${from > draw.position ? 'future' : ''}`;
+  const look = `${fill ? 'wait-bar' : 'work-bar'} ${hueOf(lane)} ${from > draw.position ? 'future' : ''}`;
   return html`<rect class=${look} fill=${fill} x=${draw.xs[number] - 4} width="8" rx="2" ...${span} />`;
 };
 // A click on a bar shows what was given to whoever was at work: it lies over the rows, whose clicks go to their place.

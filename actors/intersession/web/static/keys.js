@@ -41,6 +41,8 @@ const HELP = [
   ['j k Enter x', 'in lists: down, up, open, pick two to compare'],
   ['d', 'compare this run with another'],
   ['f F', 'fork here; what if'],
+  ['h', 'hold this exchange before a text goes on'],
+  ['u U o O', 'of what is held: let it go on, with another text, leave it out, end the exchange'],
   ['N m', 'pin a note; mark this place, to see from another one what changed since'],
   ['y s', 'copy the link; send as a file'],
   ['m u i o', 'in the list of runs: only those with smells, failed, cut by a limit, not over'],

@@ -1,12 +1,12 @@
 // A message of a transcript: who said it, to whom, and its words.
 import { openClaws } from './api.js';
 import { html, signal, view } from './lib.js';
-import { Time, hueOf, laneOf } from './parts.js';
+import { hueOf } from './hues.js';
+import { Time, laneOf } from './parts.js';
 import { calls, gave, given, parsed, short, textOf } from './words.js';
 
 const hue = key => {
-  const lane = laneOf(key);
-  return hueOf(lane.kind, lane.id);
+  return hueOf(laneOf(key));
 };
 
 // What a tool was given or gave, which is often long: its beginning, and all of it when asked for.
@@ -33,8 +33,9 @@ const Long = view(({ text }, self) => {
 const injected = origin =>
   origin?.kind === 'internal_system' ? `in the words of ${origin.editedBy ?? 'the operator'}` : '';
 
-// What a message says of itself: who said it, and to whom. `given` leads to what its speaker had been given.
-export const Message = ({ message, owner, at, turn, isNew, given: prompt }) => {
+// What a message says of itself: who said it, and to whom. `given` leads to what its speaker had been given,
+// `caller` is who called, where that was by no session: the message itself does not say it.
+export const Message = ({ message, owner, at, turn, isNew, given: prompt, caller }) => {
   const origin = message.provenance;
   const from = origin?.sourceSessionKey;
   const [name, colour, how] =
@@ -52,8 +53,10 @@ export const Message = ({ message, owner, at, turn, isNew, given: prompt }) => {
             ]
           : origin?.kind === 'external_user'
             ? origin.sourceChannel === 'operator' && !origin.sender
-              ? ['the operator', 'c-person', '']
+              ? [caller ? short(caller) : 'the operator', 'c-operator', '']
               : [origin.senderName ?? origin.sender ?? 'a person', 'c-person', origin.sourceChannel ?? '']
+            : origin?.kind === 'inter_session'
+              ? [caller ? short(caller) : 'the operator', 'c-operator', 'asks']
             : message.role === 'user' && origin
               ? ['the system', 'c-grey', 'tells']
               : [message.role, 'c-grey', ''];

@@ -1,5 +1,6 @@
 // The rows of two runs, each with the one of the other that it belongs to.
 import { ask } from './api.js';
+import { coloured } from './hues.js';
 
 const MOST = 500;
 const keyOf = (row, lanes) =>
@@ -35,6 +36,10 @@ export async function bothOf(found, other) {
     return { run, rows: upTo(rows.rows, to), steps: steps.steps.filter(step => step.position <= to) };
   };
   const [a, b] = await Promise.all([one('a', ''), one('b', other)]);
+  const lanes = coloured([...a.run.lanes, ...b.run.lanes]);
+  const parts = lanes.length - b.run.lanes.length;
+  a.run = { ...a.run, lanes: lanes.slice(0, parts) };
+  b.run = { ...b.run, lanes: lanes.slice(parts) };
   const pairs = aligned(
     a.rows.map(row => ({ row, key: keyOf(row, a.run.lanes) })),
     b.rows.map(row => ({ row, key: keyOf(row, b.run.lanes) })),

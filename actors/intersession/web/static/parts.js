@@ -1,6 +1,7 @@
 // What every page draws with: badges, icons, outlines, chips, places, and what stands where there is nothing.
 import { html } from './lib.js';
-import { about, href, link, speakers } from './state.js';
+import { hueOf } from './hues.js';
+import { about, href, link } from './state.js';
 import { clock, counted, day, failed, isSub, moment, short, smellName, utc } from './words.js';
 
 const ICONS = {
@@ -37,11 +38,6 @@ export const Tri = () => html`
 `;
 
 // A speaker is a shape, a letter and a colour: person, session, sub-agent, channel.
-export const hueOf = (kind, id) => {
-  if (kind !== 'session') return `c-${kind}`;
-  const place = speakers.value.indexOf(id);
-  return place >= 0 && place < 6 ? `c-h${place}` : 'c-grey';
-};
 const SHAPES = {
   session: html`<rect class="s" width="20" height="20" rx="5" />`,
   sub: html`<path class="s" d="M5 0h15v15l-5 5H0V5Z" />`,
@@ -50,12 +46,12 @@ const SHAPES = {
   channel: html`<path class="s" d="M5 1h10l5 9-5 9H5L0 10Z" />`,
 };
 // A sub-agent's letter is that of its own name, which stands behind its agent's.
-const ownName = lane => (lane.kind === 'sub' ? String(lane.name).replace(/^[^/]*[/]/, '') : String(lane.name));
+const ownName = lane => String(lane.name).replace(lane.kind === 'sub' ? /^[^/]*[/]/ : /^the /, '');
 export const letterOf = lane =>
   lane.kind === 'channel' ? '#' : ([...ownName(lane)][0] ?? '?').toUpperCase();
 export const Badge = ({ lane, small, future }) => html`
   <svg
-    class=${`badge ${small ? 'sm' : ''} ${hueOf(lane.kind, lane.id)} ${future ? 'future' : ''}`}
+    class=${`badge ${small ? 'sm' : ''} ${hueOf(lane)} ${future ? 'future' : ''}`}
     viewBox="0 0 20 20"
     aria-hidden="true">
     ${SHAPES[lane.kind] ?? SHAPES.session}
@@ -67,7 +63,7 @@ export const laneOf = (key, label) => ({
   id: key,
   name: label && isSub(key) ? label : short(key),
   kind:
-    key === 'operator'
+    key === 'operator' || String(key).startsWith('credential:')
       ? 'operator'
       : String(key).startsWith('agent:')
         ? isSub(key)
@@ -131,7 +127,7 @@ export const Outline = ({ run }) => {
             : failed(run)
               ? html`<path class="x" d=${`M${x - 3.5} 13.5l7 7m0-7-7 7`} />`
               : html`<path class="ok" d=${`M${x - 4} 17l3 3.5 5.5-7`} />`;
-        return html`<g class=${`tick ${of ? hueOf(of.kind, of.id) : 'c-grey'}`}>${tickShape(letter, x, 17)}</g>`;
+        return html`<g class=${`tick ${of ? hueOf(of) : 'c-grey'}`}>${tickShape(letter, x, 17)}</g>`;
       })}
       ${isOpen ? html`<circle class="live" cx=${fit} cy="17" r="4" />` : null}
     </svg>

@@ -1,6 +1,7 @@
 // Where one stands in a run, and how one moves: by event, by turn, by cause, to a place, to a breakpoint. No drawing.
 import { batch, computed, effect, signal } from './lib.js';
 import { ask, inside, moved } from './api.js';
+import { coloured } from './hues.js';
 import { here, queried, route, setQuery } from './state.js';
 import { learn } from './words.js';
 
@@ -71,7 +72,7 @@ export class Place {
   // A sub-agent is called on the whole page as its run calls it: by its label, where it has one.
   #named(run) {
     learn(Object.fromEntries(run.lanes.filter(lane => lane.kind === 'sub').map(lane => [lane.id, lane.name])));
-    return run;
+    return { ...run, lanes: coloured(run.lanes) };
   }
   async open() {
     try {
@@ -167,7 +168,7 @@ export class Place {
     const known = this.run.peek();
     if (!known) return;
     try {
-      const run = await ask('run', { run: known.id });
+      const run = this.#named(await ask('run', { run: known.id }));
       this.noted(run.id);
       if (run.steps === known.steps && run.kinds === known.kinds && run.told === known.told) return;
       const follows = this.index.peek() === known.steps;

@@ -2,7 +2,7 @@
 import { html } from './lib.js';
 import { LINE, cut, lines, widthOf } from './fit.js';
 import { ofBoth, roomOf } from './layout.js';
-import { hueOf } from './parts.js';
+import { hueOf } from './hues.js';
 import { clock, counted, gapped, gave, given, parsed, ran, since, took, utc } from './words.js';
 
 const NOTABLE_MS = 100;
@@ -30,7 +30,7 @@ function kindOf(row, lanes, hidden) {
 }
 function hueOfRow(row, lanes) {
   const lane = lanes[row.row === 'arrow' ? row.source : row.lane];
-  return lane ? hueOf(lane.kind, lane.id) : '';
+  return lane ? hueOf(lane) : '';
 }
 
 const Gutter = ({ row, future, isHere, lineY, draw }) => {

@@ -14,7 +14,7 @@ import { Place } from './place.js';
 import { FORMS, keys, mark } from './runkeys.js';
 import { CopyButtons, FileButton, NoteButton, Notes, storeOf } from './sharing.js';
 import { Slider } from './slider.js';
-import { counted, ended, failed, smellName, took } from './words.js';
+import { counted, ended, failed, lasted, smellName } from './words.js';
 
 export const Run = view(({ id }, self) => {
   const state = self.once(() => {
@@ -146,7 +146,7 @@ const Head = ({ run, place }) => {
               ? html`<${Who} lane=${person} /> asked `
               : null}
           <${Who} lane=${laneOf(run.target)} />
-          ${run.turns !== undefined ? `: ${counted(run.turns, 'turn')}` : ''}, ${took(run.tookMs)}. <b
+          ${run.turns !== undefined ? `: ${counted(run.turns, 'turn')}` : ''}, ${lasted(run)}. <b
             class=${failed(run) ? 'bad' : ''}>
             ${run.state === 'open' ? html`<span class="dot on"></span>` : null}
             ${first}

@@ -1,6 +1,6 @@
 // The keys of a run's page: to move, to look closer, and to do something with it.
 import { inside } from './api.js';
-import { can } from './deeds.js';
+import { can, heldKey, hold } from './deeds.js';
 import { fork, whatIf } from './forking.js';
 import { files, note } from './sharing.js';
 import { go, href, queried, setQuery } from './state.js';
@@ -52,6 +52,8 @@ export function keys(self, place) {
     N: () => can('notes.pin') && note(place),
     s: () => can('file') && files(place),
     y: () => copy(location.href, 'Link'),
+    h: () => hold(place),
+    ...Object.fromEntries(['u', 'U', 'o', 'O'].map(key => [key, () => heldKey(key, place)])),
     b: () =>
       prompted(
         'Break on',

@@ -1,12 +1,13 @@
 // The list of runs: newest first, live, filters in the address, an outline of each.
 import { html, signal, view } from './lib.js';
 import { Choice, Filters, Only, Text, given } from './filters.js';
+import { coloured } from './hues.js';
 import { Body, Listed, Title } from './listed.js';
 import { listKeys, paged } from './paging.js';
 import { Badge, Outline, Smell, Tri } from './parts.js';
 import { go, href, link, queried, setQuery } from './state.js';
 import { isForPage } from './window.js';
-import { ENDS, clock, day, ended, failed, took, utc } from './words.js';
+import { ENDS, clock, day, ended, failed, lasted, took, utc } from './words.js';
 
 const NAMES = [
   'words',
@@ -128,7 +129,10 @@ const NoneYet = () => html`
   </div>
 `;
 
-const Row = ({ run, sel, picked }) => {
+const MOST_NAMED = 8; // of who took part; of one more, or of fewer, all
+const Row = ({ run: found, sel, picked }) => {
+  const run = { ...found, lanes: coloured(found.lanes) };
+  const left = run.lanes.length > MOST_NAMED + 1 ? run.lanes.length - MOST_NAMED : 0;
   const [first, rest] = ended(run);
   const bad = failed(run);
   const smells = [...new Map((run.smells ?? []).map(smell => [smell.code, smell])).values()];
@@ -141,7 +145,10 @@ const Row = ({ run, sel, picked }) => {
         <a class="t" ...${link(address(run))}>${run.title || '(no words)'}</a>
         <span class="parts" title=${run.lanes.map(lane => lane.name).join(', ')}>
           ${picked ? html`<span class="chip on">picked</span>` : null}
-          ${run.lanes.map(lane => html`<span class="who"><${Badge} lane=${lane} small /> ${lane.name}</span>`)}
+          ${run.lanes
+            .slice(0, left ? MOST_NAMED : undefined)
+            .map(lane => html`<span class="who"><${Badge} lane=${lane} small /> ${lane.name}</span>`)}
+          ${left ? html`<span>and ${left} more</span>` : null}
         </span>
       </td>
       <td><${Outline} run=${run} /></td>
@@ -161,7 +168,11 @@ const Row = ({ run, sel, picked }) => {
           : null}
       </td>
       <td class="num" data-unit=${run.turns === 1 ? 'turn' : 'turns'}>${run.turns ?? ''}</td>
-      <td class="num">${took(run.tookMs)}</td>
+      <td class="num" title=${lasted(run)}>
+        ${took(run.tookMs)}
+        ${run.state === 'open' && !run.heldSince ? html`<span class="why">so far</span>` : null}
+        ${run.heldMs ? html`<span class="why">held ${took(run.heldMs)}</span>` : null}
+      </td>
       <td class="num mono">
         <time title=${utc(run.began)} datetime=${new Date(run.began).toISOString()}>${clock(run.began)}</time>
       </td>

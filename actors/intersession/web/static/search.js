@@ -6,6 +6,7 @@ import { Body, Listed, Title } from './listed.js';
 import { paged } from './paging.js';
 import { Badge, Moment, Position, Time, laneOf } from './parts.js';
 import { href, link, queried, route } from './state.js';
+import { marked, termsOf } from './marks.js';
 import { counted, ofKind, short } from './words.js';
 
 // Where words were said first, in its run. An import's transcripts name none: there it is the run that had them next.
@@ -82,7 +83,7 @@ export const Search = view((_, self) => {
       { fresh: false },
     ),
   );
-  const found = marksOf(queried('words'));
+  const terms = termsOf(queried('words'));
   return html`
     <${Title} name=${`Search: ${queried('words')}`} state=${state} />
     <${Filters} names=${NAMES}>
@@ -94,7 +95,7 @@ export const Search = view((_, self) => {
     <${Body} state=${state} what="message or event" names=${NAMES} empty=${html`<${None}/>`}>
       ${rows => html`
         <${Listed} caption="Where the words stand, the newest first" columns=${COLUMNS} look="low">
-          ${rows.map(hit => html`<${Row} key=${hit.position} hit=${hit} found=${found} />`)}
+          ${rows.map(hit => html`<${Row} key=${hit.position} hit=${hit} terms=${terms} />`)}
         <//>
       `}
     <//>
@@ -106,9 +107,9 @@ const None = () => html`
     <p class="muted">Write some words above. All of them stand in what is found.</p>
   </div>
 `;
-const Row = ({ hit, found }) => {
+const Row = ({ hit, terms }) => {
   const { runId, sessionKey, position: at } = hit;
-  const words = marked(hit.snippet, found);
+  const words = marked(hit.snippet, terms);
   return html`
     <tr>
       <td><${Position} at=${at} /></td>
@@ -123,15 +124,3 @@ const Row = ({ hit, found }) => {
     </tr>
   `;
 };
-
-// The words that were looked for stand out in what was found.
-const SPECIAL = /[.*+?^${}()|[\]\\]/g;
-function marksOf(words) {
-  const each = words
-    .split(/[\s"]+/)
-    .filter(Boolean)
-    .map(word => word.replace(SPECIAL, '\\$&'));
-  return each.length ? new RegExp(`(${each.join('|')})`, 'iu') : null;
-}
-const marked = (text, found) =>
-  found ? text.split(found).map((part, number) => (number % 2 ? html`<mark>${part}</mark>` : part)) : text;

@@ -1,6 +1,7 @@
 // The slider of a run: its outline, with the place as its thumb, and the place in words.
 import { html, kept, view } from './lib.js';
-import { Icon, Time, hueOf, tickShape } from './parts.js';
+import { hueOf } from './hues.js';
+import { Icon, Time, tickShape } from './parts.js';
 import { counted, ran, since, took } from './words.js';
 
 const MOST_NUMBERED = 24; // ticks; with more, the numbers of turns would lie on each other
@@ -105,7 +106,7 @@ const Tick = ({ tick: [letter, lane, number, at], x, position, turns }) => {
   const grey = at > position ? 'future' : '';
   return html`
     <svg x=${x(number)} y="21" overflow="visible">
-      <g class=${`tick ${lane ? hueOf(lane.kind, lane.id) : ''} ${grey}`}>${shapeOf(letter, grey)}</g>
+      <g class=${`tick ${lane ? hueOf(lane) : ''} ${grey}`}>${shapeOf(letter, grey)}</g>
       ${turns.has(at)
         ? html`<text class=${`tl ${grey}`} y=${letter === 'u' ? -2 : 42}>${turns.get(at)}</text>`
         : null}

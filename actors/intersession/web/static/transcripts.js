@@ -48,6 +48,17 @@ export const Transcripts = view(({ place }, self) => {
     [run, known],
     () => new Map(place.rows.filter(row => howOf(row)).map(row => [row.arrived ?? row.position, howOf(row)])),
   );
+  const callers = kept(
+    self,
+    'callers',
+    [run, known],
+    () =>
+      new Map(
+        place.rows
+          .filter(row => row?.row === 'arrow' && run.lanes[row.source].kind === 'operator')
+          .map(row => [row.arrived ?? row.position, run.lanes[row.source].id]),
+      ),
+  );
   const lastOf = session =>
     Math.max(
       0,
@@ -94,6 +105,7 @@ export const Transcripts = view(({ place }, self) => {
               at=${found.place.position}
               positions=${positions}
               hows=${hows}
+              callers=${callers}
               fresh=${fresh}
               goesOn=${goesOn}
               followed=${place.followed}
@@ -111,7 +123,7 @@ export const Transcripts = view(({ place }, self) => {
 const SHOWN = 40;
 // Whoever has gone back to read stays there, where it is the log that goes on.
 const isReadBack = box => box && box.scrollHeight - box.scrollTop - box.clientHeight > 40;
-const Transcript = view(({ place, session, at, positions, hows, fresh, goesOn, isNext, followed }, self) => {
+const Transcript = view(({ place, session, at, positions, hows, callers, fresh, goesOn, isNext, followed }, self) => {
   const state = self.once(() => ({ box: createRef(), whole: signal(false), seen: '' }));
   const all = session.transcript;
   const folded = state.whole.value ? 0 : Math.max(0, all.length - SHOWN);
@@ -150,6 +162,7 @@ const Transcript = view(({ place, session, at, positions, hows, fresh, goesOn, i
               owner=${session.key}
               at=${where}
               turn=${hows.get(where)}
+              caller=${callers.get(where)}
               isNew=${where !== undefined && where === fresh}
               given=${runId => html`<${Given} place=${place} who=${session.key} runId=${runId} at=${where} />`} />
           `;

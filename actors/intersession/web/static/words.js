@@ -20,8 +20,19 @@ export const took = ms => {
   if (ms < 172_800_000) return `${Math.floor(ms / 3_600_000)} h ${Math.floor((ms % 3_600_000) / 60_000)} min`;
   return `${Math.floor(ms / 86_400_000)} days`;
 };
+// How long a run took: one that is not over, so far. What it was held, waiting for a release, is no time that it took.
+export const lasted = run =>
+  [
+    `${took(run.tookMs)}${run.state === 'open' && !run.heldSince ? ' so far' : ''}`,
+    run.heldMs ? `held ${took(run.heldMs)}` : '',
+    run.heldSince ? `held since ${moment(run.heldSince)}` : '',
+  ]
+    .filter(Boolean)
+    .join(', ');
 export const gapped = row =>
-  row.forked
+  row.held
+    ? `held for ${took(row.ms)}`
+    : row.forked
     ? `the cut: forked ${took(row.ms)} later, which is no time of the run`
     : `${took(row.ms)} in which nothing was said`;
 export const since = ms =>
@@ -72,11 +83,12 @@ export const ended = run => {
 export const SMELLS = {
   polite_loop: 'polite loop',
   late_reply: 'late reply dropped',
-  duplicate: 'duplicate message',
+  duplicate_message: 'duplicate message',
   loop_cut: 'cut by a limit',
   guard_refused: 'a guard refused',
   retry_changed: 'retry changed the answer',
   announce_unheard: 'nobody got the announce',
+  announce_in_doubt: 'announce in doubt',
   tokens_growing: 'prompt grows',
 };
 export const smellName = code => SMELLS[code] ?? code.replaceAll('_', ' ');

@@ -13,7 +13,7 @@ from intersession_events.facts import Message, Provenance, ready, text_of
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.said import Messages, Said, SaidWanted
-from intersession_projections.wording import is_openclaws
+from intersession_projections.wording import is_by_method, is_openclaws
 
 Texts = tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
 
@@ -116,6 +116,8 @@ def speaker(message: Message) -> str:
     """Return who spoke: a session by its key, else `person`, `operator`, `system` (of an import OpenClaw), or `unknown` (an import)."""
     if is_openclaws(message):
         return "system"
+    if message.provenance is not None and is_by_method(message.provenance):
+        return "operator"
     match message.provenance:
         case Provenance(kind="inter_session", source_session_key=str() as key):
             return key
