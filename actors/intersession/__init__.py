@@ -32,6 +32,7 @@ with on_demand(globals()):
     from intersession_actors.channels import (
         Channel,
         DeliveryInDoubt,
+        DeliveryLater,
         DeliveryRefused,
         MemoryChannel,
         Outbound,
@@ -137,6 +138,7 @@ __all__ = [
     "Debugger",
     "DeliveriesAnswer",
     "DeliveryInDoubt",
+    "DeliveryLater",
     "DeliveryRefused",
     "DiffAnswer",
     "Difference",

@@ -43,7 +43,9 @@ def made(kind: type[BaseException]) -> BaseException:
     given: dict[str, object] = {}
     positional: list[object] = []
     for name, parameter in list(inspect.signature(init).parameters.items())[1:]:
-        value = GIVEN.get(name, {str: f"{name} é", int: 7, bool: False}.get(hints[name], f"{name}"))
+        value = GIVEN.get(
+            name, {str: f"{name} é", int: 7, float: 7.5, bool: False}.get(hints[name], f"{name}")
+        )
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             given[name] = value
         else:

@@ -9,6 +9,7 @@ with on_demand(globals()):
         AnyChannel,
         Channel,
         DeliveryInDoubt,
+        DeliveryLater,
         DeliveryRefused,
         MemoryChannel,
         Outbound,
@@ -17,6 +18,7 @@ with on_demand(globals()):
     )
     from intersession_actors.channels.configured import configured_channels, host_problems
     from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered, ThreadOpened
+    from intersession_actors.channels.turns import Place
     from intersession_actors.channels.url import BadChannelUrl
     from intersession_actors.channels.webhook import Post, posting
 
@@ -29,11 +31,13 @@ __all__ = [
     "ChannelCaller",
     "Delivered",
     "DeliveryInDoubt",
+    "DeliveryLater",
     "DeliveryRefused",
     "DeliveryResult",
     "MemoryChannel",
     "NotDelivered",
     "Outbound",
+    "Place",
     "Post",
     "ThreadOpened",
     "ThreadWanted",

@@ -23,7 +23,13 @@ from intersession_actors.channels.addresses import (
     guarded,
     literal_address,
 )
-from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
+from intersession_actors.channels.channels import (
+    Channel,
+    DeliveryInDoubt,
+    DeliveryLater,
+    DeliveryRefused,
+    Outbound,
+)
 from intersession_actors.channels.url import BadChannelUrl, ChannelUrl
 
 MOST_SECONDS: Final = 30.0
@@ -40,6 +46,8 @@ _secrets: ContextVar[tuple[str, ...]] = ContextVar("secrets of a channel's URL",
 _UNCONNECTED: Final = frozenset({"cryptography", "nacl", "pgpy"})
 # What Apprise says where a request failed without an answer. It says so of a connection that was not made, too.
 _NO_ANSWER: Final = re.compile(r"connection error|exception|time[d ]?-?out", re.IGNORECASE)
+# Of an answer Apprise tells the reason alone; some services name there when they want to be asked again.
+_AGAIN_IN: Final = re.compile(r"retry[ _-]after[^0-9]{0,3}([0-9]{1,6}(?:\.[0-9]{1,3})?)", re.IGNORECASE)
 # Words that call people: what an agent says must not ring for a whole room.
 _CALLS: Final = re.compile(r"@(?=everyone\b|here\b|channel\b|all\b)|<(?=[@!#&])", re.IGNORECASE)
 
@@ -100,6 +108,9 @@ def _notify(url: str, text: str, allowed: Collection[str], network: Network) -> 
     reason = "; ".join(dict.fromkeys(said))[:MOST_REASON] or "Apprise gave no reason"
     if guard.sent and (not said or _NO_ANSWER.search(said[-1])):
         raise DeliveryInDoubt(reason)
+    asked = _AGAIN_IN.search(reason)
+    if asked is not None:
+        raise DeliveryLater(float(asked[1]), reason)
     raise ConnectionError(reason)
 
 

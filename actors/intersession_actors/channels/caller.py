@@ -27,6 +27,7 @@ from intersession_actors.channels.outcomes import (
     delivery_of,
     thread_of,
 )
+from intersession_actors.channels.turns import Turns
 from intersession_actors.gate import invalid
 from intersession_actors.runtime import Clock, MachineThreads, Threads, Timers
 
@@ -76,6 +77,8 @@ class ChannelCaller:
         self._lanes = Lanes(seats)
         self.deliveries: Attempts[DeliveryResult] = Attempts()
         """What came of each attempt, by key and number, that is not on record yet."""
+        self.turns = Turns(clock, threads)
+        """Which text to a place goes out first."""
         self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
         """The same of threads, each of which is asked for once."""
         self._clock = clock
@@ -142,11 +145,13 @@ class ChannelCaller:
         done: Callable[[DeliveryResult], None],
         *,
         attempt: int = 1,
+        begins: int = 0,
         inside: host.Inside = nullcontext,
         seat: str = "",
     ) -> None:
-        """Deliver a text; `done` gets the outcome, once. Never blocks, never raises.
+        """Deliver a text, or the next part of it; `done` gets the outcome, once. Never blocks, never raises.
 
+        What the channel has of it already ends `begins` characters into the text. Each part has a key of its own.
         The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller
         stops, nothing is called and nothing comes back.
         """
@@ -163,23 +168,24 @@ class ChannelCaller:
             came(NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True))
             return
         function = _as_function(channel.deliver)
-        cut_at: list[int | None] = [None]
+        sent: list[int | None] = [None]
 
-        def cut(given: Outbound) -> Outbound:
-            text, cut_at[0] = fitted(given.text, channel)
-            return msgspec.structs.replace(given, text=text)
+        def part_of(given: Outbound) -> Outbound:
+            text, sent[0] = fitted(given.text, channel, begins)
+            key = f"{given.key}+{begins}" if begins else given.key
+            return msgspec.structs.replace(given, text=text, key=key)
 
         def deliver(given: Outbound) -> object:
-            return function(cut(given))
+            return function(part_of(given))
 
         async def deliver_on_loop(given: Outbound) -> object:
-            return await cast("Awaitable[object]", function(cut(given)))
+            return await cast("Awaitable[object]", function(part_of(given)))
 
         self._call(
             name,
             deliver_on_loop if host.is_async(function) else deliver,
             outbound,
-            lambda outcome: came(delivery_of(outcome, channel, cut_at[0])),
+            lambda outcome: came(delivery_of(outcome, channel, sent[0])),
             came,
             idempotent=channel.idempotent,
             inside=inside,

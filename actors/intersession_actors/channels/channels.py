@@ -1,6 +1,7 @@
 """What a channel is, what it is given and may answer; and two channels, console and memory, for trying things out."""
 
 import inspect
+import math
 import sys
 import threading
 from collections import Counter
@@ -24,6 +25,24 @@ class DeliveryRefused(IntersessionError):
 
 class DeliveryInDoubt(IntersessionError):
     """Raised by a channel: it may have taken this text, so only an idempotent channel is asked again."""
+
+
+class DeliveryLater(IntersessionError):
+    """Raised by a channel: it did not take this text, and wants to be left alone for so many seconds.
+
+    The text is tried again then; within a second is a second. `reason` is what the log says of it.
+
+    Raises:
+        ValueError: `seconds` is no time: not a number, infinite, or less than 0.
+    """
+
+    def __init__(self, seconds: float, reason: str = "") -> None:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise ValueError(f"seconds: {seconds!r} is no number of seconds")  # noqa: TRY004 - one error for all that is none
+        if not math.isfinite(seconds) or seconds < 0:
+            raise ValueError(f"seconds: {seconds!r} is no time to wait, give 0 or more")
+        self.seconds = float(seconds)
+        super().__init__(f"{reason or 'the service asks'}: again in {seconds:g} s")
 
 
 class Outbound(Fact, frozen=True, kw_only=True):
@@ -55,7 +74,7 @@ class Channel:
     `deliver` takes an `Outbound`; a Pykka actor gets it as its message. `idempotent`: it shows a text once, however
     often it gets its key, so that it may be called again when it is in doubt. `threads` opens a thread for a
     `ThreadWanted` and returns its id. `escape` makes a text harmless in the channel's markup; `max_chars` is the
-    longest it takes, after that: longer ones are cut, and end in `…`.
+    longest it takes, after that: longer ones go out in parts.
     """
 
     deliver: Deliver | HostActor
@@ -86,7 +105,16 @@ def as_channel(channel: AnyChannel) -> Channel:
 
 
 def _checked(channel: Channel) -> Channel:
-    """Make sure that a call does something: a text would be taken for delivered that nobody sent."""
+    """Make sure that a call does something: a text would be taken for delivered that nobody sent.
+
+    Raises:
+        TypeError: it would not, or `max_chars` is no number of characters.
+    """
+    most = channel.max_chars
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise TypeError(
+            f"max_chars={most!r} is no number of characters: give 1 or more, or None for no limit"
+        )
     for function in (channel.deliver, channel.threads):
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(

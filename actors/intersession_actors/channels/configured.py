@@ -53,6 +53,10 @@ def host_problems(path: str, hosts: Iterable[str]) -> list[ConfigProblem]:
 def _channel(settings: JsonMapping, path: str, allowed: frozenset[str], network: Network) -> Channel:
     url = channel_url(str(settings["deliver"]))
     if url.scheme in SCHEMES:
-        return webhook(url, allowed=allowed, network=network)
-    imported("apprise", what=f"{path} ({url.scheme}://…)", library="Apprise", extra="channels")
-    return apprise_channel(url, allowed=allowed, network=network)
+        channel = webhook(url, allowed=allowed, network=network)
+    else:
+        imported("apprise", what=f"{path} ({url.scheme}://…)", library="Apprise", extra="channels")
+        channel = apprise_channel(url, allowed=allowed, network=network)
+    limits = [most for most in (channel.max_chars, settings.get("maxChars")) if isinstance(most, int)]
+    channel.max_chars = min(limits, default=None)
+    return channel

@@ -2,15 +2,21 @@
 
 import inspect
 import logging
+import math
+from datetime import timedelta
+from typing import Final
 
 import msgspec
 
 from intersession_actors import host
-from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused
+from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryLater, DeliveryRefused
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import described, traced
 from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of, plain, plain_text
 from intersession_events.facts import Fact
+
+SHORTEST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 31 * 86_400.0
 
 logger = logging.getLogger("intersession.deliveries")
 
@@ -18,11 +24,12 @@ logger = logging.getLogger("intersession.deliveries")
 class Delivered(Fact, frozen=True, kw_only=True):
     """The channel took it.
 
-    `receipt` is the source text of the JSON it gave, if any; `cut_at` how many characters of the text it got, where
-    that was not all of them.
+    `receipt` is the source text of the JSON it gave, if any. `sent` is how many characters of the text it got that far, where more
+    of them are to come. `cut_at` is the same of a text that ends there: so it was in logs of before.
     """
 
     receipt: str | None = None
+    sent: int | None = None
     cut_at: int | None = None
 
 
@@ -30,13 +37,14 @@ class NotDelivered(Fact, frozen=True, kw_only=True):
     """The channel did not take it. `retry`: it may be tried again under the same key.
 
     `in_doubt`: it may have taken it all the same, so a channel that is not idempotent is not called again. `traceback` is there
-    where the channel raised something else than its own words for that.
+    where the channel raised something else than its own words for that. `later_ms` is the pause that it asked for.
     """
 
     error: str
     retry: bool
     in_doubt: bool = False
     traceback: str | None = None
+    later_ms: int | None = None
 
 
 DeliveryResult = Delivered | NotDelivered
@@ -49,8 +57,8 @@ class ThreadOpened(Fact, frozen=True, kw_only=True):
     withheld: bool = False
 
 
-def delivery_of(outcome: host.Outcome, channel: Channel, cut_at: int | None) -> DeliveryResult:
-    """Return what became of a delivery; `cut_at` is how many characters the channel got, if not all."""
+def delivery_of(outcome: host.Outcome, channel: Channel, sent: int | None) -> DeliveryResult:
+    """Return what became of a delivery; `sent` is how many characters the channel got that far, if more are to come."""
     match outcome:
         case host.Raised(error):
             return _not_delivered(error, channel)
@@ -58,19 +66,40 @@ def delivery_of(outcome: host.Outcome, channel: Channel, cut_at: int | None) -> 
             what = f"the channel returned a {type(value).__name__}, of which nothing has run: it sent nothing"
             return NotDelivered(error=what, retry=False)
         case host.Came(value):
-            return Delivered(receipt=_receipt(value), cut_at=cut_at)
+            return Delivered(receipt=_receipt(value), sent=sent)
 
 
 def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
     match error:
         case DeliveryRefused():
             return NotDelivered(error=described(error), retry=False)
+        case DeliveryLater(seconds=seconds):
+            return NotDelivered(error=described(error), retry=True, later_ms=_pause_ms(seconds))
         case host.LoopEnded(begun=False):
             return NotDelivered(error=described(error), retry=True)
         case DeliveryInDoubt() | host.LoopEnded():
             return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
         case _:
-            return NotDelivered(error=described(error), retry=True, traceback=traced(error))
+            return NotDelivered(
+                error=described(error), retry=True, traceback=traced(error), later_ms=_asked_for(error)
+            )
+
+
+def _asked_for(error: BaseException) -> int | None:
+    """Return the pause that an error of a service's client asks for: many have it as `retry_after`, in seconds or as a timedelta."""
+    try:
+        asked = getattr(error, "retry_after", None)
+        seconds = asked.total_seconds() if isinstance(asked, timedelta) else asked
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+            return None
+        return _pause_ms(seconds)
+    except Exception:  # noqa: BLE001 - whatever a property of the host's does
+        return None
+
+
+def _pause_ms(seconds: float) -> int:
+    """Return a pause that a channel asked for, as long as one may be: no service is asked again at once, nor for ever."""
+    return round(min(max(seconds, SHORTEST_PAUSE_S), LONGEST_PAUSE_S) * 1000)
 
 
 def _receipt(value: object) -> str | None:

@@ -7,6 +7,8 @@ import ssl
 import threading
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -19,7 +21,13 @@ from intersession_actors.channels.addresses import (
     check_as_written,
     plain_host,
 )
-from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryRefused, Outbound
+from intersession_actors.channels.channels import (
+    Channel,
+    DeliveryInDoubt,
+    DeliveryLater,
+    DeliveryRefused,
+    Outbound,
+)
 from intersession_actors.channels.url import BadChannelUrl, ChannelUrl, channel_url
 from intersession_events.plain_json import JsonObject
 
@@ -30,6 +38,7 @@ MOST_SECONDS: Final = 30.0
 MOST_ANSWER_BYTES: Final = 4096
 """A longer answer is no receipt; no more of it is read."""
 
+_MOST_DIGITS: Final = 9
 _OK: Final = range(200, 300)
 _REDIRECT: Final = range(300, 400)
 _NEVER: Final = frozenset(range(400, 500)) - {408, 409, 425, 429}
@@ -153,7 +162,23 @@ def _exchange(connected: socket.socket, parts: SplitResult, body: bytes, key: st
         raise DeliveryRefused(f"{said}: redirects are not followed; give the URL it leads to")
     if answer.status in _NEVER:
         raise DeliveryRefused(said)
+    later = _later(answer.headers.get("Retry-After"), answer.headers.get("Date"))
+    if later is not None:
+        raise DeliveryLater(later, said)
     raise ConnectionError(said)  # this time; later it may be taken
+
+
+def _later(said: str | None, now: str | None) -> float | None:
+    """Return after how many seconds a `Retry-After` wants to be asked again: it has a number, or a date by the clock over there."""
+    text = (said or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:_MOST_DIGITS])
+    try:
+        at, since = (parsedate_to_datetime(date or "") for date in (text, now))
+    except (TypeError, ValueError):
+        return None
+    apart = at.replace(tzinfo=at.tzinfo or UTC) - since.replace(tzinfo=since.tzinfo or UTC)
+    return max(apart.total_seconds(), 0.0)
 
 
 def _receipt(answer: http.client.HTTPResponse) -> JsonObject:

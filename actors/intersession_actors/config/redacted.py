@@ -16,7 +16,7 @@ _SECRET: Final = re.compile(
     r"token|password|secret|key$|headers|credential$|env$|webhook$|command$", re.IGNORECASE
 )
 # Keys under which a channel's own settings are read here, and so are known to hold no secret.
-_OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled", "allowHosts"})
+_OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled", "allowHosts", "maxChars"})
 _NO_SECRET: Final = frozenset({"mainKey"})
 
 

@@ -54,9 +54,10 @@ class ThreadBindings(Settings, frozen=True, kw_only=True):
 
 
 class ChannelDelivery(Settings, frozen=True, kw_only=True):
-    """Where the texts of a channel go: a URL, and hosts that it may lead to though they are private."""
+    """Where the texts of a channel go: a URL, and hosts that it may lead to though they are private. A text longer than `max_chars` is parted."""
 
     deliver: Text | None = None
+    max_chars: AtLeastOne | None = None
     allow_hosts: tuple[Text, ...] = ()
 
 

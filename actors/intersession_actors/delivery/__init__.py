@@ -11,9 +11,11 @@ with on_demand(globals()):
         TooOld,
     )
     from intersession_actors.delivery.outbox import Outbox
-    from intersession_actors.delivery.rules import ended_in
+    from intersession_actors.delivery.rules import GIVEN_UP, MOST_CUT_OFF, ended_in
 
 __all__ = [
+    "GIVEN_UP",
+    "MOST_CUT_OFF",
     "DeliveryReturned",
     "GiveUpDelivery",
     "Outbox",

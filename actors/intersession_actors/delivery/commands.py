@@ -13,10 +13,11 @@ class SendChecked(FlowCommand, frozen=True, kw_only=True):
 
 
 class DeliveryReturned(FlowCommand, frozen=True, kw_only=True):
-    """The channel came back from an attempt."""
+    """The channel came back from an attempt, with the part of the text that begins behind `begins` characters."""
 
     attempt: int
     result: Delivered | NotDelivered
+    begins: int = 0
 
 
 class RetryDue(FlowCommand, frozen=True, kw_only=True):

@@ -1,12 +1,13 @@
 """The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
 
 from contextlib import nullcontext
+from functools import partial
 from typing import Final, TypeGuard, assert_never
 
 import msgspec
 
 from intersession_actors.chains import Cause
-from intersession_actors.channels import Asked, Delivered, DeliveryResult, NotDelivered, Outbound
+from intersession_actors.channels import Asked, Delivered, DeliveryResult, NotDelivered, Outbound, Place
 from intersession_actors.delivery import rules
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
@@ -53,7 +54,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         event = recorded.event
         if not isinstance(event, facts.DeliveryEvent):
             raise foreign(recorded)
-        return rules.evolve(state, event, recorded.time)
+        return rules.evolve(state, event, recorded.time, recorded.position)
 
     def is_over(self, state: Delivery) -> bool:
         """Whether nothing more will be tried, or not before somebody delivers for the channel: that is read again then."""
@@ -80,7 +81,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case SendChecked():
                 return self._checked(stream, state, command)
             case DeliveryReturned():
-                return self._returned(state, command.attempt, command.result)
+                return self._returned(state, command.attempt, command.result, command.begins)
             case RetryDue():
                 if command.attempt == state.attempt and state.phase != "final":
                     self._check(stream, state)
@@ -102,11 +103,17 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _checked(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
         events = self._of_verdict(stream, state, checked)
         starts = any(isinstance(event, facts.DeliveryStarted) for event in events)
-        if starts and not self._has_seat(stream, state):
+        if starts and not (self._has_turn(stream, state) and self._has_seat(stream, state)):
             return []
         if not starts and state.phase != "started":
             self.world.channels.give_back_seat(stream)
         return events
+
+    def _has_turn(self, stream: str, state: Delivery) -> bool:
+        """Whether no earlier text to its place is to go out first. If one is, it is asked again once it may go (ANN-5)."""
+        due = RetryDue(stream=stream, attempt=state.attempt)
+        free = partial(self.world.tell_flow, stream, due)
+        return self.world.channels.turns.take(Place.of(state.decided.route), stream, state.order, free)
 
     def _has_seat(self, stream: str, state: Delivery) -> bool:
         """Whether the channel has a seat for the text. If not, it is asked again once there is one: it has not started by then."""
@@ -120,6 +127,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         """Free the seat of a delivery that can't go on."""
         super().given_up(stream, refused)
         self.world.channels.give_back_seat(stream)
+        self.world.channels.turns.over(stream)
 
     def _of_verdict(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
         if checked.after != state.attempt:
@@ -133,8 +141,14 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return []
         return rules.decide_checked(state, checked.verdict)
 
-    def _returned(self, state: Delivery, attempt: int, result: DeliveryResult) -> list[facts.DeliveryEvent]:
+    def _returned(
+        self, state: Delivery, attempt: int, result: DeliveryResult, begins: int
+    ) -> list[facts.DeliveryEvent]:
+        if begins != state.sent:
+            return []  # it is of an earlier part, and on record
         match result:
+            case Delivered(receipt=receipt, sent=int(sent)):
+                return rules.decide_part_done(state, attempt, begins, sent, receipt)
             case Delivered(receipt=receipt, cut_at=cut_at):
                 return rules.decide_done(state, attempt, receipt, cut_at)
             case NotDelivered() as failed:
@@ -148,6 +162,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         if self.world.channels.has(state.decided.route.channel):
             return False
         self._tell_parked(stream, state)
+        self.world.channels.turns.over(stream)
         longest = self.world.delivery_max_age_ms
         if longest:
             self.world.timers.after(
@@ -185,14 +200,18 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _resume(self, stream: str, state: Delivery) -> list[facts.DeliveryEvent]:
         match state.phase:
             case "decided":
+                self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
                 self._check(stream, state)
             case "failed" if self.world.sealed(state.decided.route.channel):
                 self._check(stream, state)
             case "failed":
+                self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
                 self._retry_later(stream, state)
             case "final":
+                self.world.channels.turns.over(stream)
                 self._tell_owner(state, self._flow(stream).cause)
             case "started":
+                self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
                 return self._resume_attempt(stream, state)
         return []
 
@@ -205,12 +224,12 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         asked = self._is_asked(state)
         if asked is Asked.UNDER_WAY:
             return []
-        if asked is Asked.DUE:
-            # This process wrote that the attempt begins, and failed before it could call.
+        if asked is Asked.DUE or (isinstance(asked, Delivered) and asked.sent == state.sent):
+            # This process wrote that the attempt begins, or a part of it, and failed before it could call.
             self._call(stream, state, self._flow(stream).cause, state.attempt)
             return []
         if not isinstance(asked, Asked):
-            return self._returned(state, state.attempt, asked)
+            return self._returned(state, state.attempt, asked, state.sent)
         if self._is_too_old(stream, state):
             return self._given_up(state)
         if self._is_parked(stream, state):
@@ -227,17 +246,24 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         match event:
             case facts.DeliveryDecided():
                 crash_point("A3")
+                self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
                 self._check(stream, state)
             case facts.DeliveryRetried():
                 # It waits for its channel as a new one does.
                 self.world.stopwatch.begin("decided", stream, at=self._flow(stream).decided_at)
+                self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
                 self._check(stream, state)
             case facts.DeliveryStarted():
                 crash_point("A5")
                 self.world.timers.cancel(("parked", stream))
                 self._call(stream, state, recorded.id, event.attempt)
+            case facts.DeliveryPartDone():
+                self._recorded(state)
+                self.world.channels.deliveries.due(state.decided.key, event.attempt)
+                self._call(stream, state, recorded.id, event.attempt)
             case facts.DeliveryFailed(retry_at_ms=int()):
                 self._recorded(state)
+                self.world.channels.turns.failed(stream)
                 self.world.stopwatch.begin("failed", stream, at=self._flow(stream).decided_at)
                 self._retry_later(stream, state)
             case (
@@ -249,6 +275,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             ):
                 crash_point("A7")
                 self._recorded(state)
+                self.world.channels.turns.over(stream, arrived=isinstance(event, facts.DeliveryDone))
                 for began in ("decided", "failed"):
                     self.world.stopwatch.forget(began, stream)
                 self._tell_owner(state, recorded.id)
@@ -270,6 +297,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             case (
                 facts.DeliveryDecided()
                 | facts.DeliveryStarted()
+                | facts.DeliveryPartDone()
                 | facts.DeliveryDone()
                 | facts.DeliveryWithheld()
                 | facts.DeliveryRetried()
@@ -322,6 +350,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         def answered(verdict: Verdict | Refused) -> None:
             if isinstance(verdict, Refused):
                 # Nobody to ask: the system stops, or the session is degraded. Nothing is decided by that.
+                self.world.channels.turns.failed(stream)
                 self.world.timers.after(
                     ASK_AGAIN_MS, ("ask", stream), lambda: self.tell_self(Resume(stream=stream))
                 )
@@ -335,10 +364,11 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _call(self, stream: str, state: Delivery, started: str | None, attempt: int) -> None:
         decided, route = state.decided, state.decided.route
 
-        def returned(result: Delivered | NotDelivered) -> None:
+        def came(result: Delivered | NotDelivered) -> None:
             crash_point("A6")
             # Not to ourselves: the outbox may have been started anew while the channel was at work.
-            self.world.tell_flow(stream, DeliveryReturned(stream=stream, attempt=attempt, result=result))
+            returned = DeliveryReturned(stream=stream, attempt=attempt, result=result, begins=state.sent)
+            self.world.tell_flow(stream, returned)
 
         self.world.channels.start(
             route.channel,
@@ -350,18 +380,22 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 text=decided.text,
                 key=decided.key,
             ),
-            returned,
+            came,
             attempt=attempt,
+            begins=state.sent,
             inside=self._inside(decided, started, attempt=attempt),
             seat=stream,
         )
 
     def _retry_later(self, stream: str, state: Delivery) -> None:
         if state.retry_at_ms is not None:
-            attempt, delay = state.attempt, rules.retry_delay_ms(state.attempt)
-            waited = self.world.stopwatch.elapsed_ms("failed", stream, since_ms=state.retry_at_ms - delay)
+            attempt, since_ms = state.attempt, state.retry_at_ms - state.pause_ms
+            left = state.pause_ms - self.world.stopwatch.elapsed_ms("failed", stream, since_ms=since_ms)
+            longest = self.world.delivery_max_age_ms
+            if longest:  # it is given up on time, however long the pause
+                left = min(left, longest - self._age_ms(stream, state))
             self.world.timers.after(
-                delay - waited,
+                left,
                 ("retry", stream),
                 lambda: self.tell_self(RetryDue(stream=stream, attempt=attempt)),
             )

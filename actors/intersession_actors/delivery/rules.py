@@ -1,7 +1,7 @@
 """The rules of a delivery: decided, started, done with a receipt, or failed and tried again (ANN-3).
 
-No threads, no clock, no store. One idempotency key serves all attempts; a channel that does not take it is never called
-again once it is in doubt whether it has shown the text.
+No threads, no clock, no store. It is tried until it is too old, with pauses that grow. One idempotency key serves all attempts;
+a channel that does not take it is never called again once it is in doubt whether it has shown the text.
 """
 
 from collections.abc import Iterable
@@ -15,42 +15,66 @@ from intersession_actors.streams import DeliveryEnded, Refused, foreign
 from intersession_events import facts
 from intersession_events.log import Recorded
 
-MAX_ATTEMPTS: Final = 5
 FIRST_RETRY_MS: Final = 1_000
 RETRY_FACTOR: Final = 4
+LONGEST_RETRY_MS: Final = 300_000
+"""No pause that follows from the number of attempts is longer. What a channel asks for may be."""
+GIVEN_UP: Final = "given up by "
+"""How the error of a delivery begins that somebody gave up."""
+MOST_CUT_OFF: Final = 5
+"""So many attempts in a row that are cut off by the end of the process are taken for what ends it."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again.
+    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again, after a pause of `pause_ms`.
 
-    `decided_ms` is when it was decided, or last wanted once more.
+    `decided_ms` is when it was decided, or last wanted once more, `order` where in the log. `sent` is how many characters of
+    the text the channel has, `cut_off` how many attempts in a row have no outcome, the one under way among them.
     """
 
     decided: facts.DeliveryDecided
     decided_ms: int
+    order: int = 0
     phase: Literal["decided", "started", "failed", "final"] = "decided"
     outcome: Literal["done", "failed", "unknown", "denied", "withheld"] | None = None
     attempt: int = 0
     retry_at_ms: int | None = None
+    pause_ms: int = 0
     note: str | None = None
+    sent: int = 0
+    cut_off: int = 0
 
 
 def evolve(  # noqa: C901 - one case an event
-    state: Delivery | None, event: facts.DeliveryEvent, time_ms: int
+    state: Delivery | None, event: facts.DeliveryEvent, time_ms: int, position: int = 0
 ) -> Delivery:
     """Apply one recorded event of the delivery's stream."""
     if isinstance(event, facts.DeliveryDecided):
-        return Delivery(decided=event, decided_ms=time_ms)
+        return Delivery(decided=event, decided_ms=time_ms, order=position)
     if state is None:
         raise ValueError(f"a delivery can't begin with {type(event).__name__}")
     replace = msgspec.structs.replace
     match event:
         case facts.DeliveryStarted():
-            return replace(state, phase="started", attempt=event.attempt, retry_at_ms=None)
+            return replace(
+                state,
+                phase="started",
+                attempt=event.attempt,
+                retry_at_ms=None,
+                cut_off=state.cut_off + 1 if state.phase == "started" else 1,
+            )
+        case facts.DeliveryPartDone():
+            return replace(state, sent=event.sent, cut_off=1)
         case facts.DeliveryDone():
             return replace(state, phase="final", outcome="done", note=event.receipt)
         case facts.DeliveryFailed(retry_at_ms=int() as retry_at_ms):
-            return replace(state, phase="failed", retry_at_ms=retry_at_ms, note=event.error)
+            return replace(
+                state,
+                phase="failed",
+                retry_at_ms=retry_at_ms,
+                pause_ms=retry_delay_ms(event.attempt) if event.later_ms is None else event.later_ms,
+                note=event.error,
+            )
         case facts.DeliveryFailed():
             return replace(state, phase="final", outcome="failed", note=event.error)
         case facts.DeliveryUnknown():
@@ -61,7 +85,14 @@ def evolve(  # noqa: C901 - one case an event
             return replace(state, phase="final", outcome="withheld", note=f"would deliver to {event.channel}")
         case facts.DeliveryRetried():
             return replace(
-                state, phase="failed", outcome=None, retry_at_ms=time_ms, note=None, decided_ms=time_ms
+                state,
+                phase="failed",
+                outcome=None,
+                retry_at_ms=time_ms,
+                pause_ms=0,
+                note=None,
+                decided_ms=time_ms,
+                order=position,
             )
 
 
@@ -96,9 +127,27 @@ def decide_done(
     ]
 
 
+def decide_part_done(
+    state: Delivery, attempt: int, begins: int, sent: int, receipt: str | None
+) -> list[facts.DeliveryEvent]:
+    """Return what a part leads to that the channel took: it began behind `begins` characters, and more are to come behind `sent`."""
+    if state.phase != "started" or state.attempt != attempt or state.sent != begins:
+        return []
+    return [
+        facts.DeliveryPartDone(
+            delivery_id=state.decided.delivery_id, attempt=attempt, sent=sent, receipt=receipt
+        )
+    ]
+
+
 def retry_delay_ms(attempt: int) -> int:
-    """Return how long after a failed attempt it is tried again."""
-    return FIRST_RETRY_MS * int(RETRY_FACTOR ** (attempt - 1))
+    """Return how long after a failed attempt it is tried again, where its channel does not say."""
+    delay = FIRST_RETRY_MS
+    for _ in range(attempt - 1):
+        delay = min(delay * RETRY_FACTOR, LONGEST_RETRY_MS)
+        if delay == LONGEST_RETRY_MS:
+            break
+    return delay
 
 
 def decide_not_done(
@@ -114,24 +163,30 @@ def decide_not_done(
         return [
             facts.DeliveryUnknown(delivery_id=state.decided.delivery_id, attempt=attempt, error=failed.error)
         ]
-    again = failed.retry and attempt < MAX_ATTEMPTS
+    again = failed.retry
+    later_ms = failed.later_ms if again else None
+    pause_ms = retry_delay_ms(attempt) if later_ms is None else later_ms
     return [
         facts.DeliveryFailed(
             delivery_id=state.decided.delivery_id,
             attempt=attempt,
             error=failed.error,
-            retry_at_ms=now_ms + retry_delay_ms(attempt) if again else None,
+            retry_at_ms=now_ms + pause_ms if again else None,
             traceback=failed.traceback,
             failed_ms=now_ms if again else None,
+            later_ms=later_ms,
         )
     ]
 
 
 def decide_resume(state: Delivery, *, idempotent: bool) -> list[facts.DeliveryEvent]:
-    """Return what becomes of an attempt that was cut off between call and receipt (crash points A5, A6)."""
+    """Return what becomes of an attempt that was cut off between call and receipt (crash points A5, A6).
+
+    A text that ends the process each time it goes out is not sent for ever.
+    """
     if state.phase != "started":
         return []
-    if idempotent and state.attempt >= MAX_ATTEMPTS:
+    if idempotent and state.cut_off >= MOST_CUT_OFF:
         error = f"cut off in the middle of attempt {state.attempt}, the last one"
         return [
             facts.DeliveryFailed(delivery_id=state.decided.delivery_id, attempt=state.attempt, error=error)
@@ -162,7 +217,7 @@ def decide_given_up(state: Delivery, by: str, *, cut_off: bool) -> list[facts.De
         return Refused(
             code="busy", error="deliveryId: it is being delivered right now, wait what comes of it"
         )
-    return decide_too_old(state, error=f"given up by {by}")
+    return decide_too_old(state, error=f"{GIVEN_UP}{by}")
 
 
 def decide_too_old(state: Delivery, *, error: str) -> list[facts.DeliveryEvent]:
@@ -204,5 +259,5 @@ def ended_in(stream: Iterable[Recorded]) -> DeliveryEnded | None:
     for recorded in stream:
         if not isinstance(recorded.event, facts.DeliveryEvent):
             raise foreign(recorded)
-        state, cause = evolve(state, recorded.event, recorded.time), recorded.id
+        state, cause = evolve(state, recorded.event, recorded.time, recorded.position), recorded.id
     return ended_of(state, cause) if state is not None else None

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.debugger import status_at
-from intersession_actors.delivery import RetryDelivery
+from intersession_actors.delivery import GIVEN_UP, RetryDelivery
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import Finding, described, full_findings, process_findings
 from intersession_actors.gate import invalid
@@ -40,10 +41,12 @@ from intersession_actors.service import (
     run_id_of,
 )
 from intersession_events.errors import ImportFailed, LogError
-from intersession_events.facts import Budget, Route
+from intersession_events.facts import ERASED, Budget, Route
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonMapping
 
+MOST_RETRIED: Final = 1_000
+"""So many texts are tried once more in one call."""
 _RECENT: Final = 10
 """How many sessions `status` names."""
 
@@ -287,12 +290,38 @@ class GatewayAbout:
         """Have a text tried once more that did not arrive, or may not have; its session's send policy decides again (ANN-3)."""
         given = read_arguments(DeliveryRetryParams, params)
         service, delivery_id = self._service, given.delivery_id
+        if given.failed:
+            if delivery_id is not None:
+                raise invalid("failed", "stands beside deliveryId, give one of them")
+            return self._retry_failed(call, given.channel)
+        if delivery_id is None:
+            raise invalid("deliveryId", "missing, give it, or failed: true for all texts that failed")
+        if given.channel is not None:
+            raise invalid("channel", "stands beside deliveryId, leave it out")
         row = service.flows.delivery(delivery_id)
         if row is None or not self._reaches(call, row.session_key):
             raise invalid("deliveryId", "there is no such delivery, `intersession deliveries` shows them")
         stream = delivery_stream(delivery_id)
         ask_flow(service, RetryDelivery(stream=stream, by=call.caller.name))
         return {"ok": True, "deliveryId": delivery_id, "sessionKey": row.session_key, "channel": row.channel}
+
+    def _retry_failed(self, call: Call, channel: str | None) -> Result:
+        """Have the texts that failed tried once more, the oldest first, but for those that somebody gave up.
+
+        At most so many in one call; `more` says whether some are left.
+        """
+        service = self._service
+        retried: list[str] = []
+        for row in service.flows.failed_deliveries(channel):
+            note = service.flows.note_of(row) if self._reaches(call, row.session_key) else None
+            if note is None or note.text == ERASED or (note.error or "").startswith(GIVEN_UP):
+                continue
+            if len(retried) == MOST_RETRIED:
+                return {"ok": True, "retried": retried, "more": True}
+            with suppress(ToolRefused):  # somebody else was quicker
+                ask_flow(service, RetryDelivery(stream=row.stream, by=call.caller.name))
+                retried.append(row.delivery_id)
+        return {"ok": True, "retried": retried, "more": False}
 
     def _check_channel(self, name: str) -> None:
         """Refuse a channel that nobody delivers for. One that is configured may be registered yet: its texts wait (ANN-3)."""

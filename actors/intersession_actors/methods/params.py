@@ -319,9 +319,11 @@ class SendParams(Params, frozen=True, kw_only=True):
 
 @ready
 class DeliveryRetryParams(Params, frozen=True, kw_only=True):
-    """`deliveries.retry`: a text that is to be delivered after all."""
+    """`deliveries.retry`: a text that is to be delivered after all, or all that failed, of one channel where it is named."""
 
-    delivery_id: Annotated[gate.Identity, Some]
+    delivery_id: Annotated[gate.Identity, Some] | None = None
+    failed: bool = False
+    channel: Annotated[gate.Identity, Some] | None = None
 
 
 @ready

@@ -160,6 +160,7 @@ class RecordedChannels:
     def __init__(self, recording: Recording) -> None:
         self.deliveries: Attempts[DeliveryResult] = Attempts()
         self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
+        self.turns = EachItsTurn()
         self._recording = recording
 
     def forget_attempt(self, delivery: Sequence[Recorded]) -> None:
@@ -207,6 +208,29 @@ class RecordedChannels:
         """Take note that a channel is asked for a thread."""
         del name, done, rest
         self.threads.begin(wanted.key, 1)
+
+
+class EachItsTurn:
+    """Whose turn it is: that of each text, when what became of it is fed."""
+
+    def enter(self, place: object, key: str, order: int) -> None:
+        """Do nothing."""
+
+    def take(self, place: object, key: str, order: int, free: object) -> bool:
+        """Say yes."""
+        del place, key, order, free
+        return True
+
+    def waits(self, key: str) -> bool:
+        """Say no."""
+        del key
+        return False
+
+    def failed(self, key: str) -> None:
+        """Do nothing."""
+
+    def over(self, key: str, *, arrived: bool = False) -> None:
+        """Do nothing."""
 
 
 class RecordedRule:

@@ -308,7 +308,7 @@ LOOK_AGAIN_S = 0.05
 def drain(service: Service, seconds: float) -> bool:
     """Wait until no delivery is on its way any more, at most `seconds`; True if none is.
 
-    One that is to be tried again later, or whose channel is not here, is not waited for: the log has it.
+    One that is to be tried again later, that waits for such a one, or whose channel is not here, is not waited for: the log has it.
     """
     clock = service.clock
     until = clock.monotonic() + seconds
@@ -330,4 +330,5 @@ def _is_on_its_way(service: Service, stream: str) -> bool:
         delivery is not None
         and delivery.state in {"decided", "started"}
         and service.world.channels.has(delivery.channel)
+        and not service.world.channels.turns.waits(stream)
     )

@@ -4,13 +4,16 @@ The views say what is open; actors never read them. Nothing here decides anythin
 """
 
 import logging
+from collections.abc import Sequence
 
 from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
+from intersession_actors.channels import Place
 from intersession_actors.delivery import ended_in
 from intersession_actors.service import Service, run_ended
 from intersession_actors.session import Wake
 from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import ids
+from intersession_projections.flows import DeliverySummary
 from intersession_projections.held_sessions import HeldSessions
 
 logger = logging.getLogger("intersession.flows")
@@ -49,9 +52,12 @@ def recover_flows(service: Service, prefix: str) -> None:
         "spawn": flows.open_spawns,
     }
     frozen = service.reader.frozen().flows
-    for stream in streams_of[prefix]():
-        if stream not in frozen:
-            recover_flow(service, stream)
+    streams = [stream for stream in streams_of[prefix]() if stream not in frozen]
+    if prefix == "delivery" and streams:
+        open_ = flows.many({"delivery": [stream.partition(":")[2] for stream in streams]})
+        _line_up(service, [row for row in open_.values() if isinstance(row, DeliverySummary)])
+    for stream in streams:
+        recover_flow(service, stream)
     if prefix == "spawn":
         _recover_children(service)
 
@@ -71,10 +77,19 @@ def recover_flow(service: Service, stream: str) -> None:
 def recover_channel(service: Service, name: str) -> None:
     """Tell the outbox of the texts that wait for a channel: somebody delivers for it now."""
     frozen = service.reader.frozen().flows
-    for delivery in service.flows.open_deliveries_to(name):
-        stream = ids.delivery_stream(delivery.delivery_id)
-        if stream not in frozen:
-            _resume(service, stream)
+    rows = [row for row in service.flows.open_deliveries_to(name) if row.stream not in frozen]
+    _line_up(service, rows)
+    for row in rows:
+        _resume(service, row.stream)
+
+
+def _line_up(service: Service, rows: Sequence[DeliverySummary]) -> None:
+    """Line up the texts that are to go out: which of those to one place is read first, nobody can say (ANN-5)."""
+    channels = service.world.channels
+    here = [row for row in rows if channels.has(row.channel)]
+    for row, note in zip(here, service.flows.notes_of(here), strict=True):
+        if note is not None:
+            channels.turns.enter(Place.of(note.route), row.stream, row.accepted)
 
 
 def _recover_children(service: Service) -> None:

@@ -38,10 +38,22 @@ class DeliveryStarted(Fact, frozen=True, kw_only=True):
     rule: str | None = None
 
 
-class DeliveryDone(Fact, frozen=True, kw_only=True):
-    """The channel took it. `receipt` is the source text of the JSON it gave, if any.
+class DeliveryPartDone(Fact, frozen=True, kw_only=True):
+    """The channel took a part of a text that is longer than it takes at once. `receipt` as in `DeliveryDone`.
 
-    `cut_at` is how many characters of the text it got, where that was not all.
+    `sent` is how many characters of the text it has got by now: the next part begins behind them, in a later attempt too.
+    """
+
+    delivery_id: str
+    attempt: int
+    sent: int
+    receipt: str | None = None
+
+
+class DeliveryDone(Fact, frozen=True, kw_only=True):
+    """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any.
+
+    `cut_at` is how many characters of the text it got, in logs of before: a long text was cut then.
     """
 
     delivery_id: str
@@ -54,7 +66,7 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     """An attempt failed. `retry_at_ms` is when it is tried again; None means never.
 
     `failed_ms` is the time from which that is reckoned: the clock may be set, and the log's time never goes back. None where it
-    is not tried again, and in logs written before.
+    is not tried again, and in logs written before. `later_ms` is the pause that the channel asked for, None where it asked for none.
 
     `traceback` is for the operator, as in `RunFailed`, where the channel raised what it does not say of itself.
     """
@@ -65,6 +77,7 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     retry_at_ms: int | None = None
     traceback: str | None = None
     failed_ms: int | None = None
+    later_ms: int | None = None
 
 
 class DeliveryUnknown(Fact, frozen=True, kw_only=True):
@@ -106,6 +119,7 @@ class DeliveryRetried(Fact, frozen=True, kw_only=True):
 DeliveryEvent = (
     DeliveryDecided
     | DeliveryStarted
+    | DeliveryPartDone
     | DeliveryDone
     | DeliveryFailed
     | DeliveryUnknown

@@ -65,6 +65,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "attachment_removal_failed.1": spawn.AttachmentRemovalFailed,
     "delivery_decided.1": delivery.DeliveryDecided,
     "delivery_started.1": delivery.DeliveryStarted,
+    "delivery_part_done.1": delivery.DeliveryPartDone,
     "delivery_done.1": delivery.DeliveryDone,
     "delivery_failed.1": delivery.DeliveryFailed,
     "delivery_unknown.1": delivery.DeliveryUnknown,

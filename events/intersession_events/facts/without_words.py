@@ -10,7 +10,13 @@ import msgspec
 
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts.access import AccessRecorded
-from intersession_events.facts.delivery import DeliveryDecided, DeliveryDone, DeliveryFailed, DeliveryUnknown
+from intersession_events.facts.delivery import (
+    DeliveryDecided,
+    DeliveryDone,
+    DeliveryFailed,
+    DeliveryPartDone,
+    DeliveryUnknown,
+)
 from intersession_events.facts.exchange import (
     AnnounceDecided,
     ExchangeAccepted,
@@ -93,7 +99,7 @@ def unsaid(event: Event) -> Event:
             return msgspec.structs.replace(event, entry="{}")
         case AccessRecorded():
             return msgspec.structs.replace(event, filters=_OBJECT if event.filters != "{}" else "{}")
-        case DeliveryDone():
+        case DeliveryDone() | DeliveryPartDone():
             return msgspec.structs.replace(event, receipt=None if event.receipt is None else _JSON)
         case ForkEdited():
             return msgspec.structs.replace(event, edit=_of_edit(event.edit))

@@ -141,7 +141,7 @@ class _Reading:
                 self._rows.append(_mark(recorded, None, text, "end"))
             case facts.DeliveryDecided() as event:
                 self._decided(recorded, event)
-            case facts.DeliveryDone() | facts.DeliveryWithheld():
+            case facts.DeliveryPartDone() | facts.DeliveryDone() | facts.DeliveryWithheld():
                 self._mark(recorded, self._places.get(recorded.stream), "note")
             case facts.DeliveryFailed() | facts.DeliveryUnknown() | facts.DeliveryDenied():
                 self._mark(recorded, self._places.get(recorded.stream), "failed")

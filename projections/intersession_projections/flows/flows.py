@@ -141,6 +141,15 @@ class Flows:
             DeliverySummary, f"kind = 'delivery' AND {condition} ORDER BY accepted DESC LIMIT ?", (limit,)
         )
 
+    def failed_deliveries(self, channel: str | None) -> list[DeliverySummary]:
+        """Return deliveries that were given up, to one channel if it is named, the oldest first."""
+        bound, values = ("", tuple[str, ...]()) if channel is None else (" AND channel = ?", (channel,))
+        return self._select(
+            DeliverySummary,
+            f"kind = 'delivery' AND outcome = 'failed'{bound} ORDER BY accepted",
+            values,
+        )
+
     def deliveries(self, wanted: DeliveriesWanted, limit: int) -> list[DeliverySummary]:
         """Return deliveries, the newest first."""
         kinds = {

@@ -113,6 +113,7 @@ _OF_OWN_STREAM: Final = (
     facts.RunFailed,
     facts.RunAborted,
     facts.DeliveryStarted,
+    facts.DeliveryPartDone,
     facts.DeliveryDone,
 )
 """They name what their own stream began with before: the run that was queued there, the delivery that it is of."""

@@ -80,7 +80,7 @@ def _read(run_id: str, events: Iterable[Recorded]) -> CallingRun | None:
                 waits.append((one.position, None))
             case facts.MessageRecorded(message=message) if message.role == "toolResult":
                 waits = [(begun, one.position if ended is None else ended) for begun, ended in waits]
-            case facts.DeliveryDone() | facts.DeliveryWithheld():
+            case facts.DeliveryPartDone() | facts.DeliveryDone() | facts.DeliveryWithheld():
                 pass  # that its answer arrived, or would, is the other run's own story; that it failed is shown
             case facts.MessageRecorded():
                 shown.add(one.position)

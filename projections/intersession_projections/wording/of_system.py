@@ -13,7 +13,9 @@ _SENDS: Final[Mapping[facts.Purpose, str]] = {
 }
 
 
-def of_delivery(event: facts.DeliveryEvent, place: str, sides: Sides) -> Words:
+def of_delivery(  # noqa: C901 - one case an event
+    event: facts.DeliveryEvent, place: str, sides: Sides
+) -> Words:
     """Return an event of a delivery in words; `sides` are whose text it is, and the channel."""
     whose, channel = sides
     text = f"the text of {whose}"
@@ -26,6 +28,11 @@ def of_delivery(event: facts.DeliveryEvent, place: str, sides: Sides) -> Words:
             return words._replace(step=f"a text of {whose} is to go to {channel}")
         case facts.DeliveryStarted():
             return Words(None, None, f"attempt {event.attempt}", step=f"{channel} is given {text}")
+        case facts.DeliveryPartDone():
+            how = f"Delivered to {place} as far as character {event.sent}."
+            receipt = "" if event.receipt is None else f", its receipt: {event.receipt}"
+            brief = f"taken as far as character {event.sent}{receipt}"
+            return Words(None, None, brief, how, step=f"{channel} has a part of {text}")
         case facts.DeliveryDone():
             how = f"Delivered to {place}."
             receipt = "" if event.receipt is None else f", its receipt: {event.receipt}"

@@ -178,7 +178,7 @@ def test_a_channel_takes_as_much_as_its_service_does_and_rings_for_nobody() -> N
 
     assert made.max_chars == 4096
     assert made.idempotent is False
-    text, cut_at = fitted("x" * 5000, made)
-    assert (len(text), cut_at) == (4096, 4095)
+    text, sent = fitted("x" * 5000, made)
+    assert (len(text), sent) == (4096, 4096)
     text, _ = fitted("@everyone @here <!channel> <@U1> <b> ann@example.com", made)
     assert text.replace("\u200b", "|") == "@|everyone @|here <|!channel> <|@U1> <b> ann@example.com"

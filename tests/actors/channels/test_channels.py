@@ -25,7 +25,6 @@ from intersession_actors.channels import (
     console_channel,
 )
 from intersession_actors.channels.caller import MOST_LOST
-from intersession_actors.channels.fitting import fitted
 from intersession_actors.channels.lanes import Calls
 from intersession_actors.channels.outcomes import DeliveryResult
 from intersession_actors.errors import ToolRefused
@@ -202,29 +201,13 @@ def test_a_channel_nobody_registered_may_be_tried_again(caller: ChannelCaller) -
     assert not caller.idempotent("signal")
 
 
-def test_a_text_is_escaped_and_then_cut_to_what_the_channel_takes(caller: ChannelCaller) -> None:
+def test_a_text_is_escaped_and_then_parted_as_the_channel_takes_it(caller: ChannelCaller) -> None:
     memory = MemoryChannel()
     channel = Channel(deliver=memory.deliver, escape=lambda text: text.replace("&", "&amp;"), max_chars=12)
 
     assert result_of(caller, channel, outbound("a & b")) == Delivered(receipt='{"number":1}')
-    assert result_of(caller, channel, outbound("&&&&")) == Delivered(receipt='{"number":2}', cut_at=2)
-    assert [given.text for given in memory.delivered] == ["a &amp; b", "&amp;&amp;…"]
-
-
-@given(text=st.text(max_size=40), most=st.integers(min_value=1, max_value=30))
-def test_a_fitted_text_is_never_too_long_and_never_cut_without_need(text: str, most: int) -> None:
-    def escape(given: str) -> str:
-        return given.replace("a", "\\a")
-
-    fit, cut_at = fitted(text, Channel(deliver=print, escape=escape, max_chars=most))
-
-    assert len(fit) <= most
-    if cut_at is None:
-        assert fit == escape(text)
-    else:
-        assert len(escape(text)) > most
-        assert fit == escape(text[:cut_at] + "…")
-        assert len(escape(text[: cut_at + 1] + "…")) > most
+    assert result_of(caller, channel, outbound("&&&&")) == Delivered(receipt='{"number":2}', sent=2)
+    assert [given.text for given in memory.delivered] == ["a &amp; b", "&amp;&amp;"]
 
 
 def test_an_escape_that_raises_keeps_the_text_in(caller: ChannelCaller) -> None:

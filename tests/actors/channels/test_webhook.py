@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intersession import ConfigError, DeliveryInDoubt, DeliveryRefused, Outbound
+from intersession import ConfigError, DeliveryInDoubt, DeliveryLater, DeliveryRefused, Outbound
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, is_public
 from intersession_actors.channels.webhook import MOST_ANSWER_BYTES
@@ -101,6 +101,34 @@ def test_what_the_other_side_says_decides_whether_it_is_tried_again(
     status: int, error: type[Exception]
 ) -> None:
     with Loopback(lambda _: Answer(status)) as server, pytest.raises(error, match=f"HTTP {status}"):
+        delivered(channel(f"http://127.0.0.1:{server.port}", "127.0.0.1"))
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "120"}, 120),
+        ({"Retry-After": "Tue, 24 Nov 2026 06:02:30 GMT", "Date": "Tue, 24 Nov 2026 06:00:00 GMT"}, 150),
+        ({"Retry-After": "Tue, 24 Nov 2026 05:00:00 GMT", "Date": "Tue, 24 Nov 2026 06:00:00 GMT"}, 0),
+    ],
+)
+def test_the_other_side_says_when_it_wants_to_be_asked_again(
+    status: int, headers: dict[str, str], seconds: int
+) -> None:
+    answer = Answer(status, b"", (*headers.items(),))
+    with Loopback(lambda _: answer) as server, pytest.raises(DeliveryLater, match=f"HTTP {status}") as raised:
+        delivered(channel(f"http://127.0.0.1:{server.port}", "127.0.0.1"))
+
+    assert raised.value.seconds == seconds
+
+
+@pytest.mark.clause("ANN-3")
+@pytest.mark.parametrize("said", ["soon", "-5", "", "1.5 hours"])
+def test_a_time_that_can_not_be_read_is_as_none(said: str) -> None:
+    answer = Answer(429, b"", (("Retry-After", said),))
+    with Loopback(lambda _: answer) as server, pytest.raises(ConnectionError, match="HTTP 429"):
         delivered(channel(f"http://127.0.0.1:{server.port}", "127.0.0.1"))
 
 

@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 
 from intersession_actors.channels import NotDelivered
 from intersession_actors.delivery.rules import (
-    FIRST_RETRY_MS,
-    MAX_ATTEMPTS,
     Delivery,
     decide_checked,
     decide_done,
     decide_not_done,
+    decide_part_done,
     decide_resume,
     decide_retried,
     evolve,
@@ -24,6 +23,7 @@ from intersession_events.facts import (
     DeliveryDone,
     DeliveryEvent,
     DeliveryFailed,
+    DeliveryPartDone,
     DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
@@ -111,27 +111,57 @@ def test_a_failure_says_from_when_its_pause_is_reckoned() -> None:
     (failed,) = decide_not_done(state_after(DECIDED, STARTED), 1, down, now_ms=5_000)
 
     assert isinstance(failed, DeliveryFailed)
-    assert (failed.failed_ms, failed.retry_at_ms) == (5_000, 5_000 + FIRST_RETRY_MS)
+    assert (failed.failed_ms, failed.retry_at_ms) == (5_000, 6_000)
 
 
 @pytest.mark.clause("ANN-3", "A8")
-def test_failures_are_tried_again_later_and_later_and_not_for_ever() -> None:
+def test_failures_are_tried_again_with_pauses_that_grow_up_to_five_minutes() -> None:
     log: list[DeliveryEvent] = [DECIDED]
     waits: list[int] = []
-    for _ in range(MAX_ATTEMPTS):
+    for _ in range(300):
         log += decide_checked(state_after(*log), ALLOW)
         state = state_after(*log)
-        (failed,) = decide_not_done(
-            state, state.attempt, NotDelivered(error="down", retry=True), now_ms=5_000
-        )
+        down = NotDelivered(error="down", retry=True)
+        (failed,) = decide_not_done(state, state.attempt, down, now_ms=5_000)
         assert isinstance(failed, DeliveryFailed)
-        if failed.retry_at_ms is not None:
-            waits.append(failed.retry_at_ms - 5_000)
+        assert failed.retry_at_ms is not None
+        waits.append(failed.retry_at_ms - 5_000)
         log.append(failed)
 
-    assert state_after(*log).outcome == "failed"
-    assert waits == [FIRST_RETRY_MS * 4**number for number in range(MAX_ATTEMPTS - 1)]
-    assert decide_checked(state_after(*log), ALLOW) == []
+    assert waits == [1_000, 4_000, 16_000, 64_000, 256_000, *[300_000] * 295]
+    assert state_after(*log).phase == "failed"
+
+
+@pytest.mark.clause("ANN-3", "A8")
+def test_a_channel_is_left_alone_for_as_long_as_it_asks() -> None:
+    asked = NotDelivered(error="too many", retry=True, later_ms=90_000)
+    (failed,) = decide_not_done(state_after(DECIDED, STARTED), 1, asked, now_ms=5_000)
+
+    assert failed == DeliveryFailed(
+        delivery_id="d1",
+        attempt=1,
+        error="too many",
+        retry_at_ms=95_000,
+        failed_ms=5_000,
+        later_ms=90_000,
+    )
+    assert state_after(DECIDED, STARTED, failed).pause_ms == 90_000
+
+
+@pytest.mark.clause("ANN-6")
+def test_a_part_that_the_channel_has_is_not_sent_again() -> None:
+    part = DeliveryPartDone(delivery_id="d1", attempt=1, sent=100, receipt='{"id":7}')
+    started = state_after(DECIDED, STARTED)
+    assert decide_part_done(started, 1, 0, 100, '{"id":7}') == [part]
+
+    later = state_after(DECIDED, STARTED, part)
+    assert (later.phase, later.sent) == ("started", 100)
+    assert decide_part_done(later, 1, 0, 100, '{"id":7}') == []  # told twice
+    assert state_after(DECIDED, STARTED, part, FAILED).sent == 100
+    assert decide_resume(later, idempotent=False) == [DeliveryUnknown(delivery_id="d1", attempt=1)]
+    assert (
+        state_after(DECIDED, STARTED, part, DeliveryUnknown(delivery_id="d1", attempt=1), RETRIED).sent == 100
+    )
 
 
 @pytest.mark.clause("ANN-3", "A5", "A6")
@@ -142,6 +172,43 @@ def test_what_was_cut_off_is_sent_again_only_to_a_channel_that_takes_the_key_twi
     (unknown,) = decide_resume(cut_off, idempotent=False)
     assert unknown == DeliveryUnknown(delivery_id="d1", attempt=1)
     assert evolve(cut_off, unknown, 1).outcome == "unknown"
+
+
+def cut_off(times: int, *, first: int = 1) -> list[DeliveryEvent]:
+    """Attempts that no outcome follows, one after the other."""
+    return [DeliveryStarted(delivery_id="d1", attempt=first + number) for number in range(times)]
+
+
+@pytest.mark.clause("ANN-3", "A5", "A6")
+def test_a_text_that_ends_the_process_five_times_in_a_row_is_not_sent_again() -> None:
+    four = state_after(DECIDED, *cut_off(4))
+    assert decide_resume(four, idempotent=True) == [DeliveryStarted(delivery_id="d1", attempt=5)]
+
+    five = state_after(DECIDED, *cut_off(5))
+    (failed,) = decide_resume(five, idempotent=True)
+    assert failed == DeliveryFailed(
+        delivery_id="d1", attempt=5, error="cut off in the middle of attempt 5, the last one"
+    )
+    assert evolve(five, failed, 1).outcome == "failed"
+    assert decide_resume(five, idempotent=False) == [DeliveryUnknown(delivery_id="d1", attempt=5)]
+
+
+@pytest.mark.clause("ANN-3", "A5", "A6")
+@pytest.mark.parametrize(
+    "between",
+    [
+        DeliveryFailed(delivery_id="d1", attempt=4, error="down", retry_at_ms=1_000),
+        DeliveryPartDone(delivery_id="d1", attempt=4, sent=10),
+    ],
+)
+def test_an_attempt_with_an_outcome_is_none_that_was_cut_off(between: DeliveryEvent) -> None:
+    state = state_after(DECIDED, *cut_off(4), between, *cut_off(3, first=5))
+
+    assert decide_resume(state, idempotent=True) == [DeliveryStarted(delivery_id="d1", attempt=8)]
+    again = state_after(DECIDED, *cut_off(4), between, *cut_off(5, first=5))
+    (failed,) = decide_resume(again, idempotent=True)
+    assert isinstance(failed, DeliveryFailed)
+    assert failed.attempt == 9
 
 
 @pytest.mark.clause("ANN-3")

@@ -325,6 +325,7 @@ def test_of_each_text_of_each_event_it_is_decided_whether_it_is_a_word_or_a_name
         ("SessionImported", "entry"),
         ("AccessRecorded", "filters"),
         ("DeliveryDone", "receipt"),
+        ("DeliveryPartDone", "receipt"),
     }
     told = {(kind.__name__, field) for kind, fields in WORDS.items() for field in fields}
     of_the_log = {

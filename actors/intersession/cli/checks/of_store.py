@@ -177,10 +177,11 @@ def _undelivered(reader: Reader) -> Iterator[Finding]:
     ):
         rows = [row for row in lost if row.state == state]
         if rows:
+            which = "--failed" if state == "failed" else rows[0].delivery_id
             yield warning(
                 f"deliveries_{state}",
                 f"{counted(len(rows), 'text')} {what}, {_channels(rows)}{_why(reader, rows)}",
-                f"{advice}: `intersession deliveries --failed`, `intersession deliveries retry {rows[0].delivery_id}`",
+                f"{advice}: `intersession deliveries --failed`, `intersession deliveries retry {which}`",
             )
 
 

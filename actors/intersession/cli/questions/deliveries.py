@@ -8,7 +8,18 @@ from cyclopts import App, Parameter
 
 from intersession.cli.host import reader_of
 from intersession.cli.questions.paging import PAGE, Listing, Page
-from intersession.cli.shell import OK, READING, REFUSED, Answer, AsOf, Reading, Screen, moment, one_line
+from intersession.cli.shell import (
+    OK,
+    READING,
+    REFUSED,
+    Answer,
+    AsOf,
+    Reading,
+    Screen,
+    UsageError,
+    moment,
+    one_line,
+)
 from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
 from intersession_actors.debugger import (
     LOST,
@@ -119,12 +130,18 @@ _IMPORTED: Final = (
 
 @deliveries.command(name="retry")
 def retry(
-    delivery: Annotated[str, Parameter(help="The delivery: its id, or how that begins.")],
+    delivery: Annotated[
+        str | None, Parameter(help="The delivery: its id, or how that begins; or --failed.")
+    ] = None,
     /,
     *,
+    failed: Annotated[
+        bool, Parameter(negative="", help="All texts that failed, the oldest first, instead of one.")
+    ] = False,
+    channel: Annotated[str | None, Parameter(help="With --failed: only those to this channel.")] = None,
     reading: Reading = READING,
 ) -> Answer:
-    """Have a text tried once more that did not arrive.
+    """Have a text tried once more that did not arrive, or all that failed.
 
     The send policy of its session decides again. A channel that may have shown the text already shows it twice, unless it
     takes an idempotency key. Where a gateway serves the log, it does the work; else this command does, with the channels
@@ -132,6 +149,14 @@ def retry(
     """
     from intersession.cli.host import operator_of  # noqa: PLC0415 - a list needs nothing of what writes
 
+    if failed:
+        if delivery is not None:
+            raise UsageError("give an ID or --failed, not both")
+        return _retry_failed(channel, reading)
+    if delivery is None:
+        raise UsageError("give the ID of a text, or --failed for all that failed")
+    if channel is not None:
+        raise UsageError("--channel says which of those that failed: give it with --failed")
     with operator_of(reading) as operator:
         delivery_id = delivery_named(operator.reader, delivery)
         after = operator.reader.log.head()
@@ -145,6 +170,42 @@ def retry(
         lambda screen: _show_one(screen, found, at_work=at_work),
         OK if arrived else REFUSED,
     )
+
+
+def _retry_failed(channel: str | None, reading: Reading) -> Answer:
+    """Have all texts that failed tried once more, and wait until nothing happens any more."""
+    from intersession.cli.host import operator_of  # noqa: PLC0415 - as above
+
+    with operator_of(reading) as operator:
+        flows, after = operator.reader.flows, operator.reader.log.head()
+        wanted = {"failed": True} | ({} if channel is None else {"channel": channel})
+        retried: list[str] = []
+        more = True
+        while more:
+            answer = operator.call("deliveries.retry", wanted)
+            some = {str(name) for name in answer["retried"]}
+            # One that has failed again meanwhile is not tried for ever.
+            more = bool(answer["more"]) and not some <= {*retried}
+            retried += [name for name in map(str, answer["retried"]) if name not in retried]
+        left = {delivery_stream(name) for name in retried}
+        for recorded in operator.events(after, quiet_s=_QUIET_S) if left else ():
+            if isinstance(recorded.event, _OUTCOMES):
+                left.discard(recorded.stream)
+            if not left:
+                break
+        rows = [row for row in map(flows.delivery, retried) if row is not None]
+        found = list(zip(rows, flows.notes_of(rows), strict=True))
+        at_work = not operator.here
+    arrived = all(row.state == "done" or row.is_open for row in rows)
+
+    def show(screen: Screen) -> None:
+        if not found:
+            screen.line("no text failed that nobody gave up")
+        for each in found:
+            _show_one(screen, each, at_work=at_work)
+
+    shown = {"count": len(found), "deliveries": [text_value(*each) for each in found]}
+    return Answer(shown, show, OK if arrived else REFUSED)
 
 
 def _outcome(operator: "Operating", delivery_id: str, after: int) -> DeliverySummary:

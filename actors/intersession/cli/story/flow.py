@@ -102,7 +102,8 @@ class FlowStory:
                 if event.text != self._last_said:
                     yield words
             case (
-                facts.DeliveryDone()
+                facts.DeliveryPartDone()
+                | facts.DeliveryDone()
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
                 | facts.DeliveryDenied()

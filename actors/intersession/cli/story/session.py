@@ -86,7 +86,8 @@ class SessionStory:
             case facts.DeliveryStarted():
                 return
             case (
-                facts.DeliveryDone()
+                facts.DeliveryPartDone()
+                | facts.DeliveryDone()
                 | facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
                 | facts.DeliveryDenied()

@@ -57,12 +57,12 @@ Undelivered = Literal["retrying", "failed", "unknown", "denied", "withheld"]
 UNDELIVERED: Final[Mapping[Undelivered, Rule]] = {
     "retrying": Rule(
         "ANN-3",
-        "a channel that says it can be tried again is, with backoff",
+        "a channel that says it can be tried again is, after a pause that grows or that it asks for",
         "a channel that takes it at once",
     ),
     "failed": Rule(
         "ANN-3",
-        "a text is given up when its channel refuses it for good, after the last attempt, or when nobody delivers for it",
+        "a text is given up when its channel refuses it for good or has not taken it in time, or when nobody delivers for it",
         "a channel that takes it; `intersession deliveries retry ID` tries once more",
     ),
     "unknown": Rule(
