@@ -155,6 +155,12 @@ def _exchange(connected: socket.socket, parts: SplitResult, body: bytes, key: st
     except (OSError, http.client.HTTPException) as error:
         # It may have been read and shown all the same.
         raise DeliveryInDoubt(f"no answer ({type(error).__name__}: {error})") from error
+    with answer:
+        return _read(answer)
+
+
+def _read(answer: http.client.HTTPResponse) -> JsonObject:
+    """Return what is told of an answer, or raise what it means."""
     if answer.status in _OK:
         return {"status": answer.status, **_receipt(answer)}
     said = f"HTTP {answer.status} {answer.reason}".strip()
