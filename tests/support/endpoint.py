@@ -55,7 +55,6 @@ class Endpoint(ThreadingHTTPServer):
 
 class _Answering(BaseHTTPRequestHandler):
     server: Endpoint  # pyright: ignore[reportIncompatibleVariableOverride]
-    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         status, answer = self.server.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -63,6 +62,7 @@ class _Answering(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(encoded)))
+        self.send_header("Connection", "close")  # no client has to be closed, on whatever loop it was used
         self.end_headers()
         self.wfile.write(encoded)
 

@@ -30,6 +30,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
         "projections/smells",
         "projections/test_sieve.py",
         "projections/test_usage_view.py",
+        "system/test_halves_of_pairs.py",
         "system/test_long_sessions.py",
     ),
     "what is tried is how a door speaks: that all of them answer the same on both stores is held in conformance/": (

@@ -91,7 +91,7 @@ def test_what_stands_beside_a_text_is_cut_and_noted_and_the_text_is_told(booth: 
     assert completed.model.startswith("mcaf\\udce9xxx")
     assert completed.model.endswith("…")
     assert completed.stop_reason == "a\\nb"
-    assert len(completed.notes) == 5
+    assert len(completed.notes) == 6
 
 
 @pytest.mark.clause("HIST-4")

@@ -16,6 +16,7 @@ from openai.types.chat.chat_completion import Choice
 from intersession_actors.agents.turn import Reply, Turn, json_text
 from intersession_actors.disclosure import redact_text
 from intersession_actors.failures import one_line
+from intersession_actors.gate import arguments_in, storable, storable_value
 from intersession_actors.host import off_loop
 from intersession_events.facts import TextBlock, Usage
 from intersession_events.plain_json import JsonObject
@@ -105,14 +106,15 @@ class OpenAiAgent:
                     model=completion.model,
                     stop_reason=choice.finish_reason,
                 )
-            messages.append(choice.message.model_dump(exclude_none=True))
+            # The endpoint gets back what it said; half of a surrogate pair it could say and can't be told.
+            messages.append(storable_value(choice.message.model_dump(exclude_none=True)))
             if choice.message.content:
                 await off_loop(turn.recorder.said, [TextBlock(text=choice.message.content)])
             for call in calls:
                 if call.type != "function":
                     raise TypeError(f"the model wants a {call.type!r} tool; none was offered")
                 content = await _called(turn, call.id, call.function.name, call.function.arguments)
-                messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+                messages.append({"role": "tool", "tool_call_id": storable(call.id), "content": content})
         raise TooManyToolCalls(
             f"{self._model} asked for tools {self._most_rounds + 1} times in one turn and did not answer"
         )
@@ -213,8 +215,8 @@ def _certificates() -> ssl.SSLContext:
 
 async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:
     try:
-        arguments = msgspec.json.decode(source or "{}", type=JsonObject)
-    except (ValueError, RecursionError) as error:
+        arguments = msgspec.convert(arguments_in(source or "{}"), JsonObject)
+    except ValueError as error:
         # The tools record their own calls; this one never reaches them.
         result = json_text({"status": "error", "error": f"the arguments are no JSON object: {error}"})
         await off_loop(turn.recorder.tool_call, call_id, name, source)

@@ -5,10 +5,11 @@ with its own tools is recorded while it does it; the system's tools record thems
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pydantic_core
 from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability, ReinjectSystemPrompt
@@ -35,6 +36,7 @@ from pydantic_ai.usage import RunUsage
 from intersession_actors.agents.result import Broke
 from intersession_actors.agents.turn import Reply, ToolBox, Turn
 from intersession_actors.failures import described
+from intersession_actors.gate import arguments_of, is_storable, storable, storable_value
 from intersession_actors.host import off_loop
 from intersession_actors.policy import ModelWindow
 from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage
@@ -143,6 +145,7 @@ class _Recording(AbstractCapability[object]):
     ) -> ModelResponse:
         """Record what the model said beside a tool call; what it says at the end is the reply."""
         del ctx, request_context
+        response = _spelled_out(response)
         blocks = _blocks(response)
         if blocks and any(isinstance(part, ToolCallPart) for part in response.parts):
             await off_loop(self.turn.recorder.said, blocks)
@@ -164,12 +167,47 @@ class _Recording(AbstractCapability[object]):
         recorder, identity, name = self.turn.recorder, call.tool_call_id, call.tool_name
         await off_loop(recorder.tool_call, identity, name, call.args_as_json_str())
         try:
-            result = await handler(args)
+            result = _spelled_result(await handler(args))
         except Exception as error:
             await off_loop(recorder.tool_result, identity, name, described(error), is_error=True)
             raise
         await off_loop(recorder.tool_result, identity, name, _text(result), is_error=False)
         return result
+
+
+def _spelled_out(response: ModelResponse) -> ModelResponse:
+    """Return what a model said with halves of surrogate pairs spelled out: no server could be told of them again."""
+    return replace(response, parts=[_spelled_part(part) for part in response.parts])
+
+
+def _spelled_part(part: ModelResponsePart) -> ModelResponsePart:
+    match part:
+        case TextPart(content=text) | ThinkingPart(content=text):
+            return part if is_storable(text) else replace(part, content=storable(text))
+        case ToolCallPart():
+            return replace(
+                part,
+                tool_name=storable(part.tool_name),
+                tool_call_id=storable(part.tool_call_id),
+                args=arguments_of(part.args) if isinstance(part.args, str) else storable_value(part.args),
+            )
+        case _:
+            return part
+
+
+def _spelled_result(result: object) -> object:
+    if isinstance(result, ToolReturn):
+        return replace(result, return_value=_spelled_result(result.return_value))
+    if isinstance(result, str):
+        return storable(result)
+    if isinstance(result, dict | list):
+        try:
+            msgspec.json.encode(result)
+        except UnicodeEncodeError:
+            return storable_value(cast("JsonObject", result))
+        except (TypeError, ValueError):
+            pass  # of the host's own kinds, which pydantic-ai has a form for
+    return result
 
 
 def _reply(text: str | None, response: ModelResponse, usage: RunUsage) -> Reply:

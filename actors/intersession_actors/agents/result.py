@@ -12,7 +12,7 @@ from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.failures import described, traced
 from intersession_actors.host import Came, LoopEnded, Outcome, Raised
 from intersession_events.errors import IntersessionError
-from intersession_events.facts import Fact, FailureCode, Message, Usage, check_unknown
+from intersession_events.facts import Fact, FailureCode, Message, ToolCallBlock, Usage, check_unknown
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
 
@@ -68,11 +68,13 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     notes: list[str] = []
     try:
         # A Reply checks nothing when it is made; the log must never see what it can't store.
-        reply = msgspec.convert(
-            msgspec.to_builtins(_counted(_sized(reply, most_bytes), notes), enc_hook=_plain),
-            Reply,
-            strict=True,
-        )
+        plain = msgspec.to_builtins(_counted(_sized(reply, most_bytes), notes), enc_hook=_plain)
+        try:
+            reply = msgspec.convert(plain, Reply, strict=True)
+            msgspec.json.encode(reply)
+        except UnicodeEncodeError:
+            reply = _with_arguments(msgspec.convert(gate.storable_value(plain), Reply, strict=True))
+            notes.append("halves of surrogate pairs were spelled out")
         for message in reply.messages or ():
             check_unknown(message)
     except _TooLarge as error:
@@ -84,6 +86,25 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
         if flaw is not None:
             return _bad(turn, f"returned a message that could not be read again: {flaw}")
     return _fitted(reply, turn, notes)
+
+
+def _with_arguments(reply: Reply) -> Reply:
+    """Return a reply in whose calls of tools half of a surrogate pair is spelled out as a text of JSON, and not as its escape."""
+    messages = tuple(
+        message
+        if isinstance(message.content, str)
+        else msgspec.structs.replace(
+            message,
+            content=tuple(
+                msgspec.structs.replace(block, arguments=gate.arguments_of(block.arguments))
+                if isinstance(block, ToolCallBlock)
+                else block
+                for block in message.content
+            ),
+        )
+        for message in reply.messages or ()
+    )
+    return reply if reply.messages is None else msgspec.structs.replace(reply, messages=messages)
 
 
 def _named(messages: Iterable[Message], turn: Turn, notes: list[str]) -> Iterator[Message]:
@@ -159,9 +180,17 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     for message in reply.messages or ():
         if isinstance(message.content, str):
             _text_sized(message.content, most_bytes)
-        if len(msgspec.json.encode(message, enc_hook=_plain)) > most_bytes:
+        if _size_of(message) > most_bytes:
             raise _TooLarge(f"returned a message of more than {most_bytes} bytes")
     return reply
+
+
+def _size_of(message: Message) -> int:
+    """Return how many bytes a message has as JSON."""
+    try:
+        return len(msgspec.json.encode(message, enc_hook=_plain))
+    except UnicodeEncodeError:
+        return len(msgspec.json.encode(gate.storable_value(msgspec.to_builtins(message, enc_hook=_plain))))
 
 
 def _messages_of(given: object) -> None:
@@ -186,5 +215,5 @@ def _text_sized(text: object, most_bytes: int) -> None:
     if not isinstance(text, str):
         raise TypeError(f"its text is {type(text).__name__}")
     text = gate.plain_text(text)
-    if len(text) > most_bytes or len(text.encode()) > most_bytes:
+    if len(text) > most_bytes or len(text.encode("utf-8", "surrogatepass")) > most_bytes:
         raise _TooLarge(f"returned a text of more than {most_bytes} bytes")

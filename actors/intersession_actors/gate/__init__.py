@@ -53,7 +53,15 @@ with on_demand(globals()):
         text_of,
         texts_of,
     )
-    from intersession_actors.gate.texts import checked, id_of, shown_name, spelled_out, word_of
+    from intersession_actors.gate.texts import (
+        arguments_in,
+        arguments_of,
+        checked,
+        id_of,
+        shown_name,
+        spelled_out,
+        word_of,
+    )
     from intersession_actors.gate.values import (
         flaw_of,
         is_storable,
@@ -61,6 +69,7 @@ with on_demand(globals()):
         plain,
         plain_text,
         storable,
+        storable_value,
     )
 
 __all__ = [
@@ -102,6 +111,8 @@ __all__ = [
     "PlaceText",
     "RunText",
     "SearchText",
+    "arguments_in",
+    "arguments_of",
     "callable_of",
     "callables_of",
     "checked",
@@ -124,6 +135,7 @@ __all__ = [
     "shown_name",
     "spelled_out",
     "storable",
+    "storable_value",
     "text_of",
     "texts_of",
     "word_of",

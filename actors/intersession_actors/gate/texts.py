@@ -10,11 +10,12 @@ import msgspec
 
 from intersession_actors.gate.limits import CHAT_NAME, NAME, TOOL_ARGUMENTS, TOOL_RESULT, WORD
 from intersession_actors.gate.numbers import invalid
-from intersession_actors.gate.values import is_storable, plain_text, storable
+from intersession_actors.gate.values import is_storable, plain_text, storable, storable_value
 from intersession_events.plain_json import JsonValue, is_object, is_too_deep
 
 _CUT: Final = "…"
 _HALVES: Final = re.compile("[\ud800-\udfff]")
+_ESCAPED_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def cut_text(text: str) -> str:
@@ -29,6 +30,29 @@ def spelled_out(value: object) -> str:
     """Return a value as JSON in which halves of surrogate pairs, in texts and in names of fields, are spelled out."""
     source = json.dumps(value, default=repr, ensure_ascii=False)
     return _HALVES.sub(lambda half: f"\\\\u{ord(half[0]):04x}", source)
+
+
+def arguments_in(source: str) -> JsonValue:
+    r"""Return the arguments of a tool's call that a model wrote as JSON; halves of surrogate pairs are spelled out (`\udce9`).
+
+    Raises:
+        ValueError: it is no JSON, or nested too deep to be read.
+    """
+    try:
+        return msgspec.json.decode(source)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except ValueError:
+        if not _has_halves(source):
+            raise
+        try:
+            return storable_value(json.loads(source))
+        except RecursionError:
+            raise ValueError("it is nested too deep") from None
+
+
+def _has_halves(source: str) -> bool:
+    return _HALVES.search(source) is not None or _ESCAPED_HALF.search(source) is not None
 
 
 def word_of(text: str, most: int = WORD.most) -> str:
@@ -90,13 +114,17 @@ def arguments_of(source: str) -> str:
     if len(source) > TOOL_ARGUMENTS.most:
         digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
         return _json({"omitted": True, "characters": len(source), "sha256": digest})
-    source = storable(source)
     try:
         deep = is_too_deep(msgspec.json.decode(source))
     except RecursionError:
         deep = True
     except ValueError:
-        return source
+        try:
+            spelled = arguments_in(source)
+        except ValueError:
+            return storable(source)
+        source = _json(spelled)
+        deep = is_too_deep(spelled)
     return _json(source) if deep else source
 
 

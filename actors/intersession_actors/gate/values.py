@@ -45,6 +45,15 @@ def storable(text: str) -> str:
     return text if is_storable(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
+def storable_value(value: JsonValue) -> JsonValue:
+    r"""Return a value of texts, lists and objects with what UTF-8 can't say spelled out (`\udce9`), also in the names of fields."""
+    if isinstance(value, str):
+        return storable(plain_text(value))
+    if is_object(value):
+        return {storable_value(key): storable_value(item) for key, item in value.items()}
+    return [storable_value(item) for item in value] if is_list_like(value) else value
+
+
 def plain_text(text: str) -> str:
     """Return a text of a class of the host's own (markup, a member of an enum) as a plain one: the log takes no other.
 

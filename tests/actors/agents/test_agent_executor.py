@@ -182,7 +182,6 @@ def test_an_error_that_can_not_be_shown_is_an_error_all_the_same(executor: Agent
         {"text": "no"},
         ["list"],
         object(),
-        "\ud800 is no character",
         Reply(b"bytes"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         Reply("text", usage="much"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         Reply("text", messages=({"role": "user"},)),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
