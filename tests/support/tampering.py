@@ -685,7 +685,7 @@ TABLES: tuple[Kind, ...] = (
     Kind(
         "a column renamed", "opening", "table_altered", "ALTER TABLE log_topics RENAME COLUMN topic TO word"
     ),
-    Kind("a small table dropped", "opening", "table_altered", "DROP TABLE set_aside"),
+    Kind("a small table dropped", "repaired", "table_altered", "DROP TABLE set_aside"),
     Kind(
         "a small table made of a query",
         "opening",
@@ -728,7 +728,7 @@ TABLES: tuple[Kind, ...] = (
     Kind(
         "the events made a query",
         "opening",
-        "table_altered",
+        "",
         "ALTER TABLE stored_events RENAME TO away; CREATE VIEW stored_events AS SELECT * FROM away",
     ),
     Kind(

@@ -5,7 +5,7 @@ verification looks again.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent
@@ -36,6 +36,14 @@ _BESIDE: Final = {
     "set_aside": "CREATE TABLE set_aside (view TEXT NOT NULL, position INTEGER NOT NULL, stream TEXT NOT NULL, "
     "version INTEGER NOT NULL, topic TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (view, position)) WITHOUT ROWID",
 }
+
+
+MADE_ANEW: Final = {
+    "log_topics": "INSERT INTO log_topics SELECT DISTINCT topic FROM stored_events",
+    "inline_views": None,
+    "set_aside": None,
+}
+"""The tables that hold no more than the events say, and the statement that fills each: a writer makes one anew that is missing."""
 
 
 def _events(position: str) -> str:
@@ -113,6 +121,31 @@ def _is_mark(table: str, sql: str) -> bool:
     return sql in _OF_ALL.values() or (
         found is not None and found[1] == table and table not in FORMATS[FORMAT]
     )
+
+
+def unreadable_tables(query: Query, names: Iterable[str]) -> Iterator[str]:
+    """Name those of some tables from which nothing may be read: a query, or something computed, stands in the place of one.
+
+    Such a thing need never end. SQLite is asked only what it has, and nothing that was put there is run.
+    """
+    wanted = {name.casefold() for name in names}
+    asked = "SELECT type, CAST(name AS BLOB), CAST(sql AS BLOB), rootpage FROM sqlite_master WHERE type IN ('table', 'view')"
+    for kind, *told, page in query(asked):
+        name, sql = (bytes(each or b"").decode(errors="replace") for each in told)
+        if name.casefold() in wanted and (kind != "table" or not page or _COMPUTED.search(sql)):
+            yield name
+
+
+_COMPUTED: Final = re.compile(r"\bAS\s*\(|\bGENERATED\b|^CREATE\s+VIRTUAL\b", re.IGNORECASE)
+
+
+def missing_tables(query: Query) -> list[str]:
+    """Return those tables that a writer can make anew and that are not there."""
+    there = {
+        bytes(name or b"").decode(errors="replace")
+        for (name,) in query("SELECT CAST(name AS BLOB) FROM sqlite_master")
+    }
+    return [name for name in MADE_ANEW if name not in there]
 
 
 def schema_problems(query: Query) -> Iterator[str]:

@@ -64,7 +64,11 @@ KINDS = {
         "table_altered",
         "stored_events is not",
     ),
-    "a small table dropped": ("DROP TABLE set_aside", "table_altered", "set_aside is missing"),
+    "a small table changed": (
+        "ALTER TABLE set_aside ADD COLUMN more",
+        "table_altered",
+        "set_aside is not as it was made",
+    ),
     "a topic nobody wrote": ("INSERT INTO log_topics VALUES ('dreamt.1')", "table_altered", "dreamt.1"),
     "the sequence set back": ("UPDATE sqlite_sequence SET seq=1", "table_altered", "sqlite_sequence"),
     "the sequence taken away": ("DELETE FROM sqlite_sequence", "table_altered", "sqlite_sequence"),

@@ -1,7 +1,9 @@
 """The index of words finds what a look at every event finds, whoever asks, and forgets what was erased."""
 
+import sqlite3
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -249,3 +251,46 @@ def test_what_another_build_of_zlib_has_packed_is_the_same_and_other_words_are_n
     with open_log(log_url, inline=[search], read_only=True) as log:
         findings, _ = views_proven(log, [search])
     assert [(finding.table, finding.key) for finding in findings] == [("said_at", "position=2")]
+
+
+TAMPERED = (
+    "DELETE FROM said_at",
+    "DELETE FROM said_names",
+    "INSERT INTO said_words (said_words) VALUES ('delete-all')",
+    "DELETE FROM said_words_data",
+    "DROP TABLE said_words_data",
+    "DROP TABLE said_words",
+    "DROP TABLE said_at",
+    "DROP INDEX said_in",
+    "DROP TRIGGER touched_said_at_delete; DELETE FROM said_at",
+    "DROP TABLE view_touched",
+    "DELETE FROM view_touched",
+    "DROP TABLE view_of",
+    "DELETE FROM tracking",
+    "DROP TABLE tracking",
+    "DROP TABLE said_at; CREATE VIEW said_at AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i AS position FROM n",
+    "DROP TABLE view_of; CREATE VIEW view_of AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i AS log_id FROM n",
+)
+
+
+@pytest.mark.clause("J1", "FIND-1")
+@pytest.mark.sqlite("changes the file of the view")
+@pytest.mark.parametrize("statement", TAMPERED)
+def test_an_index_beside_the_log_that_somebody_has_written_into_is_built_anew(
+    tmp_path: Path, statement: str
+) -> None:
+    with open_log(str(tmp_path / "log.db")) as log:
+        key = "session:agent:main:main"
+        log.append_now([anywhere(key, said_in_log("a", "under the bridge"), said_in_log("b"))])
+        text = FullText(log, redact_raw)
+
+        def hits() -> list[int]:
+            with text.up_to_date() as found:
+                return list(found.positions(Wanted(terms_asked("bridge"), everywhere(found))))
+
+        wanted = hits()
+        with closing(sqlite3.connect(place_of(log.place, "search"))) as rows:
+            rows.executescript(statement)
+
+        assert wanted == [1]
+        assert hits() == wanted

@@ -16,6 +16,7 @@ with on_demand(globals()):
         made_in,
         made_of,
         page_of,
+        schema_of,
         temporary,
     )
     from intersession_events.stores.folding.proof import views_proven
@@ -34,6 +35,7 @@ __all__ = [
     "made_in",
     "made_of",
     "page_of",
+    "schema_of",
     "temporary",
     "views_proven",
     "words_of",

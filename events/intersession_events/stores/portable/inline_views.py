@@ -64,6 +64,10 @@ class ViewTables(Protocol):
         """Return the views whose tables are there as they make them, and who writes into them leaves a mark."""
         ...
 
+    def are_kept(self, together: Together) -> bool:
+        """Return whether the tables are there that say of all views how far they are, and are what they should be."""
+        ...
+
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
         """Put the rows that were folded into the empty tables of a view."""
         ...

@@ -108,6 +108,14 @@ class ReadViews:
 
     def _stale_of(self, tables: ViewTables, views: Sequence[InlineView]) -> Sequence[InlineView]:
         """Return the views that are not as this version and this log have them; all, if somebody else has written into one."""
+        if not views:
+            return []
+        if not tables.are_kept(self._recorder.each):
+            _LOGGER.warning(
+                "what is noted of the views is gone, or is no table any more: answers come from the events. "
+                "`intersession rebuild` makes anew what was changed"
+            )
+            return views
         with self._at_one_moment() as moment:
             (stored,) = moment.each(("SELECT name, shape, position FROM inline_views", ()))
             head = moment.head

@@ -45,7 +45,41 @@ def database_uri(path: str, *, mode: Literal["rwc", "ro", "ro&immutable=1"]) -> 
     return path if path == MEMORY else f"file:{quote(path)}?mode={mode}"
 
 
-def connect_to_read(path: str) -> sqlite3.Connection:
+_LOOKS: Final = 1_000_000
+"""After so many steps of SQLite's machine it is looked whether a statement may go on."""
+_STEPS: Final = 50_000_000
+_STEPS_A_BYTE: Final = 20
+"""No statement of ours takes more steps than these together, some hundred times what the longest one does."""
+
+
+class ReadConnection(sqlite3.Connection):
+    """A connection that gives up what takes more steps than a file of its size can need: a table may be none, but a query."""
+
+    _left = 0
+    _most = 0
+
+    def bound(self, path: str) -> None:
+        """Bound what is asked from now on, by what a file takes on the disk."""
+        with on_disk(path):
+            try:
+                found = Path(path).stat()
+            except FileNotFoundError:
+                return
+        taken = min(found.st_size, found.st_blocks * 512) + _write_ahead_log(path)
+        self._most = _STEPS // _LOOKS + taken * _STEPS_A_BYTE // _LOOKS
+        self.begin()
+        self.set_progress_handler(self._look, _LOOKS)
+
+    def begin(self) -> None:
+        """Count anew: somebody else asks."""
+        self._left = self._most
+
+    def _look(self) -> int:
+        self._left -= 1
+        return self._left < 0
+
+
+def connect_to_read(path: str) -> ReadConnection:
     """Open a connection for reading, its settings pinned as those of every other.
 
     Readers of a write-ahead log share memory in a file beside it. Where none can be made (on media that can't be
@@ -61,7 +95,9 @@ def connect_to_read(path: str) -> sqlite3.Connection:
         uri=True,
         check_same_thread=False,
         isolation_level=None,
+        factory=ReadConnection,
     )
+    connection.bound(path)
     try:
         with _legible():
             pin(connection, journal=None)

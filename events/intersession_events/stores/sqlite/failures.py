@@ -37,6 +37,11 @@ def log_error(error: BaseException) -> LogError:
             return StoreFull(f"no space left for the log: {found}; reading still works, free some space")
         case sqlite3.SQLITE_CORRUPT:
             return CorruptEvent(f"a page of the file is damaged: {found}")
+        case sqlite3.SQLITE_INTERRUPT:
+            return StoreUnavailable(
+                "a question to the log took more steps than a file of its size can need, and was given up: something else "
+                "stands where a table should; `intersession verify` says more"
+            )
         case _:
             return StoreUnavailable(f"the store refused: {name(found)}: {found}")
 

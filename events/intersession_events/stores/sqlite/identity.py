@@ -1,29 +1,37 @@
 """What makes an SQLite file a log: its id, format and epoch, and a mark that a dump of the file does not carry."""
 
+import logging
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Final
 
-from intersession_events.errors import NotALog, StoreUnavailable, WriterSuperseded
+from intersession_events.errors import AlteredLog, NotALog, StoreUnavailable, WriterSuperseded
 from intersession_events.log import (
     APPLICATION_ID,
     FORMAT,
     FORMATS,
+    MADE_ANEW,
     Row,
     SqlValue,
+    missing_tables,
     place_problems,
     schema_problems,
+    unreadable_tables,
 )
 from intersession_events.machine import on_disk, refused
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import inode_of, keep_open
+from intersession_events.stores.folding import PlainSql
 from intersession_events.stores.portable import Identity, identity_of
 from intersession_events.stores.sqlite.ahead import Frames, Index
-from intersession_events.stores.sqlite.connections import connect_to_read, database_uri
+from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
 from intersession_events.stores.sqlite.failures import log_error
 from intersession_events.stores.sqlite.readers import text_or_none
+
+_LOGGER: Final = logging.getLogger("intersession.store")
 
 
 def inspect(path: str) -> Identity | None:
@@ -168,6 +176,24 @@ class Folded:
         )
 
 
+_NEEDED: Final = ("stored_events", "log_identity")
+_MENDED: Final = frozenset(f"the table {name} is missing" for name in MADE_ANEW)
+
+
+def make_anew(cursor: Cursor, path: str) -> None:
+    """Make tables again that hold no more than the events say and are gone, inside a transaction."""
+    sql = PlainSql(raw_of(cursor))
+
+    def query(statement: str) -> list[Row]:
+        return sql.execute(statement).fetchall()
+
+    for name in missing_tables(query):
+        _LOGGER.warning("the table %s of %s is gone: it is made anew of the events", name, path)
+        cursor.execute(FORMATS[FORMAT][name])
+        if (filled := MADE_ANEW[name]) is not None:
+            cursor.execute(filled)
+
+
 def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     # One look at all of it: a writer that makes the file a log just now must not be seen half way.
     connection.execute("BEGIN")
@@ -187,16 +213,21 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     def query(statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         return connection.execute(statement, parameters).fetchall()
 
+    if queries := list(unreadable_tables(query, _NEEDED)):
+        raise AlteredLog(
+            f"{path} was altered from outside: {', '.join(queries)} is no table any more, so nothing of it is read or written"
+        )
     found = query("SELECT log_id, format, epoch FROM log_identity")
     if len(found) != 1:
         raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
     form = found[0][1]
     problems: list[str] = []
     if form in FORMATS:
-        problems += schema_problems(query)
+        problems += (one for one in schema_problems(query) if one not in _MENDED)
         if not problems:
             problems += place_problems(query)
     topics: set[str] = set()
-    if "log_topics" in tables and not problems:
-        topics = {str(row[0]) for row in query("SELECT topic FROM log_topics")}
+    if not problems:
+        kept = "log_topics" if "log_topics" in tables else "stored_events"
+        topics = {str(row[0]) for row in query(f"SELECT DISTINCT topic FROM {kept}")}  # noqa: S608 - one of two names
     return identity_of(found[0], topics, query, problems)

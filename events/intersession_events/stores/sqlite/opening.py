@@ -89,6 +89,8 @@ def open_for_writing(
                 log_id = new_log_id() if known is None else known.log_id
                 if known is None:
                     identity.create(cursor, log_id=log_id, now_ms=clock())
+                else:
+                    identity.make_anew(cursor, path)
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]

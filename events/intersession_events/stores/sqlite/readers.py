@@ -11,7 +11,7 @@ from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Row, SqlValue
 from intersession_events.machine import on_disk
 from intersession_events.stores.file import FileUse, Presence, inode_of
-from intersession_events.stores.sqlite.connections import connect_to_read, is_at_rest
+from intersession_events.stores.sqlite.connections import ReadConnection, connect_to_read, is_at_rest
 
 KEPT: Final = 16
 """So many connections wait to be lent again, each with up to 2 MB of pages; others are closed."""
@@ -71,6 +71,7 @@ class FileReaders:
                 reader = None
             if reader is None:
                 reader = self._connect()
+            reader.connection.begin()
             yield reader.connection
         finally:
             with self._lock:
@@ -109,7 +110,7 @@ class FileReaders:
 class _Reader(NamedTuple):
     """A connection, and how the file was if it is read as immutable: a writer may come after all."""
 
-    connection: sqlite3.Connection
+    connection: ReadConnection
     resting: tuple[int, int] | None
 
     def is_outdated(self, path: str) -> bool:

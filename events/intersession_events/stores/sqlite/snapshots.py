@@ -9,7 +9,7 @@ from typing import cast
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteCursor, SQLiteDatastore
 
-from intersession_events.log import Row
+from intersession_events.log import Row, unreadable_tables
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.snapshots import TABLE, KeepsSnapshots
 from intersession_events.stores.sqlite.failures import FAILURES
@@ -25,8 +25,9 @@ class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
         self.insert_events_statement = f"INSERT OR REPLACE INTO {TABLE} VALUES (?,?,?,?)"  # noqa: S608 - the name is the library's
 
     def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
-        """Return whether there is a table of snapshots, as a query says."""
-        return bool(query("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (TABLE,)))
+        """Return whether there is a table of snapshots from which something may be read, as a query says."""
+        there = bool(query("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (TABLE,)))
+        return there and not any(unreadable_tables(lambda statement: query(statement, ()), (TABLE,)))
 
     def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> None:
         """Write rows over those of the same version, inside a transaction; the table is made if there is none."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from intersession_events.log import Sql, Together, view_marked_by
+from intersession_events.log import Row, Sql, Together, missing_tables, unreadable_tables, view_marked_by
 from intersession_events.stores.database import Cursor, Failures
-from intersession_events.stores.folding import MADE, Fold, Layout, PlainSql, made_of
+from intersession_events.stores.folding import MADE, Fold, Layout, PlainSql, made_of, schema_of
 from intersession_events.stores.sqlite.connections import raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
 
@@ -19,10 +19,18 @@ class SqliteViews:
         return PlainSql(raw_of(cursor))
 
     def make_room(self, sql: Sql, layout: Layout) -> None:
-        """Take away queries that somebody has put in the place of a view's tables."""
-        queries = {one.name for one in made_of(sql.execute(MADE).fetchall()) if one.kind == "view"}
-        for table in queries.intersection(layout.tables):
-            sql.execute(f"DROP VIEW {table}")
+        """Take away what somebody has put in the place of a view's tables and is none, and what SQLite can't drop by itself.
+
+        It drops no index of text of which a part is gone.
+        """
+        made = made_of(sql.execute(MADE).fetchall())
+        for one in made:
+            if one.kind == "view" and one.name in layout.all_tables:
+                sql.execute(f"DROP VIEW {one.name}")
+        if schema_of(made, layout.all_tables) != layout.schema:
+            for one in made:
+                if one.name in layout.all_tables and str(one.sql).upper().startswith("CREATE VIRTUAL"):
+                    _forget(sql, one.name)
 
     def mark(self, sql: Sql, layout: Layout) -> None:
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
@@ -55,6 +63,17 @@ class SqliteViews:
         made = made_of(rows)
         return {layout.view for layout in layouts if layout.is_whole_in(made)}
 
+    def are_kept(self, together: Together) -> bool:
+        """Return whether the tables are there that say of all views how far they are, and are what they should be."""
+
+        def query(statement: str) -> list[Row]:
+            (rows,) = together([(statement, ())])
+            return rows
+
+        kept = {"inline_views", "set_aside"}
+        missing = kept.intersection(missing_tables(query))
+        return not missing and not any(unreadable_tables(query, kept))
+
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
         """Put the rows that were folded into the empty tables of a view."""
         sql = raw_of(cursor).cursor()
@@ -71,3 +90,15 @@ class SqliteViews:
             )
         for statement in layout.indexes.values():
             sql.execute(statement)
+
+
+def _forget(sql: Sql, table: str) -> None:
+    """Take a virtual table out of the schema, and drop what it consists of; there need be no module that could drop it."""
+    sql.execute("PRAGMA writable_schema=ON")
+    try:
+        sql.execute("DELETE FROM sqlite_master WHERE name=?", (table,))
+    finally:
+        sql.execute("PRAGMA writable_schema=RESET")
+    parts = sql.execute("SELECT name FROM sqlite_master WHERE type='table' AND name GLOB ?", (f"{table}_*",))
+    for (part,) in parts.fetchall():
+        sql.execute(f'DROP TABLE "{part}"')

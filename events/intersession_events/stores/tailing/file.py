@@ -12,7 +12,7 @@ from eventsourcing.sqlite import SQLiteCursor, SQLiteTrackingRecorder
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import InlineView, Log, PickingView, Recorded, Row, SqlValue, take_in
-from intersession_events.stores.folding import PlainSql
+from intersession_events.stores.folding import PlainSql, layout_of, made_in, schema_of
 from intersession_events.stores.portable import NAME
 from intersession_events.stores.sqlite import MEMORY, LogDatastore
 from intersession_events.stores.tailing.view import KeptView, place_of
@@ -20,8 +20,9 @@ from intersession_events.stores.tailing.view import KeptView, place_of
 _OF: Final = (
     "CREATE TABLE IF NOT EXISTS view_of (log_id TEXT NOT NULL, name TEXT NOT NULL, shape INTEGER NOT NULL)"
 )
-_DAMAGED: Final = ("not a database", "malformed")
-"""What SQLite says of a file that is none of its own, or not any more."""
+_TOUCHED: Final = "CREATE TABLE IF NOT EXISTS view_touched (is_so INTEGER NOT NULL, texts BLOB NOT NULL)"
+_DAMAGED: Final = ("not a database", "malformed", "vtable constructor failed", "no such", "has no column")
+"""What SQLite says of a file that is none of its own, or not any more, and of tables that are not those of the view."""
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 
@@ -47,8 +48,8 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
         try:
             try:
                 self._open()
-            except (PersistenceError, sqlite3.DatabaseError) as error:
-                if not any(said in str(error) for said in _DAMAGED):
+            except (PersistenceError, sqlite3.DatabaseError, _ChangedError) as error:
+                if not (isinstance(error, _ChangedError) or any(said in str(error) for said in _DAMAGED)):
                     raise
                 _LOGGER.warning("%s is damaged (%s); it is built anew", self._place, error)
                 self._remove()
@@ -73,11 +74,16 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
     def take(self, events: Sequence[Recorded], position: int) -> None:
         """Take events in, and note the position, in one transaction; an event that it chokes on is left out, and logged."""
         with self.datastore.transaction(commit=True) as cursor:
+            if self._is_touched(cursor):
+                _LOGGER.warning("somebody else has written into %s; it is built anew", self._place)
+                self._empty(cursor)
+                return
             reached = self._max_tracking_id(NAME, cursor) or 0
             fresh = [event for event in events if event.position > reached]
             if position > reached:
                 self._apply(cursor, fresh)
                 self._insert_tracking(cursor, Tracking(NAME, position))
+                cursor.execute("UPDATE view_touched SET is_so=0, texts=?", (self._texts(cursor),))
         self._position = max(reached, position)
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
@@ -112,16 +118,43 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
             raise
 
     def _begin(self, cursor: SQLiteCursor) -> None:
-        sql = PlainSql(cursor.sqlite_cursor.connection)
+        connection = cursor.sqlite_cursor.connection
+        sql = PlainSql(connection)
+        if any(one.kind == "view" for one in made_in(connection)):
+            raise _ChangedError("a query stands where a table should")  # before anything is asked of it
         sql.execute(_OF)
+        sql.execute(_TOUCHED)
         mine = (self._log.log_id, self._view.name, self._view.shape)
         self._position = self._max_tracking_id(NAME, cursor) or 0
         if sql.execute("SELECT log_id, name, shape FROM view_of").fetchall() != [mine] or (
             self._position > self._log.head()
         ):
             self._empty(cursor)
-        else:
-            self._view.create(sql)
+        elif self._is_changed(cursor):
+            raise _ChangedError("its tables are not as they were left")
+
+    def _is_changed(self, cursor: SQLiteCursor) -> bool:
+        """Return whether somebody else has written into its tables, or made others of them."""
+        layout, made = layout_of(self._view), made_in(cursor.sqlite_cursor.connection)
+        marks = {one.name: one.sql for one in made if one.kind == "trigger"}
+        return (
+            schema_of(made, layout.all_tables) != layout.schema
+            or marks != _marks(layout.tables)
+            or self._is_touched(cursor)
+        )
+
+    def _is_touched(self, cursor: SQLiteCursor) -> bool:
+        cursor.execute("SELECT is_so, texts FROM view_touched")
+        return [tuple(row) for row in cursor.fetchall()] != [(0, self._texts(cursor))]
+
+    def _texts(self, cursor: SQLiteCursor) -> bytes:
+        """Return how the indexes of text stand: SQLite counts what is written into one, and bears no triggers there."""
+        said = b""
+        for index in layout_of(self._view).text_indexes:
+            cursor.execute(f"SELECT COUNT(*), MAX(iif(id=10, block, x'')) FROM {index}_data")  # noqa: S608 - the view's own
+            count, structure = cursor.fetchone()
+            said += f"{count} ".encode() + (structure or b"")
+        return said
 
     def _empty(self, cursor: SQLiteCursor) -> None:
         sql = PlainSql(cursor.sqlite_cursor.connection)
@@ -132,6 +165,10 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
         )
         sql.execute("DELETE FROM tracking WHERE application_name=?", (NAME,))
         self._view.create(sql)
+        for trigger in _marks(layout_of(self._view).tables).values():
+            sql.execute(trigger)
+        sql.execute("DELETE FROM view_touched")
+        cursor.execute("INSERT INTO view_touched VALUES (0, ?)", (self._texts(cursor),))
         self._position = 0
 
     def _apply(self, cursor: SQLiteCursor, events: Sequence[Recorded]) -> None:
@@ -165,3 +202,19 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
     def _remove(self) -> None:
         for name in (self._place, f"{self._place}-wal", f"{self._place}-shm"):
             Path(name).unlink(missing_ok=True)
+
+
+class _ChangedError(Exception):
+    """The tables are not those that this view made, or somebody else has written into them."""
+
+
+def _marks(tables: Sequence[str]) -> dict[str, str]:
+    """Return the triggers by which whoever writes leaves a mark; who follows the log takes it away in each transaction."""
+    return {
+        f"touched_{table}_{change.lower()}": (
+            f"CREATE TRIGGER touched_{table}_{change.lower()} AFTER {change} ON {table} "  # noqa: S608 - a view's own tables
+            "WHEN (SELECT is_so FROM view_touched)=0 BEGIN UPDATE view_touched SET is_so=1; END"
+        )
+        for table in tables
+        for change in ("INSERT", "UPDATE", "DELETE")
+    }
