@@ -185,12 +185,9 @@ def _spelled_part(part: ModelResponsePart) -> ModelResponsePart:
         case TextPart(content=text) | ThinkingPart(content=text):
             return part if is_storable(text) else replace(part, content=storable(text))
         case ToolCallPart():
-            return replace(
-                part,
-                tool_name=storable(part.tool_name),
-                tool_call_id=storable(part.tool_call_id),
-                args=arguments_of(part.args) if isinstance(part.args, str) else storable_value(part.args),
-            )
+            args = arguments_of(part.args) if isinstance(part.args, str) else storable_value(part.args)
+            names = {"tool_name": storable(part.tool_name), "tool_call_id": storable(part.tool_call_id)}
+            return replace(part, args=args, **cast("JsonObject", names))
         case _:
             return part
 

@@ -28,6 +28,7 @@ from intersession_actors.prompt import (
     fence_id,
     openai_messages,
     render,
+    responses_items,
     senders_shown,
     shown_of,
 )
@@ -51,7 +52,7 @@ T = TypeVar("T")
 Given = JsonMapping | None
 """The arguments of a tool's call; none are an empty object."""
 
-Dialect = Literal["openai", "anthropic", "pydantic-ai"]
+Dialect = Literal["openai", "responses", "anthropic", "pydantic-ai"]
 """Whose message format a rendering is in."""
 
 
@@ -104,7 +105,7 @@ class ToolBox:
         return await self._acalled(name, arguments)
 
     def schemas(self, dialect: str = "openai") -> list[JsonObject]:
-        """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
+        """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
         del dialect
         return []
 
@@ -274,7 +275,8 @@ class Turn:
     def messages(self, dialect: Dialect = "openai") -> JsonList:  # JSON objects, or objects of pydantic-ai
         """Return `shown` as a list of messages in a dialect, fenced where no person typed them (PROV-3).
 
-        `context` is not among them: it goes where the dialect has its system text. For `pydantic-ai` they are its
+        `openai` is for chat completions, `responses` for OpenAI's Responses and the agents that are built on them. `context` is not
+        among them: it goes where the dialect has its system text. For `pydantic-ai` they are its
         `ModelMessage` objects.
 
         Raises:
@@ -284,6 +286,8 @@ class Turn:
         match dialect:
             case "openai":
                 return list(openai_messages(shown, run_id=self.run_id, senders=self._senders(shown)))
+            case "responses":
+                return list(responses_items(shown, run_id=self.run_id, senders=self._senders(shown)))
             case "anthropic":
                 return list(anthropic_messages(shown, run_id=self.run_id, senders=self._senders(shown)))
             case "pydantic-ai":

@@ -40,7 +40,7 @@ from intersession_projections.places import (
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.wording import counted
 
-LensDialect = Literal["prompt", "openai", "anthropic", "json"]
+LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
 
 
 @ready
@@ -393,7 +393,9 @@ def _json(message: Message) -> JsonValue:
     return value
 
 
-def _rendered(view: View, seen: _Attempt, dialect: Literal["openai", "anthropic"]) -> list[JsonValue]:
+def _rendered(
+    view: View, seen: _Attempt, dialect: Literal["openai", "responses", "anthropic"]
+) -> list[JsonValue]:
     return [view.shown_value(message, seen.key) for message in seen.turn.messages(dialect)]
 
 

@@ -5,7 +5,7 @@ from intersession_events.faces import on_demand
 with on_demand(globals()):
     from intersession_actors.prompt.fencing import fence, fence_id
     from intersession_actors.prompt.fitting import context_shown, shown_of, tokens_in, tokens_of
-    from intersession_actors.prompt.formats import anthropic_messages, openai_messages
+    from intersession_actors.prompt.formats import anthropic_messages, openai_messages, responses_items
     from intersession_actors.prompt.instructions import (
         ANNOUNCE_PROMPT,
         SPAWN_ANNOUNCE_PROMPT,
@@ -65,6 +65,7 @@ __all__ = [
     "openai_messages",
     "primary_context",
     "render",
+    "responses_items",
     "result_context",
     "senders_shown",
     "shown_of",

@@ -65,6 +65,16 @@ def openai_messages(messages: Sequence[Message], *, run_id: str, senders: bool =
     return [_to_openai(said) for said in _said(messages, shown, _paired(shown), run_id, tool_images=False)]
 
 
+def responses_items(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> list[JsonObject]:
+    """Return the messages as input items for servers that speak OpenAI's Responses; with `senders` it says who spoke.
+
+    They say what the list for chat completions says, where a call of a tool and its result are items of their own.
+    """
+    return [
+        item for said in openai_messages(messages, run_id=run_id, senders=senders) for item in _items_of(said)
+    ]
+
+
 def anthropic_messages(
     messages: Sequence[Message], *, run_id: str, senders: bool = False
 ) -> list[JsonObject]:
@@ -192,6 +202,35 @@ def _to_openai(said: _Said) -> JsonObject:
         ]
         return {"role": "user", "content": [{"type": "text", "text": said.words}, *parts]}
     return {"role": _role(said), "content": said.words}
+
+
+def _items_of(said: JsonObject) -> Iterator[JsonObject]:
+    """Yield the items of Responses that say what a message of chat completions says."""
+    if said["role"] == "tool":
+        yield {
+            "type": "function_call_output",
+            "call_id": said["tool_call_id"],
+            "output": said["content"],
+        }
+        return
+    content = said["content"]
+    if isinstance(content, list):
+        content = [
+            {"type": "input_text", "text": part["text"]}
+            if part["type"] == "text"
+            else {"type": "input_image", "image_url": part["image_url"]["url"], "detail": "auto"}
+            for part in content
+        ]
+    if content is not None:
+        yield {"role": said["role"], "content": content}
+    for call in said.get("tool_calls", ()):
+        function = call["function"]
+        yield {
+            "type": "function_call",
+            "call_id": call["id"],
+            "name": function["name"],
+            "arguments": function["arguments"],
+        }
 
 
 def _short(identity: str) -> str:

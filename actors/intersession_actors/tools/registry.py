@@ -117,7 +117,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
 
 
 def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
-    """Describe tools as an API takes them: `openai`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
+    """Describe tools as an API takes them: `openai`, `responses`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
 
     Whoever asks gets objects of their own.
 
@@ -142,6 +142,16 @@ def _described(names: tuple[str, ...], dialect: str) -> bytes:
             case "openai":
                 function = {"name": tool.name, "description": tool.description, "parameters": schema}
                 described.append({"type": "function", "function": function})
+            case "responses":
+                described.append(
+                    {
+                        "type": "function",
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": schema,
+                        "strict": False,
+                    }
+                )
             case "anthropic":
                 described.append({"name": tool.name, "description": tool.description, "input_schema": schema})
             case "mcp":
@@ -149,7 +159,9 @@ def _described(names: tuple[str, ...], dialect: str) -> bytes:
             case "json-schema":
                 described.append({"title": tool.name, "description": tool.description, **schema})
             case _:
-                raise invalid("dialect", f"no {dialect!r}, use openai, anthropic, mcp or json-schema")
+                raise invalid(
+                    "dialect", f"no {dialect!r}, use openai, responses, anthropic, mcp or json-schema"
+                )
     return msgspec.json.encode(described)
 
 

@@ -104,7 +104,7 @@ class Tools(ToolBox):
         return tools_offered(self._service.config, requester, among)
 
     def schemas(self, dialect: str = "openai") -> list[JsonObject]:
-        """Describe the tools this session has, for `openai`, `anthropic`, `mcp` or plain `json-schema`."""
+        """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect) if self._offers else []
 
     def pass_over(self, name: str, arguments: Given = None) -> None:

@@ -9,10 +9,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import FunctionToolParam, ResponseInputParam
 from pydantic import TypeAdapter
 
-from intersession_actors.prompt import anthropic_messages, fence, fence_id, openai_messages, render
+from intersession_actors.prompt import (
+    anthropic_messages,
+    fence,
+    fence_id,
+    openai_messages,
+    render,
+    responses_items,
+)
 from intersession_actors.prompt.rendering import Seen, seen
+from intersession_actors.tools import schemas
 from intersession_events.facts import (
     Block,
     ImageBlock,
@@ -344,6 +353,60 @@ def test_no_server_gets_a_blank_text(form: Any, text: str) -> None:
 
 LAST = message("and now?", kind="external_user", message_id="last")
 LONG = "call_9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d_1_2"
+
+
+@given(transcripts)
+@pytest.mark.clause("PROV-3", "LENS-1")
+def test_responses_takes_its_items_and_they_say_what_the_list_for_chat_completions_says(
+    transcript: list[Message],
+) -> None:
+    items = responses_items([*transcript, LAST], run_id=RUN)
+
+    TypeAdapter(ResponseInputParam).validate_python(items)
+    called = [item["call_id"] for item in items if item.get("type") == "function_call"]
+    answered = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
+    assert sorted(called) == sorted(answered)
+    assert [told for item in items for told in words_in(item)] == [
+        told for item in openai_messages([*transcript, LAST], run_id=RUN) for told in words_in(item)
+    ]
+
+
+def words_in(item: dict[str, Any]) -> list[str]:
+    """Return what an item of either form says, in order: words, names, arguments, pictures."""
+    content = item.get("output", item.get("content"))
+    found = [content] if isinstance(content, str) else []
+    for part in content if isinstance(content, list) else ():
+        picture = part.get("image_url")
+        found.append(
+            part["text"] if picture is None else picture["url"] if isinstance(picture, dict) else picture
+        )
+    for call in item.get("tool_calls", [item] if "arguments" in item else []):
+        function = call.get("function", call)
+        found += [function["name"], function["arguments"]]
+    return found
+
+
+@pytest.mark.clause("PROV-3")
+def test_a_call_and_its_result_are_items_of_their_own_for_responses() -> None:
+    asked = message((TextBlock(text="I look."), call("c1")), role="assistant")
+
+    items = responses_items([message("hi", kind="external_user"), asked, result("c1")], run_id=RUN)
+
+    assert [item.get("type", item.get("role")) for item in items] == [
+        "user",
+        "assistant",
+        "function_call",
+        "function_call_output",
+    ]
+    assert items[2]["call_id"] == items[3]["call_id"] == "c1"
+    assert "tool_calls" not in str(items)
+
+
+def test_responses_takes_the_descriptions_of_the_tools() -> None:
+    described = schemas(["sessions_list", "sessions_send"], "responses")
+
+    TypeAdapter(list[FunctionToolParam]).validate_python(described)
+    assert [tool["name"] for tool in described] == ["sessions_list", "sessions_send"]
 
 
 @given(transcripts)
