@@ -12,7 +12,7 @@ with on_demand(globals()):
         pydantic_ai_agent,
         scripted,
     )
-    from intersession_actors.agents.configured import ConfiguredAgent, configured_agents
+    from intersession_actors.agents.configured import ConfiguredAgent, configured_agents, keyless
     from intersession_actors.agents.executor import AgentExecutor
     from intersession_actors.agents.made_calls import MadeCall
     from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedAgent
@@ -50,6 +50,7 @@ __all__ = [
     "echo",
     "function_of",
     "is_agent",
+    "keyless",
     "openai_agent",
     "pydantic_ai_agent",
     "runner_of",

@@ -1,7 +1,9 @@
 """Agents as a configuration describes them: each on its model's provider, an OpenAI-compatible endpoint."""
 
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from typing import Final, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from intersession_actors.agents.agents import openai_agent
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
@@ -74,7 +76,7 @@ def configured_agents(config: Config) -> ConfiguredAgents:
     """Make the agents that a configuration lists.
 
     Raises:
-        ConfigError: a model's provider has no `baseUrl`.
+        ConfigError: a model's provider has no `baseUrl`, or no key where its endpoint answers nobody without one.
         MissingExtra: there is one to be made, and the extra `models` is not installed.
     """
     agents: dict[str, AgentFunction] = {}
@@ -95,6 +97,8 @@ def configured_agents(config: Config) -> ConfiguredAgents:
             notices.append(f"agent {agent_id!r}: {path} is not configured; its runs wait until it is")
         elif problem is None:
             agents[agent_id] = ConfiguredAgent(config, model)
+            if (without := keyless(provider_id, provider)) is not None:
+                notices.append(f"agent {agent_id!r}: {without.path} {without.what}")
         elif problem.path.endswith(".api"):
             notices.append(f"agent {agent_id!r}: {problem.path} {problem.what}; its runs wait")
         else:
@@ -117,7 +121,35 @@ def _problem(provider_id: str, provider: JsonObject | None) -> ConfigProblem | N
     base_url = provider.get("baseUrl")
     if not isinstance(base_url, str) or not base_url:
         return ConfigProblem(f"{path}.baseUrl", "is missing; give the address of the endpoint")
+    if urlsplit(base_url).hostname in _ASKS_FOR_A_KEY:
+        return keyless(provider_id, provider)
     return None
+
+
+_ASKS_FOR_A_KEY: Final = frozenset(
+    ["api.anthropic.com", "api.cerebras.ai", "api.cohere.ai", "api.deepseek.com", "api.fireworks.ai", "api.groq.com", "api.mistral.ai", "api.moonshot.ai", "api.openai.com", "api.perplexity.ai", "api.together.xyz", "api.x.ai", "generativelanguage.googleapis.com", "openrouter.ai"]
+)
+"""Endpoints that answer nobody without a key."""
+
+
+def keyless(provider_id: str, provider: JsonObject) -> ConfigProblem | None:
+    """Return that a provider has no key, where its endpoint is elsewhere and no header of its own can be one."""
+    host = urlsplit(str(provider.get("baseUrl"))).hostname or ""
+    key, headers = provider.get("apiKey"), provider.get("headers")
+    if (isinstance(key, str) and key.strip()) or (is_object(headers) and headers) or _is_here(host):
+        return None
+    return ConfigProblem(
+        f"models.providers.{provider_id}.apiKey",
+        f"is missing, and {host} may answer nobody without one; give the key, or a header that says who asks",
+    )
+
+
+def _is_here(host: str) -> bool:
+    """Whether an endpoint is on this machine or in its own network, where models are often served without a key."""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".lan", ".localhost"))
 
 
 def _reasons(provider: JsonObject, model_id: str) -> bool:

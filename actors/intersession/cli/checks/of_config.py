@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from intersession_actors.agents import keyless
 from intersession_actors.config import Config
 from intersession_actors.failures import Finding, note, warning, wrong
 
@@ -25,6 +26,10 @@ def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Findi
                 f"agent {agent_id!r} has the model {model}, whose provider is not configured",
                 f"configure models.providers.{model.partition('/')[0]}, or give the agent another model",
             )
+    for name, provider in providers.items():
+        without = keyless(name, provider)
+        if without is not None:
+            yield warning("provider_without_key", f"{without.path} {without.what}", f"give {without.path}")
 
 
 def endpoint_findings(config: Config) -> Iterator[Finding]:
