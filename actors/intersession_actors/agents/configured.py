@@ -127,7 +127,22 @@ def _problem(provider_id: str, provider: JsonObject | None) -> ConfigProblem | N
 
 
 _ASKS_FOR_A_KEY: Final = frozenset(
-    ["api.anthropic.com", "api.cerebras.ai", "api.cohere.ai", "api.deepseek.com", "api.fireworks.ai", "api.groq.com", "api.mistral.ai", "api.moonshot.ai", "api.openai.com", "api.perplexity.ai", "api.together.xyz", "api.x.ai", "generativelanguage.googleapis.com", "openrouter.ai"]
+    [
+        "api.anthropic.com",
+        "api.cerebras.ai",
+        "api.cohere.ai",
+        "api.deepseek.com",
+        "api.fireworks.ai",
+        "api.groq.com",
+        "api.mistral.ai",
+        "api.moonshot.ai",
+        "api.openai.com",
+        "api.perplexity.ai",
+        "api.together.xyz",
+        "api.x.ai",
+        "generativelanguage.googleapis.com",
+        "openrouter.ai",
+    ]
 )
 """Endpoints that answer nobody without a key."""
 
