@@ -1,7 +1,19 @@
 """Forks: which streams have to go along, which time counts for nothing, and what there is to be said of those that were made."""
 
-from intersession_projections.forks.closure import closed_streams, roots_of
-from intersession_projections.forks.pauses import pauses_in, without_pauses
-from intersession_projections.forks.told import ForkTold, fork_told
+from intersession_events.faces import on_demand
 
-__all__ = ["ForkTold", "closed_streams", "fork_told", "pauses_in", "roots_of", "without_pauses"]
+with on_demand(globals()):
+    from intersession_projections.forks.closure import closed_streams, roots_of
+    from intersession_projections.forks.forking import fork_flow
+    from intersession_projections.forks.pauses import pauses_in, without_pauses
+    from intersession_projections.forks.told import ForkTold, fork_told
+
+__all__ = [
+    "ForkTold",
+    "closed_streams",
+    "fork_flow",
+    "fork_told",
+    "pauses_in",
+    "roots_of",
+    "without_pauses",
+]

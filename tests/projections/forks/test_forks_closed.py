@@ -8,8 +8,7 @@ import pytest
 from intersession_events.facts import ExchangeAccepted
 from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import PortableLog, open_log
-from intersession_projections.forks import closed_streams, fork_told, roots_of
-from intersession_projections.forks.forking import fork_flow
+from intersession_projections.forks import closed_streams, fork_flow, fork_told, roots_of
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Flow
 from intersession_projections.run_outcomes import Runs
