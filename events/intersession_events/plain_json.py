@@ -64,12 +64,15 @@ def map_strings(
     change: Callable[[str | None, str], str],
     name_of: Callable[[str | None, str], str | None] = lambda _, key: key,
     named_in: Callable[[JsonObject | JsonList], Mapping[str | int, str]] = lambda _: {},
+    *,
+    number: Callable[[str | None, float], JsonValue] | None = None,
+    rename: Callable[[str], str] | None = None,
 ) -> JsonValue:
     """Return a copy of a JSON value with every string changed.
 
     `change` gets the name of the field a string is in, and the string; `name_of` says by which name the value of a
     key goes, given the name of what it is in; `named_in` gives the names of items of a list or fields of an object that go by
-    another one than their own. There is no recursion: an import may hold what is nested very deep.
+    another one than their own; `number` changes numbers likewise, and `rename` the keys themselves. There is no recursion: an import may hold what is nested very deep.
     """
     whole = [value]
     left: list[tuple[JsonValue, str | int, str | None]] = [(whole, 0, None)]
@@ -78,9 +81,13 @@ def map_strings(
         value = place[at]
         if isinstance(value, str):
             place[at] = change(name, value)
+        elif number is not None and isinstance(value, int | float) and not isinstance(value, bool):
+            place[at] = number(name, value)
         elif is_object(value):
             place[at] = fields = dict(value)
             others = named_in(fields)
+            if rename is not None:
+                place[at] = fields = {rename(key): part for key, part in fields.items()}
             left.extend((fields, key, others.get(key) or name_of(name, key)) for key in fields)
         elif is_list(value):
             place[at] = items = list(value)

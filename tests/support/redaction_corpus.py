@@ -195,6 +195,76 @@ FORMS: Final = {
         '<apiKey type="x">{}</apiKey>',
         "<ns:Secret>{}</ns:Secret>",
     ],
+    "nested": [
+        '{{"passwords": ["{}"]}}',
+        '{{"apiKeys": ["a", "{}"], "n": 1}}',
+        "{{'accessTokens': ['{}']}}",
+        '{{"db": {{"password": {{"current": "{}"}}}}}}',
+        'login({{"passwords":["{}"]}})',
+        '{{\\"passphrases\\": [\\"{}\\"]}}',
+        '{{"credentials": [{{"value": "{}"}}]}}',
+        '"secrets": [\n  "{}"\n]',
+    ],
+    "windows": [
+        '$env:TOKEN="{}"',
+        "$cred = ConvertTo-SecureString '{}' -AsPlainText -Force",
+        'ConvertTo-SecureString -String "{}" -AsPlainText -Force',
+        "'{}' | ConvertTo-SecureString -AsPlainText",
+        "[Environment]::SetEnvironmentVariable('API_KEY', '{}', 'User')",
+        "Set-Item -Path env:DB_PASSWORD -Value '{}'",
+        "net user bob {} /add",
+        "net.exe user svc {}",
+        "cmdkey /add:srv /user:me /pass:{}",
+        "schtasks /create /tn job /ru me /rp {}",
+        "rasdial office me {}",
+        "netsh wlan set profileparameter name=home keyMaterial={}",
+        "plink -ssh me@h -pw {}",
+        "psexec \\\\\\\\h -u me -p {} cmd",
+    ],
+    "user, key, network": [
+        "ssh-keygen -t ed25519 -N {} -f id",
+        "ssh-keygen -p -P {} -f id",
+        "echo bob:{} | chpasswd",
+        "echo {} | passwd --stdin bob",
+        "echo -n {} | cryptsetup luksOpen /dev/sda1 x",
+        "wpa_passphrase home {}",
+        "nmcli dev wifi connect home password {}",
+        "rabbitmqctl add_user me {}",
+        "mosquitto_passwd -b f me {}",
+        "mosquitto_pub -h h -u me -P {} -t x -m y",
+        "keytool -genkey -storepass {} -alias x",
+        "kubectl create secret generic db --from-literal=pw={}",
+        "aws ssm put-parameter --name x --value {} --type SecureString",
+        "aws secretsmanager create-secret --name x --secret-string {}",
+        "az keyvault secret set --vault-name v --name n --value {}",
+        "security add-generic-password -a me -s x -w {}",
+        "doppler secrets set DEPLOY={}",
+    ],
+    "sentence of another language": [
+        "mein Passwort ist {}",
+        "Das Kennwort lautet {}.",
+        "setze das Passwort auf {} bitte",
+        "le mot de passe est {}",
+        "mon mdp c'est {}",
+        "la contraseña es {}",
+        "mi clave de acceso es {}, gracias",
+        "la password è {}",
+        "a senha é {}",
+        "het wachtwoord is {}",
+        "hasło to {}",
+        "lösenordet är {}",
+    ],
+    "address": [
+        "redis://:pass/{}@cache.example",
+        "amqps://me:a/{}@mq.example/v",
+        "postgres://me:{}/x@db/y",
+        "https://discord.com/api/webhooks/123456789012345678/{}",
+        "https://discordapp.com/api/v10/webhooks/987654321098765432/{}",
+        "https://hooks.slack.com/services/T0AB12CD3/B0EF45GH6/{}",
+        "https://example.webhook.office.com/webhookb2/{}",
+        "https://maker.ifttt.com/trigger/door/with/key/{}",
+        "https://hooks.zapier.com/hooks/catch/123456/{}",
+    ],
     "other": [
         "DOCKER_AUTH_CONFIG={}",
         "the word is {}",
@@ -207,6 +277,13 @@ FORMS: Final = {
 """Texts with a gap for a secret. Those of `other` are forms that are not looked for, and count."""
 
 TOKENS: Final = {
+    "docker": ("dckr" + "_pat_", ALNUM, (27,)),
+    "new relic": ("NR" + "AK-", UPPER + DIGITS, (27,)),
+    "vault, short": ("hv" + "s.", ALNUM, (24,)),
+    "netlify": ("nf" + "p_", ALNUM, (36,)),
+    "supabase": ("sb" + "p_", HEX, (40,)),
+    "tailscale": ("tskey" + "-auth-", ALNUM, (24,)),
+    "atlassian": ("ATATT" + "3x", ALNUM, (60,)),
     "1password": ("A3-", UPPER + DIGITS, (6, 11, 5, 5, 5)),
     "adobe": ("p8e-", LOWER + DIGITS, (32,)),
     "age": ("AGE-SECRET" + "-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", (58,)),
@@ -291,6 +368,29 @@ ENDS: Final = {
 AROUND: Final = ("use {}, please", "`{}`", "(see {})", "url?x={}&y=1", '{{"seen":"{}"}}', "- {}\n- other")
 
 
+SEED: Final = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+"""A phrase out of the standard's own tests: nobody's."""
+PHRASES: Final = (
+    "my wallet: {}",
+    "{}",
+    "write it down:\n{}\nand keep it",
+    "seed phrase is {}",
+)
+CARDS: Final = (
+    "4111 1111 1111 1111",
+    "4012888888881881",
+    "5555-5555-5555-4444",
+    "5105105105105100",
+    "3782 822463 10005",
+    "378282246310005",
+    "6011 1111 1111 1117",
+    "3530111333300000",
+    "30569309025904",
+    "2223003122003222",
+)
+"""Numbers that payment services give to those who test: of no account."""
+
+
 def true_cases() -> Iterator[Case]:
     """Yield texts that have a secret."""
     chance = random.Random(20)  # noqa: S311 - nothing hangs on it
@@ -309,6 +409,12 @@ def true_cases() -> Iterator[Case]:
         secret += more + (_word(chance, last, size) if size else "")
         yield Case("token", AROUND[len(name) % len(AROUND)].format(secret), secret)
 
+    for text in PHRASES:
+        yield Case("seed phrase", text.format(SEED), " ".join(SEED.split()[3:6]))
+    for text in CARDS:
+        number = "".join(character for character in text if character.isdigit())
+        yield Case("card", f"pay with {text}, please", text if text != number else number)
+
 
 def _word(chance: random.Random, alphabet: str, size: int) -> str:
     return "".join(chance.choice(alphabet) for _ in range(size - 1)) + next(
@@ -319,6 +425,77 @@ def _word(chance: random.Random, alphabet: str, size: int) -> str:
 FALSE: Final = [
     line
     for line in """\
+mein Passwort ist leider falsch
+das Passwort ist zu kurz
+das Passwort lautet anders als der Name
+das Kennwort wurde gestern geändert
+ein Passwort mit 12 Zeichen
+Passwort vergessen?
+le mot de passe est incorrect
+le mot de passe est obligatoire, 12 caractères
+mot de passe oublié ?
+la contraseña es obligatoria
+la contraseña es demasiado corta
+la clave es leer despacio
+la password è scaduta
+a senha é curta
+het wachtwoord is verlopen
+net user
+net user bob /delete
+net user bob *
+net use
+ConvertTo-SecureString $plain -AsPlainText -Force
+$secure = Read-Host -AsSecureString
+Set-Item env:PATH C:\\\\bin
+[Environment]::SetEnvironmentVariable('PATH', 'C:\\\\bin')
+ssh-keygen -t ed25519 -f id
+ssh-keygen -R host.example
+echo done | passwd --help
+nmcli dev wifi list
+nmcli connection show
+rabbitmqctl list_users
+mosquitto_pub -h h -t x -m y
+mosquitto_pub -h h -p 1883 -t x -m hello
+kubectl create secret generic db --from-file=a.txt
+aws ssm get-parameter --name x
+az keyvault secret list --vault-name v
+security find-generic-password -a me
+copy a.txt b.txt /p:no
+plink -ssh me@host
+psexec \\\\\\\\h cmd
+https://discord.com/channels/123456789012345678/987654321098765432
+https://discord.com/api/webhooks
+https://hooks.slack.com/docs
+redis://cache.example:6379/0
+postgres://db.example:5432/app?user=a@b
+amqp://mq.example/v
+mongodb://a.example:27017,b.example:27017/x
+order 4111 1111 1111 1112 was shipped
+4111111111111112
+1234 5678 9012 3456
+tracking 9400110200881234567890
+2026112207315112
+1700000000000
+call +49 30 1234 5678 9012
+account 0000000000000000
+ISBN 9783161484100
+17 18 19 20 21 22 23 24 25 26 27 28
+abandon all hope ye who enter here
+about above across act actor adapt add again age
+the quick brown fox jumps over the lazy dog near the old river bank at dawn
+legal winner thank year wave sausage worth
+we build a simple machine that can move water from one place to another place
+{"passwords": []}
+{"passwords": {"min": 12, "max": 64}}
+{"tokens": ["the", "cat", "sat"]}
+{"keys": ["a", "b"]}
+{"token": 12, "tokens": 99812}
+{"password": true}
+{"secrets": ["${A}", "<yours>"]}
+{"password": {"type": "string", "format": "password"}}
+hvs. is a prefix
+NRAK is one, too
+dckr_pat_ begins it
 setError('password', 'Password is required')
 addField('password', 'Password')
 map.set('token', token)

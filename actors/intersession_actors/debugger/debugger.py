@@ -86,7 +86,8 @@ class Debugger:
         given = arguments or {}
         read = read_arguments(found.arguments, given)
         self._view.check_asked(verb, given)
-        return dict(found.call(self._view.for_a_question(), read))
+        view = self._view.for_a_question()
+        return dict(view.handed_out(found.call(view, read)))
 
     acall = _awaitable(call)
 

@@ -117,6 +117,7 @@ class ForkViews:
                 raise _refused(field, f"the fork {fork.stem} can't be read ({error})") from None
             inside = Reader(log, config=lambda: reader.config, clock=reader.clock, smells=reader.smells)
             view = View(inside)
+            view = view.hiding() if self._view.hides else view
             view.touched = self._view.touched
             self._found[fork] = (view, "" if told is None else told.outcome.run)
         return self._found[fork]

@@ -8,6 +8,7 @@ import msgspec
 from intersession_actors.agents import Turn
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.view import View
+from intersession_actors.disclosure import hidden_message
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, invalid
 from intersession_actors.prompt import RunContext, context_shown, fitted_hash
@@ -27,7 +28,7 @@ from intersession_events.facts import (
     ready,
 )
 from intersession_events.keys import SessionKey
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, as_it_is
 from intersession_events.plain_json import JsonObject, JsonValue
 from intersession_projections.places import (
     InRun,
@@ -158,6 +159,8 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
     transcript: Sequence[Message]
     """Read once: what the context has reads a long session from the log each time that it is gone through."""
     problem: str | None
+    hides: bool
+    """Whether who asks reads it without its secrets."""
 
     @property
     def key(self) -> str:
@@ -170,21 +173,26 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
         context = self.context
         if context is None:
             raise ToolRefused("invalid_request", f"run: {self.problem}")
+        read = self.read
         return Turn(
             agent_id=SessionKey.recorded(self.key).agent_id,
             session_key=self.key,
             step=self.run.step,
-            asked=context.message,
+            asked=read(context.message),
             run_id=self.run.run_id,
-            transcript=self.transcript,
+            transcript=tuple(map(read, self.transcript)),
             context=context_shown(context.system_context, self.started.fit),
             whole_context=context.system_context,
             context_tokens=self.started.context_tokens,
             fit=self.started.fit,
             refused=self.refused,
             attempt=self.started.attempt,
-            partial=context.partial,
+            partial=tuple(map(read, context.partial)),
         )
+
+    def read(self, message: Message) -> Message:
+        """Return a message as who asks may read it."""
+        return hidden_message(message) if self.hides else message
 
 
 def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt:
@@ -218,6 +226,7 @@ def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt
         ),
         transcript=() if context is None else tuple(context.transcript),
         problem=problem,
+        hides=view.is_stranger(run.session_key),
     )
 
 
@@ -230,11 +239,12 @@ def _rebuilt(
     read is looked for, further back.
     """
     key = start.stream.partition(":")[2]
-    context = past_context(view.log, key, started.run_id, start.version - 1)
+    stored = as_it_is(view.log) if view.hides else view.log
+    context = past_context(stored, key, started.run_id, start.version - 1)
     if context is not None and fitted_hash(context.hash, started.fit) == started.context_hash:
         return context, None
     for version in range(start.version - 2, max(first, start.version - _FARTHEST) - 1, -1):
-        read = past_context(view.log, key, started.run_id, version)
+        read = past_context(stored, key, started.run_id, version)
         if read is not None and fitted_hash(read.hash, started.fit) == started.context_hash:
             return read, None
     if context is None:
@@ -384,7 +394,7 @@ def _all_of(seen: _Attempt) -> Sequence[Message]:
 
 
 def _messages(view: View, seen: _Attempt, messages: Sequence[Message]) -> list[JsonValue]:
-    return [view.shown_value(_json(message), seen.key) for message in messages]
+    return [view.shown_value(_json(seen.read(message)), seen.key) for message in messages]
 
 
 def _json(message: Message) -> JsonValue:

@@ -10,6 +10,7 @@ from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText
 from intersession_actors.replaying import Replayed, replay_all, replay_run
 from intersession_events.facts import ready
+from intersession_events.log import as_it_is
 
 
 @ready
@@ -39,7 +40,7 @@ def replayed(view: View, run: str | None, progress: Callable[[int, int], None] |
     """
     view.check_asked("replay", {})
     if run is None:
-        return replay_all(view.log, progress)
+        return replay_all(as_it_is(view.log), progress)
     with ForkViews(view) as forks:
         of, name = forks.meant(run, field="run")
-        return replay_run(of.log, of.flow(name), progress)
+        return replay_run(as_it_is(of.log), of.flow(name), progress)

@@ -119,7 +119,7 @@ def search(view: View, given: Search) -> SearchAnswer:
             view.reader,
             found,
             wanted,
-            redacts=lambda of: view.reader.is_stranger(view.requester, of),
+            redacts=view.is_stranger,
             limit=limit.value,
         )
         sessions = view.sessions_of_each([hit.recorded for hit in page.hits])
@@ -134,12 +134,13 @@ def _groups(view: View, found: Found, key: str | None) -> list[str]:
     """Return the groups of what who asks may see, in one session or in all."""
     if view.is_operator and key is None:
         agents = found.names("agent").values()
-        return [*shown_of(agents, ()), *private_of(agents, ()), *events_of(agents, ())]
+        private = () if view.hides else agents
+        return [*shown_of(agents, ()), *private_of(private, ()), *events_of(agents, ())]
     sessions = found.names("session")
     seen = {key: sessions[key]} if key in sessions else {}
     if key is None:
         seen = {of: number for of, number in sessions.items() if of and view.is_seen(of)}
-    whole = [number for of, number in seen.items() if not view.reader.is_stranger(view.requester, of)]
+    whole = [number for of, number in seen.items() if not view.is_stranger(of)]
     events = seen.values() if view.is_operator else ()
     return [*shown_of((), seen.values()), *private_of((), whole), *events_of((), events)]
 

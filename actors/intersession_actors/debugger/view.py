@@ -11,12 +11,12 @@ import msgspec
 from intersession_actors.config import Config, load_config
 from intersession_actors.debugger.answers import PlaceAnswer, place_answer
 from intersession_actors.debugger.named import session_named
-from intersession_actors.disclosure import redact_text, redact_value
+from intersession_actors.disclosure import hidden_event, redact_text, redact_value
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, check_asked, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log, Recorded, for_each, remembering
+from intersession_events.log import Log, Recorded, as_it_is, for_each, remembering, reworded
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_projections.places import (
     Flow,
@@ -42,7 +42,8 @@ At = int | float | str
 class View:
     """A log as one requester sees it: the operator (the default), or a session. `within` leaves it some sessions of these.
 
-    Verbs ask it for places, names and sessions; what is beyond reach is as if it were not there.
+    Verbs ask it for places, names and sessions; what is beyond reach is as if it were not there. One that `hides` has no secrets
+    of anybody: it is made by `hiding`, and reads a log whose events have none (HIST-5).
     """
 
     def __init__(
@@ -51,13 +52,17 @@ class View:
         requester: Requester | None = None,
         *,
         within: Sees | None = None,
+        hides: bool = False,
     ) -> None:
         self.reader = reader
+        self.hides = hides
         self.requester = reader.requester(None) if requester is None else requester
         self._within = within
         self.sees: Sees | None = _both(reader.sees(self.requester), within)
         self.touched: set[str] = set()
         """The sessions, by their keys, that something in the answers may be of; for receipts (VIS-4)."""
+        self.hidden_at: set[int] = set()
+        """Where events with secrets were read, which were hidden."""
         self._words = PlaceWords(reader.log, self.sees)
         self.names = RunNames(reader.log, self.sees)
 
@@ -68,9 +73,48 @@ class View:
 
     def on(self, log: Log) -> "View":
         """Return the same view on another face of its log: what is read for many rows is read ahead (`for_each`)."""
-        view = View(self.reader.on(log), self.requester, within=self._within)
-        view.touched = self.touched
+        return self._of(View(self.reader.on(log), self.requester, within=self._within, hides=self.hides))
+
+    def hiding(self) -> "View":
+        """Return the same view of a log in which no event has a secret: nothing that is drawn, cut or found there has one."""
+        if self.hides:
+            return self
+
+        def hidden(recorded: Recorded) -> Recorded:
+            event = hidden_event(recorded.event)
+            if event is recorded.event:
+                return recorded
+            self.hidden_at.add(recorded.position)
+            return msgspec.structs.replace(recorded, event=event)
+
+        return self._of(
+            View(self.reader.on(reworded(self.log, hidden)), self.requester, within=self._within, hides=True)
+        )
+
+    def _of(self, view: "View") -> "View":
+        """Return a view of the same question."""
+        view.touched, view.hidden_at = self.touched, self.hidden_at
         return view
+
+    def revealed(self) -> "View":
+        """Return the same view of the log as it is, for what the operator has asked to see so."""
+        return self._of(View(self.reader.on(as_it_is(self.log)), self.requester, within=self._within))
+
+    def handed_out(self, answer: Mapping[str, object]) -> Mapping[str, object]:
+        """Return an answer as it goes out of a door: of a view that `hides`, names and what else no event holds are looked through, too.
+
+        `redacted` says there that something was hidden. What a configuration has is left: it has no secrets, though names like theirs.
+        """
+        if not self.hides:
+            return answer
+        shown, found = redact_value({name: value for name, value in answer.items() if name not in _SETTINGS})
+        told = {**answer, **shown} if found and is_object(shown) else answer
+        is_redacted = found or bool(answer.get("redacted", self.hidden_at))
+        return {**told, "redacted": True} if is_redacted else told
+
+    def is_stranger(self, key: str) -> bool:
+        """Whether who asks reads the words of a session without its secrets."""
+        return self.hides or self.reader.is_stranger(self.requester, key)
 
     def for_a_question(self) -> "View":
         """Return the same view for as long as one question lasts: nothing is asked of the store twice where that costs a way to it."""
@@ -272,13 +316,13 @@ class View:
 
     def shown(self, text: str | None, key: str) -> str | None:
         """Return words of a session as who asks may read them: strangers see no secrets (HIST-4)."""
-        if text is None or not self.reader.is_stranger(self.requester, key):
+        if text is None or not self.is_stranger(key):
             return text
         return redact_text(text)[0]
 
     def shown_value(self, value: JsonValue, key: str) -> JsonValue:
         """Return a JSON value of a session as who asks may read it: a secret may be one by the name that it stands under (HIST-5)."""
-        return redact_value(value)[0] if self.reader.is_stranger(self.requester, key) else value
+        return redact_value(value)[0] if self.is_stranger(key) else value
 
     def acting_as(self, name: str, *, at: int) -> "View":
         """Return the log as a session would have seen it at a position, by the configuration that was in force there.
@@ -299,9 +343,8 @@ class View:
             transcripts=self.reader.transcripts,
             smells=self.reader.smells,
         )
-        eyes = View(then, then.requester(key, as_of=at), within=self.sees)
-        eyes.touched = self.touched
-        return eyes
+        eyes = View(then, then.requester(key, as_of=at), within=self.sees, hides=self.hides)
+        return self._of(eyes)
 
     def recorded_config(self, at: int) -> ConfigLoaded | None:
         """Return the configuration that was in force at a position, as it was recorded, without secrets."""
@@ -351,6 +394,7 @@ def _position(recorded: Recorded) -> int:
     return recorded.position
 
 
+_SETTINGS: Final = frozenset({"settings", "config"})
 _LOOKED_AT: Final = 64
 _FAR: Final = 10**18
 """A number that far below zero is refused as one, as is one that far above."""

@@ -14,6 +14,8 @@ from intersession_events.patterns import later
 Span = tuple[int, int]
 
 _Q: Final = r"[\"'`]?"
+_QUOTED: Final = r"[\"'`\u00ab\u201c\u201e\u2018\u201a]?[ \u00a0]?"
+"""Quotes of any language."""
 _VALUE: Final = r"(?P<value>[^\s\"'`]{4,256}+)"
 _FLAGS: Final = r"(?:--?[A-Za-z][A-Za-z-]{0,32}+(?:=\S{1,64}+)?[ \t]{1,8}+){0,6}+"
 
@@ -62,6 +64,117 @@ _FORMS: Final = (
         "/",
         pattern=rf"(?<!\w)credentials?:[ \t]{{1,4}}+\S{{1,64}}+[ \t]{{1,4}}+/[ \t]{{1,4}}+{_VALUE}",
         likely=True,
+    ),
+    # in sentences of other languages
+    _form(
+        "passw|kennw|losung",
+        pattern=r"(?<!\w)(?:passwor[dt]e?|kennwort|zugangscode|losungswort)[ \t]{1,4}+(?:(?:dafür|dazu|hier|jetzt|nun)[ \t]{1,4}+)?"
+        rf"(?:ist|lautet|heißt|heisst|war|sei|bleibt|wird|auf|=)[ \t:]{{1,4}}+(?:jetzt[ \t]{{1,4}}+)?{_QUOTED}{_VALUE}",
+        likely=True,
+    ),
+    _form(
+        "mot de passe|mots de passe|mdp|clé",
+        pattern=r"(?<!\w)(?:mots?[ -]de[ -]passe|mdp|clé (?:api|secrète))[ \t]{1,4}+(?:(?:est|était|sera|c['\u2019]est|devient)[ \t:]{1,4}+|à[ \t]{1,4}+)"
+        rf"{_QUOTED}{_VALUE}",
+        likely=True,
+    ),
+    _form(
+        "contrase|clave|password|parola|senha|palavra",
+        pattern=r"(?<!\w)(?:contraseñas?|contrasenas?|clave(?: de acceso| secreta)?|password|parola d['\u2019]ordine|senha|palavra-passe)[ \t]{1,4}+"
+        rf"(?:es|era|será|è|é|ora è|agora é|fica|per)[ \t:]{{1,4}}+{_QUOTED}{_VALUE}",
+        likely=True,
+    ),
+    _form(
+        "wachtwoord|hasło|heslo|lösenord|adgangskode|passord|salasana|пароль",
+        pattern=r"(?<!\w)(?:wachtwoord|hasło(?: to)?|heslo|lösenord(?:et)?|adgangskoden?|passord(?:et)?|salasana|пароль)[ \t]{1,4}+"
+        rf"(?:(?:is|to|je|är|er|on|это|[-\u2013\u2014])[ \t:]{{1,4}}+)?{_QUOTED}{_VALUE}",
+        likely=True,
+    ),
+    # in PowerShell, and in commands of Windows
+    _form(
+        "securestring",
+        pattern=r"\bConvertTo-SecureString[ \t]{1,4}+(?:-(?:AsPlainText|Force|String)[ \t]{1,4}+){0,3}+[\"'](?!\$)(?P<value>[^\"'\n]{1,256}+)",
+    ),
+    _form(
+        "securestring",
+        "|",
+        pattern=r"[\"'](?P<value>[^\"'\n]{4,256}+)[\"'][ \t]{0,4}+\|[ \t]{0,4}+ConvertTo-SecureString",
+    ),
+    _form(
+        "setenvironmentvariable",
+        pattern=r"SetEnvironmentVariable\([ \t]{0,4}+[\"'](?P<name>[A-Za-z0-9_]{1,128}+)[\"'][ \t]{0,4}+,[ \t]{0,4}+[\"'](?P<value>[^\"'\n]{4,256}+)",
+    ),
+    _form(
+        "env:",
+        pattern=r"\b(?:Set|New)-(?:Item|Content|Variable)[ \t]{1,4}+(?:-(?:Path|Name)[ \t]{1,4}+)?[\"']?(?:env:\\{0,2}+)?(?P<name>[A-Za-z0-9_]{1,128}+)[\"']?[ \t]{1,4}+"
+        rf"(?:-Value[ \t]{{1,4}}+)?{_Q}(?![-$]){_VALUE}",
+    ),
+    _form(
+        "net user|net1 user|net.exe user",
+        pattern=r"\bnet1?(?:\.exe)?[ \t]{1,4}+user[ \t]{1,4}+[\"']?[^\s\"'/*]{1,64}+[\"']?[ \t]{1,4}+[\"']?(?P<value>[^\s\"'/*][^\s\"']{0,127}+)",
+    ),
+    _form(
+        "/p:|/pass:|/password:|/rp",
+        pattern=rf"(?<!\S)/(?:pass(?:word)?:|rp[ \t]{{1,4}}+|p:){_Q}(?![*%]){_VALUE}",
+    ),
+    _form(
+        "rasdial",
+        pattern=rf"\brasdial[ \t]{{1,4}}+(?:\"[^\"\n]{{1,64}}+\"|\S{{1,64}}+)[ \t]{{1,4}}+[^\s/]\S{{0,64}}+[ \t]{{1,4}}+{_Q}(?!/){_VALUE}",
+    ),
+    _form("keymaterial", pattern=rf"\bkeyMaterial[=>]{_Q}{_VALUE}"),
+    _form("plink|pscp|psftp|putty|kitty", "-pw", pattern=rf"(?<!\S)-pw[ \t]{{1,4}}+{_Q}(?!-){_VALUE}"),
+    _form(
+        "psexec",
+        "-p",
+        pattern=rf"\bpsexec(?:64)?(?:\.exe)?[ \t][^\n]{{0,200}}?[ \t]-p[ \t]{{1,4}}+{_Q}(?!-){_VALUE}",
+    ),
+    # of users, keys and networks
+    _form(
+        "ssh-keygen",
+        "-n|-p",
+        pattern=rf"\bssh-keygen[ \t](?:[^\n]{{0,200}}?[ \t])?(?-i:-[NP])[ \t]{{0,4}}+{_Q}(?![-\"']){_VALUE}",
+    ),
+    _form(
+        "ssh-keygen",
+        "-n|-p",
+        pattern=r"\bssh-keygen[ \t](?:[^\n]{0,200}?[ \t])?(?-i:-[NP])[ \t]{0,4}+(?:\"(?=[^\"\n]{1,256}+\")|'(?=[^'\n]{1,256}+'))(?P<value>[^\"'\n]{1,256}+)",
+    ),
+    _form(
+        "chpasswd",
+        pattern=r"[\"'\s](?:[A-Za-z_][A-Za-z0-9_.-]{0,32}+|\$\{?\w{1,32}+\}?):(?P<value>[^\s\"'|:]{1,256}+)[\"']?[ \t]{0,4}+\|[^\n|]{0,40}?\bchpasswd",
+    ),
+    _form(
+        "passwd --stdin|cryptsetup|smbpasswd",
+        pattern=r"\b(?:echo|printf)[ \t]{1,4}+(?:-[ne]{1,2}+[ \t]{1,4}+)?[\"']?(?P<value>[^\s\"'|$]{4,256}+)[\"']?[ \t]{0,4}+\|"
+        r"[^\n|]{0,40}?(?:passwd[ \t]{1,4}+--stdin|\bcryptsetup|smbpasswd)",
+    ),
+    _form(
+        "wpa_passphrase",
+        pattern=rf"\bwpa_passphrase[ \t]{{1,4}}+(?:\"[^\"\n]{{1,64}}+\"|\S{{1,64}}+)[ \t]{{1,4}}+{_Q}{_VALUE}",
+    ),
+    _form(
+        "nmcli", " password ", pattern=rf"\bnmcli[ \t][^\n]{{0,200}}?[ \t]password[ \t]{{1,4}}+{_Q}{_VALUE}"
+    ),
+    _form(
+        "rabbitmqctl",
+        pattern=rf"\brabbitmqctl[ \t]{{1,4}}+(?:-\S{{1,32}}+[ \t]{{1,4}}+){{0,3}}+(?:add_user|change_password)[ \t]{{1,4}}+\S{{1,64}}+[ \t]{{1,4}}+{_Q}{_VALUE}",
+    ),
+    _form(
+        "mosquitto_passwd",
+        "-b",
+        pattern=rf"\bmosquitto_passwd[ \t]{{1,4}}+(?:-c[ \t]{{1,4}}+)?-b[ \t]{{1,4}}+\S{{1,128}}+[ \t]{{1,4}}+\S{{1,64}}+[ \t]{{1,4}}+{_Q}{_VALUE}",
+    ),
+    _form(
+        "mosquitto_pub|mosquitto_sub",
+        pattern=rf"\bmosquitto_[ps]ub[ \t][^\n]{{0,200}}?[ \t](?-i:-P)[ \t]{{1,4}}+{_Q}{_VALUE}",
+    ),
+    _form("from-literal", pattern=rf"--from-literal[= \t]{{1,4}}+{_Q}[A-Za-z0-9_.-]{{1,128}}+={_Q}{_VALUE}"),
+    _form("put-parameter", "securestring", pattern=rf"--value[= \t]{{1,4}}+{_Q}{_VALUE}"),
+    _form("secret-string", pattern=rf"--secret-string[= \t]{{1,4}}+{_Q}(?!file:){_VALUE}"),
+    _form("keyvault", "secret set", pattern=rf"--value[= \t]{{1,4}}+{_Q}{_VALUE}"),
+    _form("add-generic-password|add-internet-password", pattern=rf"[ \t]-w[ \t]{{1,4}}+{_Q}{_VALUE}"),
+    _form(
+        "doppler", "secrets set", pattern=rf"\bsecrets[ \t]{{1,4}}+set[ \t]{{1,4}}+\w{{1,128}}+={_Q}{_VALUE}"
     ),
     # in SQL
     _form(
@@ -208,7 +321,7 @@ _FORMS: Final = (
     ),
 )
 
-_OF_A_SECRET: Final = 8
+_OF_A_SECRET: Final = 6
 _ALGORITHM: Final = later(
     r"(?:sha|md|base|utf|bcrypt|argon|pbkdf|oauth|aes|rsa|ed|hs|rs|es|scrypt|fido|webauthn|tls|ssl|iso|rfc|v)[-_]?[0-9]{1,5}+.{0,16}+",
     re.IGNORECASE,
@@ -232,7 +345,7 @@ def announced(text: str) -> Iterator[Span]:
 
 def _is_likely(value: str) -> bool:
     """Whether something that may be a word is none: of some length, with digits among letters, and no algorithm's name."""
-    bare = value.rstrip(".,;:!?)]}")
+    bare = value.rstrip(".,;:!?)]}\u00bb\u201d\u201c\u2019")
     return (
         len(bare) >= _OF_A_SECRET
         and any(character.isdigit() for character in bare)

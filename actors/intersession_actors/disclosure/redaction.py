@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from intersession_actors.disclosure.secret_names import is_secret_name, listed
+from intersession_actors.disclosure.secret_names import counts_digits, is_secret_name, listed
 from intersession_actors.disclosure.secrets import says_nothing, secret_spans
 from intersession_actors.disclosure.structures import COOKIE_HEADERS, named_in_list, named_in_object
 from intersession_events.plain_json import (
@@ -23,6 +23,9 @@ from intersession_events.plain_json import (
 
 _JARS: Final = frozenset({"cookies", "Cookies"})
 _SHORT: Final = 18
+_LONG_KEY: Final = 16
+"""A name of a field with fewer letters is no secret by itself."""
+_SHORT_MASK: Final = "***"
 _ENDS: Final = re.compile(r"[^\s\"'`\\&]{10}")
 _MASKED: Final = re.compile(r"\*\*\*|[^\s\"'`\\&]{6}…[^\s\"'`\\&]{4}")
 # Set by the system or by a model server, never said by anybody.
@@ -34,7 +37,7 @@ def mask(secret: str) -> str:
     if _MASKED.fullmatch(secret):
         return secret
     if len(secret) < _SHORT or not _ENDS.fullmatch(secret[:6] + secret[-4:]):
-        return "***"
+        return _SHORT_MASK
     return f"{secret[:6]}…{secret[-4:]}"
 
 
@@ -65,7 +68,22 @@ def redact_value(value: object) -> tuple[JsonValue, bool]:
     def named_in(part: JsonObject | JsonList) -> Mapping[str | int, str]:
         return named_in_object(part) if is_object(part) else named_in_list(part) if is_list(part) else {}
 
-    redacted = map_strings(value, change, name_of, named_in)
+    def number(name: str | None, given: float) -> JsonValue:
+        nonlocal found
+        if name is None or not is_secret_name(name) or not counts_digits(name, f"{given:.0f}"):
+            return given
+        found = True
+        return _SHORT_MASK
+
+    def key(name: str) -> str:
+        nonlocal found
+        if len(name) < _LONG_KEY or not any(character.isdigit() for character in name):
+            return name
+        shown = redact_text(name)[0]
+        found = found or shown != name
+        return shown
+
+    redacted = map_strings(value, change, name_of, named_in, number=number, rename=key)
     return (redacted, True) if found else (value, False)
 
 

@@ -16,6 +16,8 @@ _SECRETS: Final = listed(
     """
     secret secrets password passwd passphrase passcode pwd pw psk authkey credential credentials apikey apitoken
     authtoken accesstoken refreshtoken accesskey privatekey secretkey clientsecret authorization
+    passwords passwds passphrases passcodes pwds apikeys apitokens authtokens accesstokens refreshtokens accesskeys
+    privatekeys secretkeys clientsecrets storepass keypass
     """
 )
 _LAST: Final = listed("token pass auth bearer jwt sshpass dockerconfigjson")
@@ -37,6 +39,14 @@ _KEYS: Final = listed(
     signing ssh preshared function functions host license project subscription team user storage webhook
     """
 )
+_TOKENS: Final = listed("access api auth bearer bot refresh secret session")
+_LISTED: Final = listed("account admin app client functions host project storage subscription team user")
+"""Keys of these, where there are several, are names more often than not."""
+_OF_DIGITS: Final = listed(
+    "password passwords passwd passwds passcode passcodes passphrase pwd pwds secret secrets"
+)
+_PIN: Final = 4
+_COUNTED: Final = 10
 _NO_SECRETS: Final = listed("public session idempotency main primary foreign sort cache")
 
 
@@ -57,7 +67,18 @@ def _is_secret(name: str) -> bool:
         return False
     if not _SECRETS.isdisjoint(words) or words[-1] in _LAST or words[-1].endswith(_ENDS):
         return True
+    before = words[-2] if len(words) > 1 else ""
+    if words[-1] == "tokens":
+        return before in _TOKENS
+    if words[-1] == "keys":
+        return before in _KEYS - _LISTED
     if words[-1] != "key":
         return False
-    before = words[-2] if len(words) > 1 else ""
     return before in _KEYS or (name.isupper() and before not in _NO_SECRETS)
+
+
+def counts_digits(name: str, number: str) -> bool:
+    """Whether a number under the name of a secret is one: passwords of digits are as long as a PIN, other secrets longer than what is counted."""
+    words = [word.lower() for word in _WORDS.findall(name[-_LONGEST:])]
+    most = _PIN if words and not _OF_DIGITS.isdisjoint(words) else _COUNTED
+    return len(number.lstrip("-")) >= most

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from intersession_actors.disclosure.announced import announced
+from intersession_actors.disclosure.nested import nested
+from intersession_actors.disclosure.proven import proven
 from intersession_actors.disclosure.secret_names import is_secret_name, listed
 from intersession_actors.disclosure.structures import BARE, VALUES, is_code, is_reference, structured
 from intersession_actors.disclosure.token_rules import tokens_in
@@ -30,17 +32,40 @@ _TOKENS: Final = later(
     r"|ya29\.[A-Za-z0-9_-]{10,}+"
     r"|SG\.[A-Za-z0-9_-]{10,64}+\.[A-Za-z0-9_-]{10,}+"
     r"|AGE-SECRET-KEY-[A-Z0-9]{16,}+"
+    r"|dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}+"
+    r"|NR(?:AK|II|JS|RA|BR|SP)-[A-Za-z0-9]{16,}+"
+    r"|hv[sbr]\.[A-Za-z0-9_-]{20,}+"
+    r"|(?:nfp|sbp|sntrys|rnd|pscale_tkn|pscale_pw|lsv2_pt|lsv2_sk|figd|pat_na1|glc|rpa|tvly|fc|sess|cfut|cfat|dp_pt|gitlabci)[_-][A-Za-z0-9_-]{20,}+"
+    r"|tskey-(?:auth|api|client)-[A-Za-z0-9-]{16,}+"
+    r"|EAA[A-Za-z0-9]{60,}+"
+    r"|ATATT3[A-Za-z0-9_=-]{40,}+"
     r")"
 )
 _BEGINNINGS: Final = (
     "sk-", "pplx-", "xai-", "glpat-", "rk-", "pk-", "_live_", "_test_", "gho_", "ghp_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "xox", "xapp-", "gsk_", "npm_", "hf_", "r8_", "whsec_", "shpat_", "dop_v1_", "AIza", "AKIA", "ASIA", "ya29.", "SG.",
-    "AGE-SECRET-KEY-",
+    "AGE-SECRET-KEY-", "dckr_", "NR", "hvs.", "hvb.", "hvr.", "nfp", "sbp", "sntrys", "rnd", "pscale", "lsv2_", "figd", "pat_na1", "glc",
+    "rpa", "tvly", "fc-", "fc_", "sess", "cfut", "cfat", "dp_pt", "gitlabci", "tskey-", "EAA", "ATATT3",
 )  # fmt: skip
 _TELEGRAM: Final = later(r"(?<![0-9])[0-9]{6,16}+:[A-Za-z0-9_-]{20,}+")
 _JWT: Final = later(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+")
 _BEARER: Final = later(r"(?<![A-Za-z0-9])[Bb](?:earer|EARER)[ \t]{1,8}+([A-Za-z0-9._~+/=-]{8,}+)")
 # The last @ before the path ends the password, which may have others.
+_STORE_URL: Final = later(
+    r"(?<![A-Za-z])(?:rediss?|valkeys?|amqps?|mqtts?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|cockroachdb|clickhouse|ldaps?|smtps?"
+    r"|s?ftps?|ssh|nats|kafka|memcached|couchbases?|neo4j(?:\+s)?|bolt)(?:\+[a-z0-9]{1,16}+)?"
+    r"://[^\s/:@\"'`<>]{0,128}+:(?![0-9]{1,5}+/)(?P<value>[^\s\"'`<>@]{1,256}+)@",
+    re.IGNORECASE,
+)
+_HOOK: Final = later(
+    r"(?:discord(?:app)?\.com/api/(?:v[0-9]{1,2}+/)?webhooks/[0-9]{15,20}+|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]{6,16}+"
+    r"|webhook\.office\.com/webhookb2|maker\.ifttt\.com/trigger/[A-Za-z0-9_-]{1,64}+/(?:json/)?with/key"
+    r"|hooks\.zapier\.com/hooks/catch/[0-9]{1,12}+|open\.feishu\.cn/open-apis/bot/v2/hook|open\.larksuite\.com/open-apis/bot/v2/hook"
+    r"|api\.pushover\.net/1|events\.pagerduty\.com/integration|hook\.(?:eu|us)[0-9]{1,2}+\.make\.com)"
+    r"/(?P<value>[A-Za-z0-9_@./-]{12,512}+)",
+    re.IGNORECASE,
+)
+"""Whoever has the address of a hook may post there: the last part of it is its password."""
 _URL: Final = later(r"://[^\s/:@]{0,128}+:([^\s/\"'`<>]{1,256}?)@(?=[^\s/@\"'`<>]{0,256}+(?:[\s/\"'`<>]|$))")
 # A flag and a blank, or a name, what may close its quotes and a sign; then a scheme and what opens the value's quotes.
 _ASSIGNED: Final = later(
@@ -84,6 +109,8 @@ def secret_spans(text: str) -> list[Span]:
             *_by_look(text),
             *structured(text),
             *announced(text),
+            *nested(text),
+            *proven(text),
             *tokens_in(text),
         )
     )
@@ -106,6 +133,9 @@ def _by_look(text: str) -> Iterator[Span]:
             yield from (found.span() for found in pattern.finditer(text))
     if "://" in text:
         yield from (found.span(1) for found in _URL.finditer(text))
+        yield from (found.span("value") for found in _STORE_URL.finditer(text))
+    if "/" in text:
+        yield from (found.span("value") for found in _HOOK.finditer(text))
     for found in _BEARER.finditer(text) if "earer" in text or "EARER" in text else ():
         # "a bearer instrument" is no header
         if len(found[1]) >= _SURELY_RANDOM or any(character.isdigit() for character in found[1]):

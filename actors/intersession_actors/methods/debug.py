@@ -14,7 +14,9 @@ def view_of(service: Service, call: Call) -> View:
     def reached(key: str) -> bool:
         return caller.reaches(reader.parse(key))
 
-    return View(reader, call.requester, within=None if caller.is_operator else reached)
+    if caller.is_operator:
+        return View(reader, call.requester)
+    return View(reader, call.requester, within=reached).hiding()
 
 
 class GatewayDebug:

@@ -104,23 +104,33 @@ def _note(outcome: Outcome) -> None:
         logger.warning("an access receipt could not be recorded: %s", outcome.error)
 
 
-_WORDS: Final = frozenset({"message", "task", "attachments"})
+_WORDS: Final = frozenset({"message", "task", "attachments", "text", "extraSystemPrompt", "edits"})
+_SOUGHT: Final = frozenset({"words", "query", "search"})
+"""What somebody looks for is what somebody has said, or may have: it would stay in a receipt when the words themselves are erased."""
 _MOST_OF_ONE: Final = FILTERS.most // 8
 
 
 def filters_of(arguments: JsonMapping) -> str:
-    """Return the source text of a call's arguments, without the words, which are in the log already.
+    """Return the source text of a call's arguments, without the words, which are in the log already, or are looked for in it.
 
     What is long is left out with its size, so that no caller makes the log grow by what it asks. Total: a call that was
     refused may hold what no JSON can say.
     """
-    shown = {storable(str(name)): value for name, value in arguments.items() if name not in _WORDS}
+    shown = {
+        storable(str(name)): _sought(value) if name in _SOUGHT else value
+        for name, value in arguments.items()
+        if name not in _WORDS
+    }
     source = _source(shown)
     if len(source) > FILTERS.most:
         source = _source({name[:_MOST_OF_ONE]: _short(value) for name, value in shown.items()})
     if len(source) > FILTERS.most:
         source = _source({"omitted": True, "bytes": len(source)})
     return source.decode()
+
+
+def _sought(value: JsonValue) -> JsonValue:
+    return {"omitted": True, "characters": len(value)} if isinstance(value, str) else value
 
 
 def _short(value: JsonValue) -> JsonValue:

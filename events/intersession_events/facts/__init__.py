@@ -143,6 +143,7 @@ from intersession_events.facts.spawn import (
 from intersession_events.facts.without_words import (
     ERASED,
     ERASED_ARGUMENTS,
+    WORDS,
     fields_of_words,
     has_words,
     left_of_payload,
@@ -158,6 +159,7 @@ __all__ = [
     "EVENT_KINDS",
     "TOPICS",
     "UPCASTERS",
+    "WORDS",
     "AccessEvent",
     "AccessRecorded",
     "AnnounceDecided",

@@ -24,6 +24,7 @@ with on_demand(globals()):
     from intersession_events.log.held_checkpoints import checkpoints_of
     from intersession_events.log.lineage import FORKED, Lineage, lineage_of
     from intersession_events.log.log import InFlight, Log, Moment, OnCommitted, OnLoaded
+    from intersession_events.log.other_words import Reword, reworded
     from intersession_events.log.recorded import (
         ANY_VERSION,
         Committed,
@@ -165,6 +166,7 @@ __all__ = [
     "Question",
     "Reads",
     "Recorded",
+    "Reword",
     "Row",
     "SetAside",
     "Snapshot",
@@ -210,6 +212,7 @@ __all__ = [
     "read_snapshot",
     "read_together",
     "remembering",
+    "reworded",
     "rows_erased",
     "schema_problems",
     "seal",

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar, cast
 
 from intersession_events.log.log import Log, Moment
+from intersession_events.log.other_words import RewordedLog
 from intersession_events.log.recorded import Gathered, Reads, Recorded, StreamEnd, StreamPart
 from intersession_events.log.sql import Question, Row, SqlValue
 
@@ -31,8 +32,8 @@ def remembering(log: Log) -> Log:
 
 
 def as_it_is(log: Log) -> Log:
-    """Return the log itself, of one that is remembered: for what asks more of it than reading."""
-    return as_it_is(log.log) if isinstance(log, RememberedLog) else log
+    """Return the log itself, of one that is remembered or told in other words: for what asks more of it than reading."""
+    return as_it_is(log.log) if isinstance(log, RememberedLog | RewordedLog) else log
 
 
 class RememberedLog:

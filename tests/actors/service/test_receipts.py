@@ -1,13 +1,15 @@
 """Each call leaves one receipt of what was decided (VIS-4)."""
 
 import asyncio
+import json
+from typing import Any
 
 import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller, claimed_session
-from intersession_actors.service.receipts import keys_digest
+from intersession_actors.service.receipts import filters_of, keys_digest
 from intersession_events.facts import AccessRecorded
 from support.as_caller import called_by
 
@@ -123,3 +125,26 @@ def test_calls_of_a_credential_that_acts_as_a_session_name_both(passing_url: str
         kept = receipts(system, MAIN)
 
     assert [(event.requester, event.credential) for event in kept] == [(MAIN, "bot")]
+
+
+@pytest.mark.clause("VIS-4")
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        (
+            {"query": "a word of Ada's", "limit": 5},
+            '{"limit":5,"query":{"omitted":true,"characters":15}}',
+        ),
+        (
+            {"words": "hunter2", "kind": ["exchange"]},
+            '{"kind":["exchange"],"words":{"omitted":true,"characters":7}}',
+        ),
+        ({"search": "ada", "agentId": "ops"}, '{"agentId":"ops","search":{"omitted":true,"characters":3}}'),
+        ({"text": "said instead", "runId": "r"}, '{"runId":"r"}'),
+        ({"extraSystemPrompt": "you are", "edits": [{"value": "x"}]}, "{}"),
+        ({"words": None, "search": 5}, '{"search":5,"words":null}'),
+    ],
+)
+def test_what_somebody_looked_for_is_kept_by_its_size_alone(asked: dict[str, Any], kept: str) -> None:
+    """The words stayed in the receipt, which nothing erases, when they had been erased where they were said."""
+    assert json.loads(filters_of(asked)) == json.loads(kept)

@@ -17,10 +17,10 @@ from intersession.web.files import API
 from intersession.web.questions.called import with_names
 from intersession.web.questions.of_forks import asked_in
 from intersession_actors.debugger import View
-from intersession_actors.disclosure import redact_value
+from intersession_actors.disclosure import redact_text
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import read_arguments
-from intersession_events.plain_json import JsonObject, is_object
+from intersession_events.plain_json import JsonObject
 
 _REFUSALS: Final = (400, 401, 403, 421, 429, 503)
 
@@ -130,30 +130,17 @@ async def answered(
 
     def asked(of: View) -> Mapping[str, object]:
         of.check_asked(name, given)
-        return question(of)
+        view = of.revealed() if revealed else of.hiding()
+        return view.handed_out(question(view))
 
     try:
         answer = await access.ask(f"debug.{name}", given, asked, view=view)
     except ToolRefused as refused:
-        response = told(refused)
+        response = told(ToolRefused(refused.code, redact_text(refused.error)[0]))
         if refused.code == "unavailable" and access.is_away:
             response.set_header("retry-after", "2")
         return response
-    if not revealed:
-        answer = _hidden(answer)
     return Response(answer, status_code=200)
-
-
-_WITHOUT: Final = frozenset({"settings", "config"})
-"""What has no secrets already: a setting under a name like theirs may well be shown."""
-
-
-def _hidden(answer: Mapping[str, object]) -> Mapping[str, object]:
-    """Return an answer without secrets; what is no text, and the file of a download, stays as it is."""
-    if isinstance(answer.get("body"), bytes):
-        return answer
-    shown, found = redact_value({name: value for name, value in answer.items() if name not in _WITHOUT})
-    return {**answer, **shown, "redacted": True} if found and is_object(shown) else answer
 
 
 def read(question: Question, given: JsonObject) -> msgspec.Struct:

@@ -122,6 +122,7 @@ def event(view: View, given: Event) -> JsonObject:
         "linkedTo": before[-1].position if before and found.version > 1 else None,
         # A row whose hash is not that of what stands in it is never returned by the log.
         "holds": linked,
+        "redacted": found.position in view.hidden_at,
         "data": map_strings(payload, lambda _, text: _readable(view, sessions, text)),
     }
 

@@ -94,10 +94,12 @@ def in_fork(view: View, name: str | None) -> Generator[View]:
     reader = view.reader
     with open_log(str(found[0]), read_only=True, inline=inline_views()) as log:
         inside = View(Reader(log, config=lambda: reader.config, clock=reader.clock, smells=reader.smells))
+        inside = inside.hiding() if view.hides else inside
         try:
             yield inside
         finally:
             view.touched |= inside.touched
+            view.hidden_at |= inside.hidden_at
 
 
 def asked_in(

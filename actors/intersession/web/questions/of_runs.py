@@ -291,12 +291,13 @@ def _as_it_is(view: View, flow: Flow) -> tuple[str, str, int]:
     """Return what stands for a run as far as it has come; one that is not over may go on with any event."""
     is_open = not flow.ended if isinstance(flow, RunOutcome) else flow.is_open
     sent = deliveries_of(view.reader.flows, flow)
+    name = f"{flow_id(flow)} {'hidden' if view.hides else 'whole'}"
     if is_open or any(row.is_open for row in sent):
-        return view.log.log_id, flow_id(flow), view.log.head()
+        return view.log.log_id, name, view.log.head()
     # Neither of both ever shrinks: where something was added, or words were erased (ERASE-1), so is the sum another one.
     come = max([flow.position, *(row.position for row in sent)])
     ((erasures,),) = view.log.query(_ERASURES, ("erased:", "erased;"))
-    return view.log.log_id, flow_id(flow), come + int(str(erasures))
+    return view.log.log_id, name, come + int(str(erasures))
 
 
 def positions_of(view: View, flow: Flow) -> list[int]:

@@ -139,7 +139,8 @@ async def file(
         return unknown
     given: JsonObject = present({"run": run, "what": what, "at": at, "fork": fork})
     wanted = FileWanted(run=run, what=what, at=at)
-    response = await answered(access, "file", given, asked_in(fork, lambda view: handed_out(view, wanted)))
+    question = asked_in(fork, lambda view: handed_out(view, wanted))
+    response = await answered(access, "file", given, question, revealed=True)
     found = response.content
     return as_attachment(found) if response.status_code == HTTPStatus.OK and is_object(found) else response
 

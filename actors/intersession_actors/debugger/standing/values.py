@@ -62,7 +62,7 @@ class Values:
             include_tools=True,
             row=row,
         )
-        shown = shown_messages(page.messages, redact=reader.is_stranger(view.requester, row.key))
+        shown = shown_messages(page.messages, redact=view.is_stranger(row.key))
         earlier = shown.first_id if shown.dropped else page.before
         return {
             "key": row.key,

@@ -1,0 +1,82 @@
+"""A log whose events are read in other words: as whoever asks may read them, wherever they are looked at.
+
+Rows, hashes and positions stay what they are. What was changed is no proof of anything: who verifies takes the log as it is.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Gathered, Reads, Recorded, StreamPart
+
+Reword = Callable[[Recorded], Recorded]
+"""Returns an event in other words; the same one, if there are none to change."""
+
+
+def reworded(log: Log, reword: Reword) -> Log:
+    """Return the reading half of a log, each of whose events has gone through `reword`."""
+    return cast("Log", RewordedLog(log, reword))
+
+
+class RewordedLog:
+    """The reading half of a log, with its events in other words."""
+
+    def __init__(self, log: Log, reword: Reword) -> None:
+        self.log = log
+        self._reword = reword
+
+    def _all_told(self, found: Iterable[Recorded]) -> list[Recorded]:
+        return [self._reword(recorded) for recorded in found]
+
+    def stream(
+        self,
+        stream: str,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        backwards: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[Recorded]:
+        """Read the events of a stream with `after < version <= to`."""
+        return self._all_told(self.log.stream(stream, after=after, to=to, backwards=backwards, limit=limit))
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Read the events at some positions, each once and in order."""
+        return map(self._reword, self.log.at(positions))
+
+    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
+        """Read some streams, each from its first event to its last."""
+        return list(map(self._all_told, self.log.whole(streams)))
+
+    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        """Read a part of each of some streams."""
+        return list(map(self._all_told, self.log.parts(parts)))
+
+    def gather(self, wanted: Reads) -> Gathered:
+        """Read several things at once."""
+        found = self.log.gather(wanted)
+        return Gathered(
+            rows=found.rows,
+            events=self._all_told(found.events),
+            parts=list(map(self._all_told, found.parts)),
+            streams=list(map(self._all_told, found.streams)),
+            ends=list(map(self._all_told, found.ends)),
+        )
+
+    def all(
+        self,
+        *,
+        after: int = 0,
+        to: int | None = None,
+        limit: int | None = None,
+        topics: Collection[str] = (),
+    ) -> Iterator[Recorded]:
+        """Read all events with `after < position <= to`, in order; only those of some stored names, if any are given."""
+        return map(self._reword, self.log.all(after=after, to=to, limit=limit, topics=topics))
+
+    def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
+        """Return the first events whose ids begin with a text."""
+        return self._all_told(self.log.with_id(beginning, limit=limit))
+
+    def __getattr__(self, name: str) -> Any:  # as the log has it
+        return getattr(self.log, name)
