@@ -1,17 +1,18 @@
-"""Who said what to which session, over the whole log and newest first: for `intersession messages` (FIND-2)."""
+"""Who said what to which session, over the whole log and newest first, and what each person's words have cost (FIND-2)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from intersession_events.facts import Message, MessageRecorded, Provenance
+from intersession_events.facts import Message, MessageRecorded, Provenance, Usage
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, Row, StreamPart
 from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sieve import Holding, chain_of, sieved
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import as_read, called, is_openclaws
+from intersession_projections.usage import DAY_MS, SUMS, Used, used_in
+from intersession_projections.wording import as_read, called, is_openclaws, recorded_speaker
 
 _STREAM: Final = "session:"
 _FIRST: Final = 32
@@ -125,6 +126,11 @@ class Messages:
     def began(self, root: str | None) -> tuple[int, str, Message] | None:
         """Return the message that a causal chain began with: its root is the run that answered it."""
         return None if root is None else self._began([root]).get(root)
+
+    def began_by(self, roots: Iterable[str]) -> dict[str, str]:
+        """Return whose words each of some causal chains began with, by its root, as people are shown; nothing for what none began."""
+        found = self._began(roots)
+        return {root: recorded_speaker(said[2]) for root, said in found.items() if said is not None}
 
     def _began(self, roots: Iterable[str]) -> dict[str, tuple[int, str, Message] | None]:
         runs = self._runs.many_without_words(roots)
@@ -270,3 +276,45 @@ def _may_be(message: Message, wanted: SaidWanted) -> bool:
 
 def _is(person: Provenance | None, name: str) -> bool:
     return person is not None and name.casefold() in {text.casefold() for text in called(person)}
+
+
+def used_by_person(log: Log, *, since_ms: int | None = None, until_ms: int | None = None) -> list[Used]:
+    """Return what was used on behalf of each person, the most tokens first: by whose words each causal chain began.
+
+    `of` is empty for what no message is known to have begun. The log is read for it.
+    """
+    first, last = (None if time is None else time // DAY_MS for time in (since_ms, until_ms))
+    messages = Messages(log)
+    sums: dict[str, list[int]] = {}
+    found = _used_in_days(log, first, last)
+    while some := list(islice(found, _AT_ONCE)):
+        began = messages.began_by({one.correlation for one, _ in some if one.correlation is not None})
+        for recorded, usage in some:
+            of = began.get(recorded.correlation or "", "")
+            parts = (
+                usage.input,
+                usage.output,
+                usage.cache_read,
+                usage.cache_write,
+                usage.tokens,
+                usage.cost_micros or 0,
+            )
+            added = sums.setdefault(of, [0] * len(SUMS))
+            sums[of] = [one + other for one, other in zip(added, (1, *parts), strict=True)]
+    rows = [Used(of=of, **dict(zip(SUMS, added, strict=True))) for of, added in sums.items()]
+    return sorted(rows, key=lambda one: (-one.total_tokens, one.of))
+
+
+def _used_in_days(log: Log, first: int | None, last: int | None) -> Iterator[tuple[Recorded, Usage]]:
+    for recorded in sieved(log, Span(), _may_have_used):
+        day, found = recorded.time // DAY_MS, used_in(recorded)
+        if found is not None and (first is None or day >= first) and (last is None or day <= last):
+            yield recorded, found[0]
+
+
+def _may_have_used(row: Row) -> bool:
+    topic: str = row[3]
+    return topic.startswith(("run_completed.", "message_recorded.")) and b"usage" in row[4]
+
+
+_AT_ONCE: Final = 500

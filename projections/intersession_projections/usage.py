@@ -6,29 +6,29 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events.facts import RunCompleted, topics_of
+from intersession_events.facts import MessageRecorded, RunCompleted, Usage, topics_of
 from intersession_events.log import Recorded, Row, Sql, SqlValue
 
 _SESSION: Final = "session:"
-_DAY_MS: Final = 86_400_000
+DAY_MS: Final = 86_400_000
 _EVER: Final = 2**40
 _FIRST: Final = date(1970, 1, 1)
 
 Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 """Runs a reading statement on the view's table."""
 
-By = Literal["day", "agent", "session", "model"]
+By = Literal["day", "agent", "session", "model", "person"]
 
-_BY: Final[Mapping[By, str]] = {
+_BY: Final[Mapping[str, str]] = {
     "day": "day",
     "agent": "session_key",
     "session": "session_key",
     "model": "model",
 }
-_SUMS: Final = ("runs", "input", "output", "cache_read", "cache_write", "total_tokens", "cost_micros")
+SUMS: Final = ("runs", "input", "output", "cache_read", "cache_write", "total_tokens", "cost_micros")
 _ADD: Final = (
     "INSERT INTO usage VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, session_key, model) DO UPDATE SET "  # noqa: S608 - our own names
-    + ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _SUMS)
+    + ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in SUMS)
 )
 
 
@@ -45,12 +45,23 @@ class Used(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cost_micros: int
 
 
+def used_in(recorded: Recorded) -> tuple[Usage, str] | None:
+    """Return what a run, or an answer that was imported, has used, and the model (empty where that is not told); None for all else."""
+    match recorded.event:
+        case RunCompleted(usage=Usage() as usage, model=model):
+            return usage, model or ""
+        case MessageRecorded(message=message, source=str()) if message.usage is not None:
+            return message.usage, message.model or ""
+        case _:
+            return None
+
+
 class UsageView:
-    """A row for each day (of UTC), session and model. Of the log it takes the ends of runs alone."""
+    """A row for each day (of UTC), session and model. It takes the ends of runs, and of an import, which has none, what its messages used."""
 
     name = "usage"
-    shape = 1
-    topics: Final = topics_of(RunCompleted)
+    shape = 2
+    topics: Final = topics_of(RunCompleted, MessageRecorded)
 
     def create(self, sql: Sql) -> None:
         """Create the table if it is not there."""
@@ -66,18 +77,18 @@ class UsageView:
         sql.execute("DROP TABLE IF EXISTS usage")
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Add up the runs that were answered."""
+        """Add up the runs that were answered, and the answers that were imported."""
         for recorded in events:
-            event = recorded.event
-            if not isinstance(event, RunCompleted) or event.usage is None:
+            found = used_in(recorded)
+            if found is None:
                 continue
-            used = event.usage
+            used, model = found
             sql.execute(
                 _ADD,
                 (
-                    recorded.time // _DAY_MS,
+                    recorded.time // DAY_MS,
                     recorded.stream.removeprefix(_SESSION),
-                    event.model or "",
+                    model,
                     used.input,
                     used.output,
                     used.cache_read,
@@ -94,19 +105,19 @@ def used(query: Query, by: By, *, since_ms: int | None = None, until_ms: int | N
     Whole days of UTC, from that of `since_ms` to that of `until_ms`.
     """
     days = [
-        -_EVER if since_ms is None else since_ms // _DAY_MS,
-        _EVER if until_ms is None else until_ms // _DAY_MS,
+        -_EVER if since_ms is None else since_ms // DAY_MS,
+        _EVER if until_ms is None else until_ms // DAY_MS,
     ]
     rows = query(
-        f"SELECT {_BY[by]}, {', '.join(f'SUM({name})' for name in _SUMS)} FROM usage "  # noqa: S608 - our own names
+        f"SELECT {_BY[by]}, {', '.join(f'SUM({name})' for name in SUMS)} FROM usage "  # noqa: S608 - our own names
         f"WHERE day BETWEEN ? AND ? GROUP BY {_BY[by]}",
         days,
     )
     sums: dict[str, Sequence[int]] = {}
     for place, *added in rows:
         of = _place(by, place)
-        sums[of] = [one + other for one, other in zip(sums.get(of, [0] * len(_SUMS)), added, strict=True)]
-    found = [Used(of=of, **dict(zip(_SUMS, added, strict=True))) for of, added in sums.items()]
+        sums[of] = [one + other for one, other in zip(sums.get(of, [0] * len(SUMS)), added, strict=True)]
+    found = [Used(of=of, **dict(zip(SUMS, added, strict=True))) for of, added in sums.items()]
     return sorted(found, key=lambda one: one.of if by == "day" else (-one.total_tokens, one.of))
 
 

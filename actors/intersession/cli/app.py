@@ -21,7 +21,12 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "List what was said to sessions: who, to whom, on whose behalf.",
     ),
     "deliveries": ("questions.deliveries:deliveries", "List the texts that went outside, or should have."),
-    "usage": ("questions.usage:usage", "Add up what runs have used, by day, agent, session or model."),
+    "calls": ("questions.calls:calls", "List the calls of tools that agents made."),
+    "imports": ("questions.imports:imports", "List what imports left out, and why."),
+    "usage": (
+        "questions.usage:usage",
+        "Add up what runs have used, by day, agent, session, model or person.",
+    ),
     "events": ("questions.events:events", "List the events of a log, one a line."),
     "tail": ("questions.tail:tail", "Show the events of a log as they come."),
     "replay": ("commands.replay:replay", "Tell a run, an exchange or a session as it happened."),

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     # A verb is loaded when it is called, and its answer with it.
     from intersession_actors.debugger.diff import DiffAnswer
     from intersession_actors.debugger.lens import LensAnswer, LensDialect
-    from intersession_actors.debugger.lists import DeliveriesAnswer, EventsAnswer, MessagesAnswer, RunsAnswer
+    from intersession_actors.debugger.lists import (
+        CallsAnswer,
+        DeliveriesAnswer,
+        EventsAnswer,
+        ImportsAnswer,
+        MessagesAnswer,
+        RunsAnswer,
+    )
     from intersession_actors.debugger.origin import OriginAnswer
     from intersession_actors.debugger.search import SearchAnswer
     from intersession_actors.debugger.show import ShowAnswer
@@ -250,15 +257,26 @@ class Debugger:
 
     awhy = _awaitable(why)
 
-    def origin(self, words: str, *, run: str | None = None, at: At | None = None) -> OriginAnswer:
+    def origin(
+        self,
+        words: str,
+        *,
+        run: str | None = None,
+        at: At | None = None,
+        seen: bool = False,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> OriginAnswer:
         """Return where words came from, as the log stood at a place: who said them first, and how they reached others (ORIGIN-1).
 
-        With a `run`, it is where those words came from that are in this run, or in its exchange or spawn.
+        With a `run`, it is where those words came from that are in this run, or in its exchange or spawn. `seen` adds each run
+        whose agent was given the words, newest first, at most `limit` (50); `cursor` is of the page before.
 
         Raises:
             ToolRefused: there are no words (`invalid_request`), or a place or a name is none.
         """
-        return cast("OriginAnswer", self.call("origin", present({"words": words, "run": run, "at": at})))
+        given = {"words": words, "run": run, "at": at, "cursor": cursor, "limit": limit}
+        return cast("OriginAnswer", self.call("origin", present(given) | {"seen": seen}))
 
     aorigin = _awaitable(origin)
 
@@ -422,6 +440,9 @@ class Debugger:
         session: str | None = None,
         channel: str | None = None,
         run: str | None = None,
+        to: str | None = None,
+        person: str | None = None,
+        words: str | None = None,
         at: At | None = None,
         since: At | None = None,
         until: At | None = None,
@@ -430,7 +451,7 @@ class Debugger:
     ) -> DeliveriesAnswer:
         """Return the texts that went outside, or should have, newest first, as they are or stood `at` a place (FIND-2).
 
-        Places, cursor and limit are those of `runs`.
+        `to` is an address, alone or as `channel:id`; they came of words of `person`; all `words` stand in them. Places, cursor and limit are those of `runs`.
 
         Raises:
             ToolRefused: a name, a place or the cursor is none.
@@ -439,6 +460,9 @@ class Debugger:
             "session": session,
             "channel": channel,
             "run": run,
+            "to": to,
+            "person": person,
+            "words": words,
             "at": at,
             "since": since,
             "until": until,
@@ -449,6 +473,54 @@ class Debugger:
         return cast("DeliveriesAnswer", self.call("deliveries", present(given) | asked))
 
     adeliveries = _awaitable(deliveries)
+
+    def calls(
+        self,
+        *,
+        tool: str | None = None,
+        session: str | None = None,
+        args: str | None = None,
+        failed: bool = False,
+        since: At | None = None,
+        until: At | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> CallsAnswer:
+        """Return the calls of tools that agents made, newest first, with what the tools gave (FIND-2).
+
+        All words of `args` stand in what was given; `failed` are those that were refused or failed, as the tool's answer says.
+        Places, cursor and limit are those of `runs`; what one message called stays on one page.
+
+        Raises:
+            ToolRefused: a name, a place or the cursor is none.
+        """
+        given = {
+            "tool": tool,
+            "session": session,
+            "args": args,
+            "since": since,
+            "until": until,
+            "cursor": cursor,
+            "limit": limit,
+        }
+        return cast("CallsAnswer", self.call("calls", present(given) | {"failed": failed}))
+
+    acalls = _awaitable(calls)
+
+    def imports(
+        self, *, what: str | None = None, cursor: str | None = None, limit: int | None = None
+    ) -> ImportsAnswer:
+        """Return what imports brought, and what they left out or the other system had refused, row by row with its reason (IMP-1).
+
+        `what` is `skipped`, `refused`, `unattributed`, `renamed` or `note`. At most `limit` rows are returned (50).
+
+        Raises:
+            ToolRefused: who asks does not see everything (`forbidden`); `what` or the cursor is none.
+        """
+        given = {"what": what, "cursor": cursor, "limit": limit}
+        return cast("ImportsAnswer", self.call("imports", present(given)))
+
+    aimports = _awaitable(imports)
 
     def events(
         self,

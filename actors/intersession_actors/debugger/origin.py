@@ -4,11 +4,14 @@ from typing import Annotated, NotRequired, TypedDict
 
 import msgspec
 
+from intersession_actors.debugger.lists import LimitGiven, paged
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText, PlaceText, SearchText, invalid
+from intersession_actors.gate import CursorText, KeyText, PlaceText, SearchText, invalid
+from intersession_actors.tools import before_of
 from intersession_events.facts import ready
 from intersession_projections.origins import Hop, Match, Origins, Reads, Via
 from intersession_projections.places import steps_of_flow
+from intersession_projections.spans import Span
 
 
 @ready
@@ -24,6 +27,13 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         int | float | PlaceText | None,
         msgspec.Meta(description="As the log stood at this place. Default: head."),
     ] = None
+    seen: Annotated[
+        bool, msgspec.Meta(description="Also each run whose agent was given the words, newest first.")
+    ] = False
+    cursor: Annotated[
+        CursorText | None, msgspec.Meta(description="With `seen`: the cursor of the page before this one.")
+    ] = None
+    limit: LimitGiven = None
 
 
 class HopAnswer(TypedDict):
@@ -46,11 +56,27 @@ class HopAnswer(TypedDict):
     editedBy: NotRequired[str]
 
 
+class SeenAnswer(TypedDict):
+    """A run whose agent was given the words, in its last attempt up to there. `position` is where that began.
+
+    `within` says where they stood: in its `transcript`, the `message` to answer, what the attempt before had done (`partial`), or
+    the `systemContext`.
+    """
+
+    position: int
+    timeMs: int
+    sessionKey: str
+    runId: str
+    attempt: int
+    within: list[str]
+
+
 class OriginAnswer(TypedDict):
     """The first message that holds the words, None if there is none, and all others that do, in log order.
 
     `match` is `exact`, `folded` (in other case or white space) or `shared` (`words` are the longest run of them that anybody
-    said). `cut` is the position at which the search was given up, None if it was not.
+    said). `cut` is the position at which the search was given up, None if it was not. `seen` are runs, where they were asked
+    for; `cursor` is for those behind them.
     """
 
     first: HopAnswer | None
@@ -58,6 +84,8 @@ class OriginAnswer(TypedDict):
     match: Match | None
     words: str | None
     cut: int | None
+    seen: NotRequired[list[SeenAnswer]]
+    cursor: NotRequired[str | None]
 
 
 def origin(view: View, given: Origin) -> OriginAnswer:
@@ -82,13 +110,19 @@ def origin(view: View, given: Origin) -> OriginAnswer:
     ).of(given.words, to=to, within=within)
     for hop in (*(() if found.first is None else (found.first,)), *found.hops):
         view.is_seen(hop.session_key)
-    return {
+    answer: OriginAnswer = {
         "first": None if found.first is None else _answer(found.first),
         "hops": [_answer(hop) for hop in found.hops],
         "match": found.match,
         "words": found.words,
         "cut": found.cut,
     }
+    if given.seen:
+        from intersession_actors.debugger.seen import runs_given  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
+
+        runs = runs_given(view, found, Span(to=to, before=before_of(given.cursor)))
+        answer["seen"], answer["cursor"] = paged(runs, lambda one: one["position"], given.limit)
+    return answer
 
 
 def _reads(view: View, key: str) -> Reads | None:

@@ -14,13 +14,15 @@ _ANY: Final = frozenset({"fork"})
 
 OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "about": frozenset(),
+    "calls": frozenset({"args"}),
     "compare": frozenset({"other"}),
-    "deliveries": frozenset({"channel"}),
+    "deliveries": frozenset({"channel", "person", "to", "words"}),
     "diff": frozenset(),
     "event": frozenset(),
     "events": frozenset(),
     "file": None,
     "forks": None,
+    "imports": None,
     "integrity": None,
     "lens": frozenset(),
     "messages": frozenset({"person"}),

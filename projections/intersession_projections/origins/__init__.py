@@ -2,11 +2,12 @@
 
 from intersession_projections.origins.hops import Hop, Reads, Via
 from intersession_projections.origins.matching import Match
-from intersession_projections.origins.origins import Origins
+from intersession_projections.origins.origins import Origin, Origins
 
 __all__ = [
     "Hop",
     "Match",
+    "Origin",
     "Origins",
     "Reads",
     "Via",

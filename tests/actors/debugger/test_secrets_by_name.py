@@ -53,7 +53,7 @@ def asked(run: str, first: str, at: int) -> dict[str, list[dict[str, Any]]]:
     return {
         "lens": [{"run": run, "dialect": one} for one in ("prompt", "openai", "anthropic", "json")]
         + [{"run": run, "than": first}],
-        "origin": [{"words": "login"}, {"words": "done"}],
+        "origin": [{"words": "login"}, {"words": "done", "seen": True}],
         "search": [{"words": "login"}, {"words": "done"}],
         "show": [{"run": first}],
         "state": [{}, {"from": 0}],
@@ -62,6 +62,7 @@ def asked(run: str, first: str, at: int) -> dict[str, list[dict[str, Any]]]:
         "runs": [{"smell": True}],
         "messages": [{"why": True, "delivered": True}],
         "deliveries": [{}],
+        "calls": [{}, {"failed": True}],
         "events": [{"limit": 1000}],
         "smells": [{}],
     }
@@ -74,7 +75,7 @@ def test_no_verb_shows_a_stranger_a_secret_that_is_one_by_its_name(told: tuple[S
     stranger = Debugger(View(reader, reader.requester(DESK)))
     first = system.debug.runs(session=MAIN)["runs"][-1]["id"]
     questions = asked(run, first, at=system.log.head() - 1)
-    assert set(questions) == set(VERBS) - {"replay"}  # the operator's alone
+    assert set(questions) == set(VERBS) - {"replay", "imports"}  # the operator's alone
 
     assert shown_in(system.debug.lens(run, dialect="anthropic")) == SECRETS
     for verb, given in questions.items():

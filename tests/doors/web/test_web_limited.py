@@ -20,6 +20,13 @@ from support.oracle import uuid
 
 ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "about": [{}],
+    "calls": [
+        {},
+        {"limit": 1, "cursor": "1000", "since": 5, "until": "head"},
+        {"tool": "sessions_send", "failed": "true"},
+        {"session": "agent:main:main"},
+        {"args": "boat"},
+    ],
     "compare": [{"a": "RUN@turn:2", "b": "RUN"}, {"a": "RUN", "b": "RUN", "other": "0", "exact": "true"}],
     "deliveries": [
         {},
@@ -28,6 +35,9 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"session": "agent:main:main", "since": 5, "until": "head", "cursor": "1000"},
         {"channel": "telegram"},
         {"run": "RUN", "at": "head"},
+        {"to": "lab"},
+        {"person": "bo"},
+        {"words": "boat"},
     ],
     "diff": [{"a": "RUN@turn:2", "b": "RUN", "exact": "true"}],
     "event": [{"at": "head"}, {"at": 20}, {"at": "RUN@turn:2"}],
@@ -41,6 +51,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"session": "agent:main:main"},
     ],
     "forks": [{}, {"run": "RUN"}],
+    "imports": [{}, {"what": "skipped", "cursor": "1", "limit": 1}],
     "integrity": [{}, {"verify": "true"}],
     "lens": [{"run": "RUN", "attempt": 1, "dialect": "prompt", "than": "RUN@turn:2"}],
     "messages": [
@@ -52,7 +63,12 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"person": "bo"},
     ],
     "notes": [{"run": "RUN"}],
-    "origin": [{"words": "3.5 tonnes", "run": "RUN", "at": "head"}, {"words": "boat"}],
+    "origin": [
+        {"words": "3.5 tonnes", "run": "RUN", "at": "head"},
+        {"words": "boat"},
+        {"words": "3.5 tonnes", "seen": "true", "limit": 1, "cursor": "1000"},
+        {"words": "boat", "seen": "true"},
+    ],
     "place": [{"at": "head"}, {"at": 5}, {"at": -3}, {"at": 10**9}, {"at": "turn:2", "run": "RUN"}],
     "replay": [{"run": "RUN"}],
     "rows": [{"run": "RUN", "from": 1, "limit": 2}],

@@ -57,9 +57,11 @@ def pages() -> Iterator[Pages]:
         ) as system,
         LiveGateway(system) as gateway,
     ):
-        told = {"channel": "telegram", "chat_id": "ada", "sender": "ada"}
         for asker, asked in zip(AGENTS, (*AGENTS[1:], AGENTS[0]), strict=True):
-            system.inbound(text=f"ask {asked}", agent_id=asker, wait=20, **told)
+            text = f"ask {asked}"
+            system.inbound(
+                channel="telegram", chat_id="ada", text=text, sender="ada", agent_id=asker, wait=20
+            )
         system.tools().call(
             "sessions_send",
             {"sessionKey": "agent:agent03:main", "message": "The operator asks.", "timeoutSeconds": 20},

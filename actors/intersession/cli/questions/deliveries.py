@@ -23,6 +23,7 @@ from intersession.cli.shell import (
 from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
 from intersession_actors.debugger import (
     LOST,
+    TextsWanted,
     deliveries_at,
     delivery_named,
     run_named,
@@ -73,6 +74,16 @@ def listed(
         str | None,
         Parameter(help="Only of this exchange, spawn or run: what it announced, or what it answered."),
     ] = None,
+    to: Annotated[
+        str | None, Parameter(help="Only to this address: a chat's or a person's id, alone or as channel:id.")
+    ] = None,
+    person: Annotated[
+        str | None,
+        Parameter(
+            help="Only what came of words of this person: their id or name on the channel, or any name that is shown."
+        ),
+    ] = None,
+    words: Annotated[str | None, Parameter(help="Only texts in which all of these words stand.")] = None,
     as_of: AsOf = None,
     page: Page = PAGE,
     reading: Reading = READING,
@@ -94,12 +105,12 @@ def listed(
         at = None if as_of is None else reader.place(as_of, field="--at").position
         # Who is at work now says nothing of what stood then.
         at_work = at is not None or has_writer(reader.log)
-        rows = deliveries_at(reader, wanted, at)
+        rows = deliveries_at(reader, wanted, at, TextsWanted.of(to, person, words))
         found = page.of(rows, lambda row: row.accepted)
         texts = list(zip(found.rows, reader.flows.notes_of(found.rows), strict=True))
         listing = Listing(texts, found.cursor, as_lines=found.as_lines)
         names = names_of(reader.log, [row.session_key for row in found.rows])
-        unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel})
+        unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel, "--person": person})
         imported = not listing.rows and KnownNames(reader.log).has_imports()
     lost = at is None and any(row.state in LOST for row, _ in listing.rows)
     return listing.answer(

@@ -13,6 +13,7 @@ from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, KeptView, Tail, ViewFile, kept
 from intersession_projections.places import UnknownPlace, parse_time
+from intersession_projections.said import used_by_person
 from intersession_projections.usage import By, UsageView, Used, used
 from intersession_projections.wording import counted
 
@@ -21,21 +22,30 @@ _MICROS = 1_000_000
 
 def usage(
     *,
-    by: Annotated[By, Parameter(help="What to add up by: day, agent, session or model.")] = "agent",
+    by: Annotated[By, Parameter(help="What to add up by: day, agent, session, model or person.")] = "agent",
     since: Annotated[str | None, Parameter(help="Only from this day of UTC on.")] = None,
     until: Annotated[str | None, Parameter(help="Only up to this day of UTC.")] = None,
     common: Common = COMMON,
 ) -> Answer:
-    """Add up what runs have used, by day, agent, session or model.
+    """Add up what runs have used, by day, agent, session, model or person.
 
-    Tokens and money are what agents reported of runs that were answered. The sums are kept in `<store>.views`, or in the log's database,
+    Tokens and money are what agents reported of runs that were answered, and what imported answers say. A person's is all that
+    came of their words; the log is read for that. All other sums are kept in `<store>.views`, or in the log's database,
     and brought up to date first.
     """
     span = {"since_ms": _ms(since, "--since"), "until_ms": _ms(until, "--until")}
+    if by == "person":
+        with reading_log(common) as log:
+            rows = used_by_person(log, **span)
+        return _answer(rows, by)
     with reading_log(common) as log, closing(_view(log)) as view:
         with Screen().progress("Adding up") as progress:
             Tail(log, view).catch_up(progress)
         rows = used(view.query, by, **span)
+    return _answer(rows, by)
+
+
+def _answer(rows: Sequence[Used], by: By) -> Answer:
     value: JsonObject = {"count": len(rows), "usage": [_value(row, by) for row in rows]}
     return Answer(value, lambda screen: _show(screen, rows, by))
 

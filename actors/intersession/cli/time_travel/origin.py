@@ -1,15 +1,30 @@
 """`intersession origin`: who said something first, and how it reached others."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, cast
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from intersession.cli.host import in_fork
-from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, day, one_line, safe
+from intersession.cli.shell import (
+    OK,
+    READING,
+    REFUSED,
+    Answer,
+    Cursor,
+    Reading,
+    Screen,
+    clock,
+    day,
+    one_line,
+    safe,
+)
 from intersession.cli.story import Names, names_of
 from intersession.cli.time_travel.seeing import At, debugger_of
-from intersession_actors.debugger import HopAnswer, OriginAnswer
+from intersession_actors.debugger import HopAnswer, OriginAnswer, SeenAnswer
+from intersession_actors.gate import LISTED
 from intersession_events.plain_json import present
 from intersession_projections.wording import counted
 
@@ -40,6 +55,16 @@ def origin(
         Parameter(help="Only where those words came from that are in this exchange, spawn or run."),
     ] = None,
     at: At = None,
+    seen: Annotated[
+        bool, Parameter(help="Also each run whose agent was given the words, newest first.")
+    ] = False,
+    limit: Annotated[
+        int | None,
+        Parameter(
+            help="With --seen: at most this many runs. Default: 50.", validator=Number(gte=1, lte=LISTED.most)
+        ),
+    ] = None,
+    cursor: Cursor = None,
     reading: Reading = READING,
 ) -> Answer:
     """Say who said some words first, and how they reached others.
@@ -50,7 +75,8 @@ def origin(
     """
     inside, named = in_fork(reading, run, at)
     with debugger_of(inside) as debugger:
-        found = debugger.call("origin", present({"words": words, "run": named(run), "at": named(at)}))
+        asked = {"words": words, "run": named(run), "at": named(at), "cursor": cursor, "limit": limit}
+        found = debugger.call("origin", present(asked) | {"seen": seen})
         names = names_of(debugger.view.log, found)
     answer = cast("OriginAnswer", found)
     code = OK if answer["first"] is not None else REFUSED
@@ -72,6 +98,21 @@ def _show(screen: Screen, found: OriginAnswer, names: Names, *, within: bool) ->
     for hop in found["hops"]:
         _line(screen, names, hop, words)
     screen.line(safe(f"{counted(len(found['hops']), 'hop')}.{_up_to(found, within=within)}", "dim"))
+    if "seen" in found:
+        _show_seen(screen, names, found["seen"], found.get("cursor"))
+
+
+def _show_seen(screen: Screen, names: Names, runs: Sequence[SeenAnswer], cursor: str | None) -> None:
+    screen.line(safe("given to", "bold"))
+    for run in runs:
+        screen.one_line(
+            safe(f"  #{run['position']}  {clock(run['timeMs'])}  ", "dim"),
+            safe(names.of(run["sessionKey"]), "bold"),
+            f" in run {run['runId']}, attempt {run['attempt']}: {', '.join(run['within'])}",
+        )
+    screen.line(safe(counted(len(runs), "run"), "dim"))
+    if cursor is not None:
+        screen.to_copy(safe(f"more: --cursor {cursor}", "dim"))
 
 
 def _up_to(found: OriginAnswer, *, within: bool) -> str:

@@ -8,7 +8,7 @@ import { Moment, Position } from './parts.js';
 import { href, link } from './state.js';
 import { capital, short } from './words.js';
 
-const NAMES = ['failed', 'pending', 'session', 'channel', 'since'];
+const NAMES = ['words', 'to', 'person', 'failed', 'pending', 'session', 'channel', 'since'];
 const STATES = {
   done: 'delivered',
   failed: 'not delivered',
@@ -34,6 +34,9 @@ export const Deliveries = view((_, self) => {
   return html`
     <${Title} name="Deliveries and failures" state=${state} />
     <${Filters} names=${NAMES}>
+      <${Text} name="words" label="Words" wide />
+      <${Text} name="to" label="To" />
+      <${Text} name="person" label="Person" />
       <${Text} name="session" label="Session" />
       <${Text} name="channel" label="Channel" />
       <${Text} name="since" label="Since, a time or #" />

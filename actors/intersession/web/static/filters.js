@@ -3,7 +3,7 @@ import { html, signal, view } from './lib.js';
 import { about, queried, setQuery } from './state.js';
 
 // What is looked for by these is said, or was sent, in sessions of others, too: the server refuses them to all others.
-const OPERATORS = new Set(['words', 'person', 'channel']);
+const OPERATORS = new Set(['words', 'person', 'channel', 'to']);
 const isOffered = name => about.value?.isOperator || !OPERATORS.has(name);
 
 // A filter is a step that the browser's own way back undoes.

@@ -1,19 +1,24 @@
 """The verb `deliveries`: the texts that went outside, or should have, newest first (FIND-2)."""
 
 from collections.abc import Iterator
-from typing import Annotated, Final, TypedDict
+from itertools import islice
+from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
 
 from intersession_actors.debugger.lists.paging import LimitGiven, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText, Name, PlaceText
+from intersession_actors.gate import KeyText, Name, PlaceText, SearchText
 from intersession_actors.service import Reader
+from intersession_actors.tools import words_asked
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.full_text import Term, holds, terms
 from intersession_projections.places import Then, flow_id
+from intersession_projections.said import BegunBy, Messages
+from intersession_projections.wording import route_text
 
 LOST: Final = frozenset({"failed", "unknown", "denied"})
 """The states of a text that nobody will get, or perhaps not."""
@@ -32,6 +37,17 @@ class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     channel: Annotated[Name | None, msgspec.Meta(description="Only to this channel.")] = None
     run: Annotated[
         KeyText | None, msgspec.Meta(description="Only of this exchange, spawn or run, by any name of it.")
+    ] = None
+    to: Annotated[
+        SearchText | None,
+        msgspec.Meta(description="Only to this address: a chat's or a person's id, alone or as channel:id."),
+    ] = None
+    person: Annotated[
+        Name | None,
+        msgspec.Meta(description="Only what came of words of this person, by any name of theirs."),
+    ] = None
+    words: Annotated[
+        SearchText | None, msgspec.Meta(description="Only texts in which all of these words stand.")
     ] = None
     at: Annotated[
         int | float | PlaceText | None,
@@ -64,17 +80,73 @@ def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
         span=span_of(view, given),
     )
     at = None if given.at is None else view.place(given.at).position
-    found = (row for row in deliveries_at(reader, wanted, at) if view.is_seen(row.session_key))
+    texts = TextsWanted.of(given.to, given.person, given.words)
+    found = (row for row in deliveries_at(reader, wanted, at, texts) if view.is_seen(row.session_key))
     rows, cursor = paged(found, lambda row: row.accepted, given.limit)
     notes = reader.flows.notes_of(rows)
     values = [text_value(row, note, view) for row, note in zip(rows, notes, strict=True)]
     return {"count": len(rows), "deliveries": values, "cursor": cursor}
 
 
+class TextsWanted(NamedTuple):
+    """Which texts are asked for by what they say, where they go, and whose words they came of: all that is set holds."""
+
+    to: str | None = None
+    person: str | None = None
+    words: tuple[Term, ...] = ()
+
+    @classmethod
+    def of(cls, to: str | None, person: str | None, words: str | None) -> "TextsWanted":
+        """Return what is asked for, as somebody typed it.
+
+        Raises:
+            ToolRefused: there is no word in `words`.
+        """
+        return cls(to, person, () if words is None else words_asked(words, "words"))
+
+
+_ANY_TEXT: Final = TextsWanted()
+
+
 def deliveries_at(
-    reader: Reader, wanted: DeliveriesWanted, at: int | None = None
+    reader: Reader, wanted: DeliveriesWanted, at: int | None = None, texts: TextsWanted = _ANY_TEXT
 ) -> Iterator[DeliverySummary]:
     """Yield deliveries as they are, or as they stood at a position, the newest first, reading as far as somebody asks for more."""
+    found = _standing_at(reader, wanted, at)
+    if texts == _ANY_TEXT:
+        yield from found
+        return
+    began = (
+        None
+        if texts.person is None
+        else BegunBy(reader.log, Messages(reader.log), texts.person, everywhere=False)
+    )
+    while rows := list(islice(found, _ROWS)):
+        chains: dict[int, str | None] = {}
+        if began is not None:
+            chains = {one.position: one.correlation for one in reader.log.at(row.accepted for row in rows)}
+            began.learn(chains.values())
+        for row, note in zip(rows, reader.flows.notes_of(rows), strict=True):
+            if began is not None and not began.is_of(chains.get(row.accepted)):
+                continue
+            if _is_sent_so(row, note, texts):
+                yield row
+
+
+def _is_sent_so(row: DeliverySummary, note: DeliveryNote | None, texts: TextsWanted) -> bool:
+    if note is None:
+        return texts.to is None and not texts.words
+    to = texts.to
+    if to is not None and to.casefold() not in {
+        str(note.route.to).casefold(),
+        f"{row.channel}:{note.route.to}".casefold(),
+        route_text(note.route).casefold(),
+    }:
+        return False
+    return holds(terms([note.text]), texts.words)
+
+
+def _standing_at(reader: Reader, wanted: DeliveriesWanted, at: int | None) -> Iterator[DeliverySummary]:
     then = None if at is None else Then(reader.log, at)
     span = wanted.span
     while True:

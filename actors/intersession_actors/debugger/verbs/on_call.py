@@ -6,12 +6,16 @@ with on_demand(globals()):
     from intersession_actors.debugger.diff import Diff, diff, diff_of
     from intersession_actors.debugger.lens import Lens, lens
     from intersession_actors.debugger.lists import (
+        CallsOf,
         Deliveries,
         Events,
+        ImportsOf,
         MessagesOf,
         Runs,
+        list_calls,
         list_deliveries,
         list_events,
+        list_imports,
         list_messages,
         list_runs,
     )
@@ -24,9 +28,11 @@ with on_demand(globals()):
     from intersession_actors.debugger.why import Why, why
 
 __all__ = [
+    "CallsOf",
     "Deliveries",
     "Diff",
     "Events",
+    "ImportsOf",
     "Lens",
     "MessagesOf",
     "Origin",
@@ -41,8 +47,10 @@ __all__ = [
     "diff_of",
     "drawing",
     "lens",
+    "list_calls",
     "list_deliveries",
     "list_events",
+    "list_imports",
     "list_messages",
     "list_runs",
     "origin",

@@ -76,6 +76,24 @@ VERBS: Final[Mapping[str, Verb]] = {
             loads=lambda: (on_call.Events, on_call.list_events),
         ),
         Verb(
+            name="calls",
+            title="List calls of tools",
+            description=(
+                "Which tools agents called, newest first: in which session and run, with which arguments, what the tool gave; "
+                "`failed` for those that were refused or failed, `args` for words in what was given."
+            ),
+            loads=lambda: (on_call.CallsOf, on_call.list_calls),
+        ),
+        Verb(
+            name="imports",
+            title="What imports left out",
+            description=(
+                "What imports of another system's transcripts skipped, what that system had refused, and what has no place here, "
+                "row by row with file, line and reason. For the operator alone."
+            ),
+            loads=lambda: (on_call.ImportsOf, on_call.list_imports),
+        ),
+        Verb(
             name="lens",
             title="What an agent was given",
             description=(

@@ -218,8 +218,8 @@ class _Planner:
             exchanges_without_call=sum(exchange.send is None for exchange in found.exchanges),
             turns=turns,
             announces=announces,
-            refused_sends=found.refused,
-            refused_spawns=spawned.refused,
+            refused_sends=len(found.refused),
+            refused_spawns=len(spawned.refused),
             spawns=len(spawned.spawns),
             events=len(self._planned),
             first_ms=self._planned[0].draft.time if self._planned else None,
@@ -229,10 +229,13 @@ class _Planner:
             skipped=folded(self._survey.skipped),
             unattributed=(*found.unattributed, *spawned.unattributed, *left),
             notes=(*self._survey.notes, *self._notes),
+            refused=(*found.refused, *spawned.refused),
         )
         events = hashlib.sha256("".join(planned.draft.id for planned in self._planned).encode())
-        # A directory that was moved is the same import, so its place does not count.
-        events.update(msgspec.json.encode(msgspec.structs.replace(report, source="")))
+        # A directory that was moved is the same import, so its place does not count; nor what a report of before did not name.
+        told: dict[str, object] = msgspec.to_builtins(msgspec.structs.replace(report, source=""))
+        del told["refused"]
+        events.update(msgspec.json.encode(told))
         return msgspec.structs.replace(
             report, import_id=ids.derive(self._log_id, "import", events.hexdigest())
         )

@@ -49,13 +49,22 @@ class Unattributed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str
 
 
+class Refused(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A call that the other system refused, so that nothing followed from it. `where` is `file:line`, `reason` what it answered."""
+
+    what: str
+    where: str
+    reason: str
+
+
 @ready
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The report of one import; `msgspec.to_builtins` gives what `--json` prints.
 
     Counts are of the whole state, whatever of it was in the log before; `appended` are the events that this import
     added. `lines` counts the lines that are no messages, by kind; `attributed` the inter-session messages that
-    belong to a reconstructed exchange. Times in milliseconds.
+    belong to a reconstructed exchange. Times in milliseconds. `refused` names the calls that the other system refused; the report
+    of an import of before has their number alone.
     """
 
     import_id: str
@@ -82,6 +91,7 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     skipped: tuple[Skipped, ...] = ()
     unattributed: tuple[Unattributed, ...] = ()
     notes: tuple[Note, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
     @property
     def skipped_lines(self) -> int:

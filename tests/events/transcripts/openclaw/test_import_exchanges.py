@@ -204,6 +204,11 @@ def test_what_belongs_to_no_exchange_is_counted_with_its_place() -> None:
     assert item.what == "inter-session message"
     assert item.where == "agents/desk/sessions/00000002-1111-4111-8111-000000000002.jsonl:28"
     assert report.refused_sends == 1
+    (refused,) = [one for one in report.refused if one.what == "sessions_send"]
+    assert refused.where.startswith("agents/")
+    assert refused.where.rpartition(":")[2].isdigit()
+    assert len(report.refused) == report.refused_sends + report.refused_spawns
+    assert refused.reason
 
 
 @pytest.mark.clause("IMP-4")

@@ -17,7 +17,7 @@ import msgspec
 
 from intersession_events.transcripts.openclaw.reading import Line, a_text
 from intersession_events.transcripts.openclaw.reconstruction.steps import WHITE_SPACE, Call, Step, plain
-from intersession_events.transcripts.openclaw.report import Unattributed
+from intersession_events.transcripts.openclaw.report import Refused, Unattributed
 
 ANNOUNCE_PROMPT: Final = "Agent-to-agent announce step."
 REPLY_SKIP: Final = "REPLY_SKIP"
@@ -142,7 +142,7 @@ class Found(msgspec.Struct, kw_only=True):
     """All that was found: exchanges in order of time, sends that were refused, and what has no place."""
 
     exchanges: list[Exchange] = msgspec.field(default_factory=list[Exchange])
-    refused: int = 0
+    refused: list[Refused] = msgspec.field(default_factory=list[Refused])
     unattributed: list[Unattributed] = msgspec.field(default_factory=list[Unattributed])
 
 
@@ -193,7 +193,7 @@ class _Finder:
             self._cut_off[at.key].append(cut)
             return
         if call.status not in _SENT or target is None or message is None:
-            self._found.refused += 1
+            self._found.refused.append(call.refusal)
             return
         key = self._mentioned(target)
         text = message.strip(WHITE_SPACE)

@@ -17,7 +17,7 @@ from intersession_events.transcripts.openclaw.reconstruction.evidence import (
 from intersession_events.transcripts.openclaw.reconstruction.exchanges import Stepped
 from intersession_events.transcripts.openclaw.reconstruction.sessions import Session
 from intersession_events.transcripts.openclaw.reconstruction.steps import Call, Step
-from intersession_events.transcripts.openclaw.report import Unattributed
+from intersession_events.transcripts.openclaw.report import Refused, Unattributed
 
 _MIRROR: Final = re.compile(
     r"\S+ Subagent \S.*? (?:finished|timed out|failed)[^\n]*(?:\n\n(?P<body>.*))?", re.DOTALL
@@ -56,7 +56,7 @@ class FoundSpawns(msgspec.Struct, kw_only=True):
     """All that was found: spawns by child, spawns that were refused, and what has no place."""
 
     spawns: list[Spawn] = msgspec.field(default_factory=list[Spawn])
-    refused: int = 0
+    refused: list[Refused] = msgspec.field(default_factory=list[Refused])
     unattributed: list[Unattributed] = msgspec.field(default_factory=list[Unattributed])
 
 
@@ -111,7 +111,7 @@ class _Finder:
         if call.result is None:
             self._leave("sessions_spawn", call.line, "the transcript has no result of the call")
         elif call.status != "accepted" or child is None:
-            self.found.refused += 1
+            self.found.refused.append(call.refusal)
         else:
             spawn = self._of(child)
             if spawn is None:

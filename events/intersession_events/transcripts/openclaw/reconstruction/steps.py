@@ -15,11 +15,16 @@ from intersession_events.transcripts.openclaw.reading import (
     read_object,
     strip_stamp,
 )
+from intersession_events.transcripts.openclaw.report import Refused
 
 WHITE_SPACE: Final = " \t\r\n"
 _TAGS: Final = re.compile(r"\[\[[^\]]*\]\]|<think>.*?</think>", re.DOTALL)
 _SYNTHETIC: Final = {"delivery-mirror", "gateway-injected"}
 _SILENT: Final = "NO_REPLY"
+
+
+_MOST_OF_A_REASON: Final = 500
+"""Characters of what a tool answered."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +40,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def status(self) -> str:
         """The status that the tool answered; empty if it answered none."""
         return a_text(self.details.get("status")) or ""
+
+    @property
+    def refusal(self) -> Refused:
+        """Why the call came to nothing, in the words of what it answered."""
+        error = a_text(self.details.get("error")) or a_text(self.details.get("message"))
+        reason = ": ".join(filter(None, (self.status, error))) or "its answer says of nothing that was begun"
+        return Refused(what=self.name, where=str(self.line), reason=reason[:_MOST_OF_A_REASON])
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

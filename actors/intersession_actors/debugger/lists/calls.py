@@ -1,0 +1,202 @@
+"""The verb `calls`: which tools agents called, with what, and what these gave, newest first (FIND-2)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, NamedTuple, TypedDict
+
+import msgspec
+
+from intersession_actors.debugger.lists.paging import MOST, USUAL, LimitGiven
+from intersession_actors.debugger.search import InSpan, span_of
+from intersession_actors.debugger.view import View
+from intersession_actors.gate import KeyText, Name, SearchText
+from intersession_actors.service import bounded
+from intersession_actors.tools import words_asked
+from intersession_events.facts import MessageRecorded, ToolCallBlock, ready, text_of
+from intersession_events.ids import session_stream
+from intersession_events.log import Log, Recorded, Row
+from intersession_events.plain_json import JsonObject, present
+from intersession_projections.full_text import Term, holds, terms
+from intersession_projections.sieve import sieved
+from intersession_projections.spans import Span, backwards
+
+_STREAM: Final = "session:"
+_BEHIND: Final = 64
+"""So many events of its session behind a call are looked at for what the tool gave, at a time."""
+_FARTHEST: Final = 1024
+_SHOWN: Final = 2_000
+"""Characters that are shown of what a tool gave."""
+
+
+@ready
+class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `calls` gives; null is not given."""
+
+    tool: Annotated[Name | None, msgspec.Meta(description="Only calls of this tool.")] = None
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only calls that this session made.")] = None
+    args: Annotated[
+        SearchText | None, msgspec.Meta(description="Only where all of these words stand in what was given.")
+    ] = None
+    failed: Annotated[
+        bool, msgspec.Meta(description="Only what was refused or failed, as the tool's answer says.")
+    ] = False
+    limit: LimitGiven = None
+
+
+class CallsAnswer(TypedDict):
+    """Calls, the newest first: `{position, timeMs, sessionKey, runId?, callId, tool, arguments, failed, result?}`.
+
+    `result` is `{position, timeMs, text, cut?}`, as far as something was given. `cursor` is for the calls behind them.
+    """
+
+    count: int
+    calls: list[JsonObject]
+    cursor: str | None
+
+
+class CallsWanted(NamedTuple):
+    """Which calls are asked for: all that is set holds. `args` are words that all stand in what the tool was given."""
+
+    tool: str | None = None
+    session_key: str | None = None
+    args: tuple[Term, ...] = ()
+    failed: bool = False
+    span: Span = Span()
+
+
+class Called(NamedTuple):
+    """A call of a tool: the message that made it, and the one that gave something back, None where nothing did."""
+
+    recorded: Recorded
+    call: ToolCallBlock
+    result: Recorded | None
+
+    @property
+    def session_key(self) -> str:
+        """Whose call it is."""
+        return self.recorded.stream.removeprefix(_STREAM)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool refused it or failed, as its answer says; it may have said nothing of that."""
+        given = None if self.result is None else self.result.event
+        if not isinstance(given, MessageRecorded):
+            return False
+        return given.message.is_error is True or _status(text_of(given.message)) in _FAILED
+
+
+def calls_in(log: Log, wanted: CallsWanted) -> Iterator[Called]:
+    """Yield the calls that are asked for, newest first, reading as far as somebody asks for more."""
+    if wanted.session_key is None:
+        found = sieved(log, wanted.span, _may_call)
+    else:
+        found = backwards(log, wanted.span, session_stream(wanted.session_key))
+    for recorded in found:
+        event = recorded.event
+        if not isinstance(event, MessageRecorded):
+            continue
+        content = event.message.content
+        for call in () if isinstance(content, str) else reversed(content):
+            if not isinstance(call, ToolCallBlock):
+                continue
+            if wanted.tool not in {None, call.name} or not holds(terms([call.arguments]), wanted.args):
+                continue
+            called = Called(recorded, call, _given(log, recorded, call.id))
+            if called.failed or not wanted.failed:
+                yield called
+
+
+def list_calls(view: View, given: CallsOf) -> CallsAnswer:
+    """Return calls of tools, as far as who asks sees the sessions that made them.
+
+    Raises:
+        ToolRefused: a name, a place or the cursor is none, or there is no word in `args`.
+    """
+    wanted = CallsWanted(
+        tool=given.tool,
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        args=() if given.args is None else words_asked(given.args, "args"),
+        failed=given.failed,
+        span=span_of(view, given),
+    )
+    found = (one for one in calls_in(view.log, wanted) if view.is_seen(one.session_key))
+    rows, cursor = page_of_calls(found, bounded(given.limit, "limit", 1, MOST, default=USUAL).value)
+    return {"count": len(rows), "calls": [call_value(one, view) for one in rows], "cursor": cursor}
+
+
+def page_of_calls(found: Iterable[Called], most: int) -> tuple[list[Called], str | None]:
+    """Return the first page of calls, and the cursor of the next one: a position, so that what one message called stays together."""
+    rows: list[Called] = []
+    for one in found:
+        if len(rows) >= most and one.recorded.position != rows[-1].recorded.position:
+            return rows, str(rows[-1].recorded.position)
+        rows.append(one)
+    return rows, None
+
+
+def call_value(called: Called, view: View | None = None) -> JsonObject:
+    """Return a call as JSON. `view` is who may read it, None the operator."""
+    recorded, call, key = called.recorded, called.call, called.session_key
+    event = recorded.event
+    message = event.message if isinstance(event, MessageRecorded) else None
+    arguments = call.arguments if view is None else view.shown(call.arguments, key)
+    return present(
+        {
+            "position": recorded.position,
+            "timeMs": recorded.time,
+            "sessionKey": key,
+            "runId": None if message is None else message.run_id,
+            "callId": call.id,
+            "tool": call.name,
+            "arguments": arguments,
+            "failed": called.failed,
+            "result": _result(called, view),
+        }
+    )
+
+
+def _result(called: Called, view: View | None) -> JsonObject | None:
+    result = called.result
+    if result is None or not isinstance(result.event, MessageRecorded):
+        return None
+    whole = text_of(result.event.message)
+    text = whole if view is None else view.shown(whole, called.session_key) or ""
+    cut = len(text) > _SHOWN
+    return present(
+        {"position": result.position, "timeMs": result.time, "text": text[:_SHOWN], "cut": cut or None}
+    )
+
+
+def _may_call(row: Row) -> bool:
+    stream: str = row[1]
+    topic: str = row[3]
+    return stream.startswith(_STREAM) and topic.startswith("message_recorded.") and b"toolCall" in row[4]
+
+
+def _given(log: Log, recorded: Recorded, call_id: str) -> Recorded | None:
+    """Return what a tool gave for a call; None where it gave nothing, or far later."""
+    for after in range(recorded.version, recorded.version + _FARTHEST, _BEHIND):
+        events = log.stream(recorded.stream, after=after, to=after + _BEHIND)
+        for one in events:
+            event = one.event
+            if isinstance(event, MessageRecorded) and event.message.tool_call_id == call_id:
+                return one
+        if len(events) < _BEHIND:
+            return None
+    return None
+
+
+@ready
+class _Answer(msgspec.Struct):
+    """What is looked at of a tool's answer."""
+
+    status: str | None = None
+
+
+_FAILED: Final = frozenset({"error", "forbidden", "timeout", "failed", "refused"})
+
+
+def _status(text: str) -> str | None:
+    try:
+        return msgspec.json.decode(text, type=_Answer).status
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
