@@ -85,6 +85,7 @@ class Gateway(Settings, frozen=True, kw_only=True):
     control_ui: ControlUi = ControlUi()
     tools: GatewayTools = GatewayTools()
     metrics: Literal["off", "operator", "read"] = "operator"
+    control_socket: bool = True
 
     @property
     def host(self) -> str:

@@ -16,6 +16,7 @@ from intersession_actors.agents import ACP, Agent, is_agent
 from intersession_actors.answers import InboundAnswer
 from intersession_actors.channels import AnyChannel
 from intersession_actors.config import Config
+from intersession_actors.control import ControlSocket, listening
 from intersession_actors.debugger import At, Debugger, View, status_at
 from intersession_actors.errors import ConfigError, not_on_a_loop
 from intersession_actors.failures import OnFailure
@@ -145,6 +146,7 @@ class SessionSystem(Operated):
         self._started = False
         self._stopping = stopping_of(stopping)
         self._pykka_door: PykkaDoor | None = None
+        self._control: ControlSocket | None = None
         self._opening_door = threading.Lock()
         self.start()
 
@@ -205,6 +207,13 @@ class SessionSystem(Operated):
                 cover=parts.checkpointer.cover,
             )
             parts.start()
+            self._control = listening(
+                log,
+                perform=self.gateway.perform,
+                tool=lambda key, name, args: self.tools(key).call(name, args),
+                threads=runtime.threads,
+                is_wanted=self.config.gateway.control_socket,
+            )
         except BaseException:
             if self._owns_log:
                 log.close()
@@ -232,6 +241,8 @@ class SessionSystem(Operated):
         if isinstance(self.log, PortableLog) and self.log.over is not None:
             seconds = 0.0  # nothing that comes of waiting could be recorded
         self.service.world.stopping = True
+        if self._control is not None:
+            self._control.stop()
         with self._opening_door:
             door, self._pykka_door = self._pykka_door, None
         if door is not None:

@@ -8,7 +8,7 @@ with on_demand(globals()):
     from intersession_events.stores.folding import Carrying, views_proven
     from intersession_events.stores.forks_removed import remove_fork
     from intersession_events.stores.migrating import Migrated, migrate
-    from intersession_events.stores.opened import Located, gateway_of, located, open_log
+    from intersession_events.stores.opened import Located, gateway_of, located, open_log, writer_of
     from intersession_events.stores.portable import NAME, Holder, PortableLog
     from intersession_events.stores.sqlite import SessionLog, SqliteLog, holder_of
     from intersession_events.stores.tailing import (
@@ -54,4 +54,5 @@ __all__ = [
     "place_of",
     "remove_fork",
     "views_proven",
+    "writer_of",
 ]

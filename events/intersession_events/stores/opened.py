@@ -107,6 +107,18 @@ def gateway_of(url: str | None = None) -> str | None:
     return holder.gateway
 
 
+def writer_of(where: Located) -> Holder | None:
+    """Return who writes a log now; None if nobody does.
+
+    Raises:
+        StoreUnavailable: that can't be looked up.
+    """
+    if where.is_file:
+        return sqlite.writer_of(where.url)
+    found: Holder | None = _postgres().writer_at(where.url)
+    return found
+
+
 def _postgres() -> ModuleType:
     """Load the store only where a URL names one."""
     try:

@@ -145,7 +145,9 @@ def test_what_nobody_at_the_gateway_can_do_is_pending(tmp_path: Path) -> None:
 def test_a_gateway_that_goes_away_meanwhile_leaves_what_was_accepted(tmp_path: Path) -> None:
     slow = Slow()
     sent: list[Ran] = []
-    with SessionSystem(tmp_path / "s.db", agents={"main": slow}, config=SERVED) as system:
+    # Else its control socket would be asked in the gateway's place.
+    config = merged(SERVED, {"gateway": {"controlSocket": False}})
+    with SessionSystem(tmp_path / "s.db", agents={"main": slow}, config=config) as system:
         with serving(system, tmp_path) as hosted:
             tokens = ("send", "hi", "--agent", "main", *hosted.options)
             sending = threading.Thread(target=lambda: sent.append(ran(*tokens)))

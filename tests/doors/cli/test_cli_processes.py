@@ -18,7 +18,8 @@ HOST = """
 import sys
 from intersession import SessionSystem, echo
 
-with SessionSystem(sys.argv[1], agents={"main": echo("main: ")}) as system:
+config = {"gateway": {"controlSocket": False}}
+with SessionSystem(sys.argv[1], agents={"main": echo("main: ")}, config=config) as system:
     system.inbound(channel="telegram", chat_id="1", sender="ada", text="hello", wait=20)
     print("ready", flush=True)
     for line in sys.stdin:
@@ -102,7 +103,7 @@ def test_reading_beside_a_host_leaves_nothing_in_its_log(host: RunningHost, stor
     ],
     ids=lambda command: command[0],
 )
-def test_writing_beside_a_host_is_refused_and_says_who_holds_the_log(
+def test_writing_beside_a_host_that_can_not_be_asked_is_refused_and_says_who_holds_the_log(
     host: RunningHost, store: Path, command: tuple[str, ...]
 ) -> None:
     del host

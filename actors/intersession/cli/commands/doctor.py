@@ -15,7 +15,7 @@ from intersession.cli.checks import (
     setting_findings,
     work_findings,
 )
-from intersession.cli.host import gateway_beside, reader_of, store_url
+from intersession.cli.host import host_beside, reader_of, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ToolRefused
@@ -95,7 +95,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
 
 def _of_the_process(reading: Reading) -> Iterator[Finding]:
     try:
-        client = gateway_beside(reading)
+        client = host_beside(reading)
         if client is not None:
             with client:
                 yield from process_findings(client.call("status"))

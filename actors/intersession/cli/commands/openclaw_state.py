@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import App, Parameter
 
-from intersession.cli.host import gateway_beside, import_beside, reader_of, reading_log, store_url
+from intersession.cli.host import host_beside, import_beside, reader_of, reading_log, store_url
 from intersession.cli.shell import READING, Answer, AsOf, Reading, Screen, moment, safe
 from intersession_actors.config import load_config
 from intersession_actors.disclosure import redact_raw
@@ -54,7 +54,7 @@ def openclaw_in(
     store = located(url)
     path = store.shown
     with screen.progress(f"Importing {directory}") as progress:
-        if (beside := gateway_beside(reading)) is not None:
+        if (beside := host_beside(reading)) is not None:
             with beside, reading_log(reading, config=config) as log:
                 report = import_beside(beside, log, directory, on_taken=on_taken, progress=progress)
         else:

@@ -9,7 +9,7 @@ from intersession.cli.host import (
     HostedHere,
     Sending,
     acting_as,
-    gateway_beside,
+    host_beside,
     hosted,
     reading_log,
 )
@@ -78,13 +78,13 @@ def send(
         "idempotencyKey": idempotency_key or random_id(),
     }
     given = present(arguments)
-    if agents is None and (beside := gateway_beside(reading)) is not None:
+    if agents is None and (beside := host_beside(reading)) is not None:
         # Whatever ends the block, the gateway goes on.
         config = load_config(reading.config).config
         with beside, reading_log(reading, config=config, views=inline_views()) as log:
             if to is not None:
                 given["sessionKey"] = as_key(Reader(log, config=lambda: config, clock=SystemClock()), to)
-            host = GatewayBeside(log, beside, acting, another=lambda: gateway_beside(reading))
+            host = GatewayBeside(log, beside, acting, another=lambda: host_beside(reading))
             return _sent(Sending(host, given), no_follow=no_follow, json=reading.json)
     if agents is None and timeout > 0:
         raise UsageError(

@@ -6,7 +6,7 @@ with on_demand(globals()):
     from intersession.cli.host.beside import (
         TOKEN_VARIABLE,
         WayBeside,
-        gateway_beside,
+        host_beside,
         import_beside,
         known_token,
     )
@@ -37,7 +37,7 @@ __all__ = [
     "fork_file",
     "forker_of",
     "forking_beside",
-    "gateway_beside",
+    "host_beside",
     "hosted",
     "import_beside",
     "in_fork",

@@ -1,4 +1,4 @@
-"""Finds the gateway of the process that writes a log, for commands that would have to be the writer otherwise."""
+"""Finds the way to the process that writes a log, for commands that would have to be the writer otherwise."""
 
 import os
 from collections.abc import Callable
@@ -11,21 +11,22 @@ import msgspec
 from intersession.cli.host.reading import store_url
 from intersession.cli.shell import Reading
 from intersession_actors.config import Config, load_config
+from intersession_actors.control import ControlClient
 from intersession_actors.errors import ToolRefused
 from intersession_actors.host import imported
 from intersession_events.errors import ImportFailed, StoreUnavailable
 from intersession_events.log import Log
-from intersession_events.stores import Located, gateway_of
+from intersession_events.stores import Located, gateway_of, located, writer_of
 from intersession_events.transcripts.openclaw import ImportReport, OnTaken
 
 Client: TypeAlias = Any  # no door imports another, and what this one needs may be missing
-"""The gateway's `GatewayClient`."""
+"""The gateway's `GatewayClient`, or the `ControlClient` of a host without one."""
 
 TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def gateway_beside(reading: Reading) -> Client | None:
-    """Return a client of the gateway that the log's writer has; None if there is none, or it is gone.
+def host_beside(reading: Reading) -> Client | None:
+    """Return a client of the process that writes the log: of its gateway, else of its control socket; None if there is neither.
 
     Nothing is said to an address that only might be the writer's, and the token is proven, never sent.
 
@@ -37,7 +38,7 @@ def gateway_beside(reading: Reading) -> Client | None:
     config = load_config(reading.config).config
     address = gateway_of(store_url(reading, config))
     if address is None:
-        return None
+        return _control_of(store_url(reading, config))
     hint = f"give its configuration with --config, or its token in ${TOKEN_VARIABLE}"
     token = known_token(config)
     if not token:
@@ -50,6 +51,20 @@ def gateway_beside(reading: Reading) -> Client | None:
         if refused.code == "unavailable":
             return None  # it was killed: whoever takes the lock next writes its own address
         raise ToolRefused("forbidden", f"{refused.error}; {hint}") from None
+
+
+def _control_of(url: str | None) -> ControlClient | None:
+    """Return a client of the control socket beside a log that somebody writes; None if nobody answers there."""
+    where = located(url)
+    holder = writer_of(where)
+    if holder is None or holder.host is not None:
+        return None
+    try:
+        return ControlClient(where.place)
+    except ToolRefused as refused:
+        if refused.code == "unavailable":
+            return None
+        raise
 
 
 class WayBeside(NamedTuple):

@@ -1,10 +1,10 @@
-"""What an operator's command changes: through the gateway of the log's host, else on the log itself, as its writer."""
+"""What an operator's command changes: through the process that writes the log, else on the log itself, as its writer."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from intersession.cli.host.beside import gateway_beside
+from intersession.cli.host.beside import host_beside
 from intersession.cli.host.hosting import hosted
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell import Reading
@@ -29,17 +29,17 @@ class Operating(NamedTuple):
 
 @contextmanager
 def operator_of(reading: Reading, *, agents: str | None = None) -> Generator[Operating]:
-    """Be the operator of a log, as `send` is: where its host has a gateway, that one does what is asked for.
+    """Be the operator of a log, as `send` is: where it has a host that can be asked, that one does what is asked for.
 
     `agents` names who answers here; then this command is the host, whatever there is.
 
     Raises:
-        StoreLocked: its host has no gateway.
+        StoreLocked: its host can't be asked.
         UsageError: what `agents` names is not there.
         NoSuchStore: there is no log; none is made.
     """
     with reader_of(reading) as reader:
-        beside = gateway_beside(reading) if agents is None else None
+        beside = host_beside(reading) if agents is None else None
         if beside is not None:
             with beside:
                 yield Operating(reader, beside.call, here=False)

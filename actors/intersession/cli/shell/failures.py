@@ -86,7 +86,10 @@ def _said(error: Exception) -> str:
 def _locked(error: StoreLocked) -> str:
     holder = holder_of(error.path)
     if holder is None or holder.gateway is None:
-        return f"{error.path} has a writer already ({error.holder}); stop it, or let it do the work"
+        return (
+            f"{error.path} has a writer already ({error.holder}) that commands of this user can't ask: it has no gateway, and its "
+            "control socket is off, another user's or not there; call its system from its own code, or stop it"
+        )
     return (
         f"{error.path} has a writer already ({error.holder}) with a gateway at {holder.gateway}, which this command "
         "could not use; stop the writer, or look why its gateway does not answer"
