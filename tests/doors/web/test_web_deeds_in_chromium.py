@@ -410,3 +410,28 @@ def test_what_is_copied_as_a_command_and_as_python_runs_as_it_stands(deeds: Deed
     page.keyboard.press("f")
     expect(page.get_by_role("dialog")).to_have_count(0)
     deeds.tab.check()
+
+
+@pytest.mark.clause("FORK-7")
+def test_a_fork_that_left_its_recording_goes_on_loosely_and_what_differs_is_shown(deeds: Deeds) -> None:
+    page = deeds.page
+    run = deeds.ended("Does it hold?")
+    deeds.open(f"run/{run}?at=reply")
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("^after"))
+    dialog = deeds.dialog(page.get_by_role("button", name="What if"), "What if")
+    expect(dialog.get_by_label("Who answers from there").locator("option[value=loose]")).to_have_count(1)
+    dialog.get_by_label("What is said instead").fill("Something else altogether.")
+    dialog.get_by_role("button", name="Make the fork").click()
+    left = page.get_by_role("dialog", name="It left the recording")
+    expect(left).to_contain_text("nothing recorded that fits")
+    assert found_by_axe(page) == []
+    known = {fork["id"] for fork in deeds.asked("forks")["forks"]}
+
+    left.get_by_role("button", name="Go on loosely").click()
+    expect(left).to_have_count(0)
+
+    expect(page.get_by_role("heading", name="and its fork")).to_be_visible()
+    expect(page.get_by_label("What differs")).to_contain_text("Something else altogether.")
+    (loose,) = [fork for fork in deeds.asked("forks")["forks"] if fork["id"] not in known]
+    assert loose["outcome"]["turns"] == 1
+    deeds.tab.check()

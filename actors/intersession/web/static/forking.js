@@ -20,6 +20,7 @@ const EDITS = [
 const WHO = {
   live: 'as recorded; where that ends, the agents of this host',
   stop: 'as recorded; stop where something differs',
+  loose: 'as recorded at its place, whatever was said before it',
   script: 'a script, a reply a line',
   none: 'nobody: only make it',
 };
@@ -55,32 +56,41 @@ export function agentsOf(given) {
   return {
     agents: given.who === 'none' ? {} : { '*': given.who === 'script' ? { script } : 'recorded' },
     onDivergence: given.who === 'live' ? 'live' : 'stop',
+    loose: given.who === 'loose',
     carryOn: given.who !== 'none',
   };
 }
 
 // The fork is made in the window that asked for it. Whoever has closed that meanwhile stays where they are.
-async function made(given, at, asking) {
-  const { result } = await tell('api/do', { method: 'forks.make', params: asked(given, at) });
+async function made(params, asking) {
+  const { result } = await tell('api/do', { method: 'forks.make', params });
   if (open.peek() !== asking) {
     say('The fork is made: it stands on the page Forks');
     return;
   }
   say('The fork is made');
-  go(href('diff', '', { a: at.run, b: result.run, other: result.fork }));
-  open.value = stillOpen(result);
+  go(href('diff', '', { a: params.run, b: result.run, other: result.fork }));
+  open.value = stillOpen(result, params);
 }
+// A fork that has left its recording is made again: each recorded answer is then given for its place alone.
+const goLoosely = params => made({ ...params, loose: true, onDivergence: 'stop' }, open.peek());
 // What is to be told of a fork that has not come to its end.
-function stillOpen(result) {
+function stillOpen(result, params) {
   const left = result.state === 'diverged' ? result.divergence : null;
   const missing = result.missing ?? [];
   if (left)
     return {
       title: 'It left the recording',
+      // Recorded answers can be given for their place alone, once.
+      ...(params.loose ? {} : { button: 'Go on loosely', doing: LOOSELY, done: () => goLoosely(params) }),
       body: html`
         <p>${capital(left.place?.text ?? '')}: from here on there is nothing recorded that fits.</p>
         ${left.recorded ? html`<p>${thenOf(left.kind)}: ${left.recorded}</p>` : null}
         <p>${left.kind === 'tool' ? 'Its tool gives now' : 'It is asked now'}: ${left.now ?? ''}</p>
+        <p class="muted">
+          Behind this window both stand side by side, with what differs.
+          ${params.loose ? '' : ` ${LOOSELY}`}
+        </p>
       `,
     };
   if (missing.length)
@@ -98,6 +108,7 @@ function stillOpen(result) {
   };
 }
 
+const LOOSELY = 'Loosely it is made anew, and each recorded answer is given at its place.';
 const MOST_TIMES = 50;
 
 // What a divergence of this kind holds against what is there now.
@@ -235,7 +246,7 @@ const askFor = (place, title, who) => {
     done: given =>
       Number(given.times) > 1
         ? forkedOften(asked(given, at), Number(given.times))
-        : made(given, at, asking),
+        : made(asked(given, at), asking),
     body: html`<${Form} at=${at} kind=${at.answer ? 'reply' : 'message'} who=${who} />`,
   };
   open.value = asking;
