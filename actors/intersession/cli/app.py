@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
 if TYPE_CHECKING:
     from cyclopts.help import DefaultFormatter, HelpPanel
@@ -77,6 +77,24 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 """By name, so that each command only loads what it needs. What a command is for is the first line of its own help."""
 
 
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Begin": ("demo", "serve", "mcp", "send", "debug", "completion"),
+    "Read what happened": (
+        "runs", "sessions", "history", "replay", "messages", "deliveries", "calls", "events", "tail", "search", "usage",
+    ),
+    "Look closer, and go back in time": (
+        "show", "step", "state", "lens", "why", "origin", "diff", "smells",
+    ),
+    "Ask what if": ("fork", "forks", "export-test"),
+    "Change what sessions do": (
+        "hold", "release", "abort", "retry", "reset", "label", "delete", "erase",
+    ),
+    "Prove and check": ("doctor", "verify", "checkpoint", "keys", "audit", "config", "policy"),
+    "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "rebuild"),
+}  # fmt: skip
+"""Under which heading the help lists each command, in this order."""
+
+
 _MEANT: Final = {
     "doctor": ("status", "health", "check"),
     "sessions": ("list", "ls"),
@@ -148,9 +166,18 @@ def _table(*, brief: bool) -> App:
         default_parameter=Parameter(negative=(), show_default=False),
         suppress_keyboard_interrupt=False,
     )
+    headings = {
+        name: group
+        for group, names in (
+            (Group(heading, sort_key=place), names) for place, (heading, names) in enumerate(GROUPS.items())
+        )
+        for name in names
+    }
     for name, (where, line) in COMMANDS.items():
         meant = {"synonym": _MEANT[name]} if name in _MEANT else {}  # a group of commands takes none
-        table.command(f"{_ROOM}.{where}", name=name, help=line if brief else None, **meant)
+        table.command(
+            f"{_ROOM}.{where}", name=name, help=line if brief else None, group=headings[name], **meant
+        )
     return table
 
 
