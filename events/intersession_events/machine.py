@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from intersession_events.errors import Sealed, StoreFull, StoreUnavailable
 
@@ -134,3 +134,29 @@ def installed_version() -> str:
     from importlib.metadata import version  # noqa: PLC0415 - few ask, and it brings the parts of e-mail with it
 
     return version("intersession")
+
+
+def private_file(path: Path, *, new: bool) -> BinaryIO:
+    """Open a file to write it that only its owner may read, whatever the umask lets others do: it may hold what was said.
+
+    One that is there keeps who may read it.
+
+    Raises:
+        FileExistsError: it is to be `new`, and is there.
+        OSError: it can't be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | (os.O_EXCL if new else 0)
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def read_at_most(path: Path, most: int) -> bytes:
+    """Return what a file holds that somebody handed over: no file says how much a device gives.
+
+    Raises:
+        OSError: it can't be read, or has more than so many bytes.
+    """
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most} bytes")
+    return content

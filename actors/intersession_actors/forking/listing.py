@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.told import edits_told
 from intersession_events.errors import LogError
-from intersession_events.forks import forks_beside, forks_called
+from intersession_events.forks import forks_beside, forks_called, is_itself
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
 from intersession_projections.forks import ForkTold, fork_told
@@ -35,7 +35,7 @@ def forks_of(path: str, run: str | None = None) -> Listed:
     for file in forks_beside(path) if path != MEMORY else []:
         try:
             with open_log(str(file), read_only=True) as log:
-                told = fork_told(log)
+                told = fork_told(log) if is_itself(log, file) else None
         except LogError as error:
             listed.unread.append((file, error))
             continue

@@ -14,6 +14,7 @@ from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.facts import ConfigLoaded, DeliveryDecided, ForkEdited, LogOpened
 from intersession_events.ids import delivery_stream, session_stream
 from intersession_events.log import Log, Recorded, StreamPart, erased_stream
+from intersession_events.machine import private_file
 from intersession_projections.flows import Flows
 from intersession_projections.places import Flow, events_of_flow, flow_id
 from intersession_projections.run_outcomes import Runs
@@ -106,7 +107,7 @@ class Recordings:
         extent = self._extent(flow)
         begins, touched = self._begins(extent), self._touched(extent)
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
-        with file.open("xb") as lines:
+        with private_file(file, new=True) as lines:
             kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
             lines.write(msgspec.json.encode(kept) + b"\n")
             before = {

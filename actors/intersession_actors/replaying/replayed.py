@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Final, TypedDict
 
 import msgspec
 
@@ -13,8 +13,11 @@ from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.errors import CorruptEvent
 from intersession_events.log import Log, Recorded
-from intersession_events.machine import sealed
+from intersession_events.machine import read_at_most, sealed
 from intersession_projections.places import Flow, flow_id
+
+MOST_BYTES: Final = 268_435_456
+"""So much is read of a recording: no run has as many words."""
 
 Progress = Callable[[int, int], None]
 
@@ -66,12 +69,12 @@ def replay_file(file: Path | str) -> Replayed:
     Raises:
         CorruptEvent: it is none, or was changed.
     """
-    lines = Path(file).read_bytes().splitlines()
     try:
+        lines = read_at_most(Path(file), MOST_BYTES).splitlines()
         kept = msgspec.json.decode(lines[0], type=Kept)
         read = [msgspec.json.decode(line, type=Line) for line in lines[1:]]
         events = [recorded_in(line) for line in read]
-    except (IndexError, msgspec.MsgspecError) as error:
+    except (IndexError, msgspec.MsgspecError, OSError, RecursionError) as error:
         raise CorruptEvent(f"{file}: it is no recording of a run: {error}") from error
     stood = {line.position for line in read if line.stood}
     unknown = any(line.stood is None for line in read)

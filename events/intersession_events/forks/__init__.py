@@ -1,6 +1,12 @@
 """Forks: a part of a log, as it stood at a place, copied into a file that is a log of its own and can be proven."""
 
-from intersession_events.forks.files import directory_of, forks_beside, forks_called, lies_with_forks
+from intersession_events.forks.files import (
+    directory_of,
+    forks_beside,
+    forks_called,
+    is_itself,
+    lies_with_forks,
+)
 from intersession_events.forks.forking import Fork, ForkWanted, fork_log
 
 __all__ = [
@@ -10,5 +16,6 @@ __all__ = [
     "fork_log",
     "forks_beside",
     "forks_called",
+    "is_itself",
     "lies_with_forks",
 ]

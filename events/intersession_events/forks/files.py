@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from intersession_events.log import Log
 from intersession_events.machine import on_disk
 
 FEWEST: Final = 4
@@ -41,6 +42,11 @@ def forks_beside(path: str) -> list[Path]:
         if not directory.is_dir():
             return []
         return sorted(file for file in directory.iterdir() if _NAME.fullmatch(file.name))
+
+
+def is_itself(log: Log, file: Path) -> bool:
+    """Whether a fork lies under its own id; a copy under another's is the same fork once more."""
+    return log.log_id == file.stem
 
 
 def forks_called(path: str, name: str) -> list[Path]:

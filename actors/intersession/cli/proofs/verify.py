@@ -22,6 +22,7 @@ from intersession_events.log import (
     prefix_compared,
     verify_log,
 )
+from intersession_events.machine import private_file, read_at_most
 from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import Checkpoint, CheckpointsSeen, Trusted, public_keys, published_in
 from intersession_events.stores import PortableLog, kept_inside, open_log, views_proven
@@ -30,6 +31,8 @@ from intersession_projections.tailed_views import tailed_views
 from intersession_projections.wording import counted
 
 _MOST_FINDINGS = 50
+_MOST_BYTES: Final = 1_073_741_824
+"""So much is read of a file that is handed over: a million checkpoints, published, are half of it."""
 
 
 def verify(
@@ -137,7 +140,7 @@ def verify(
     if export_head is not None and report.ok:
         signed = report.head if secret is None else report.head.signed(secret)
         exported = str(export_head)
-        with export_head.open("xb") as file:
+        with private_file(export_head, new=True) as file:
             file.write(msgspec.json.format(msgspec.json.encode(signed), indent=2) + b"\n")
     value: JsonObject = msgspec.to_builtins(report)
     value = {"ok": report.ok, "store": path, **value, "exportedTo": exported}
@@ -198,7 +201,7 @@ def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Che
 
 def _read(path: Path, option: str) -> bytes:
     try:
-        return path.read_bytes()
+        return read_at_most(path, _MOST_BYTES)
     except OSError as error:
         raise UsageError(f"{option}: {path} can't be read ({error.strerror or error})") from error
 

@@ -80,7 +80,8 @@ class Screen:
         return safe(text, style) if self._out.has_styles else text
 
     def line(self, *parts: str | Text) -> None:
-        """Show one paragraph, made of parts."""
+        """Show one paragraph, made of parts: no line feed in any of them begins a line that would be taken for one of ours."""
+        parts = tuple(part if _is_of_one_line(part) else _on_one_line(part) for part in parts)
         if not self.is_terminal:
             self._out.plain(_plain(parts))
         elif not self._out.simple(parts):
@@ -125,6 +126,7 @@ class Screen:
 
     def to_copy(self, *parts: str | Text) -> None:
         """Show one line that somebody may copy: it is never broken, however narrow the terminal is."""
+        parts = tuple(part if _is_of_one_line(part) else _on_one_line(part) for part in parts)
         if self.is_terminal:
             self._out.unbroken(_joined(parts))
         else:
@@ -232,6 +234,16 @@ def give_up_output() -> None:
         os.dup2(null, sys.stdout.fileno())
     except (OSError, ValueError):
         pass
+
+
+def _is_of_one_line(part: str | Text) -> bool:
+    return "\n" not in (part if isinstance(part, str) else part.plain)
+
+
+def _on_one_line(part: str | Text) -> Text:
+    if isinstance(part, str):
+        return safe(one_line(part, strip=False))
+    return Text(one_line(part.plain, strip=False), style=part.style)
 
 
 def _plain(parts: Iterable[str | Text]) -> str:

@@ -9,6 +9,7 @@ from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError,
 from intersession.cli.time_travel.seeing import debugger_of
 from intersession_actors.debugger import ForkViews
 from intersession_actors.replaying import Recordings, name_of_test, text_of_test
+from intersession_events.machine import private_file
 from intersession_events.plain_json import JsonObject
 from intersession_projections.places import flow_id
 from intersession_projections.wording import counted
@@ -42,12 +43,13 @@ def export_test(
         recording = test.with_suffix(".jsonl")
         if test.suffix != ".py":
             raise UsageError(f"--output: {test} is no Python file, end its name in .py")
-        for file in (test, recording):
-            if file.exists():
-                raise UsageError(f"--output: {file} exists already, name a new file")
+        for one in (test, recording):
+            if one.exists():
+                raise UsageError(f"--output: {one} exists already, name a new file")
         try:
             events = Recordings(view.log).write(flow, recording)
-            test.write_text(text_of_test(flow_id(flow)), encoding="utf-8")
+            with private_file(test, new=True) as file:
+                file.write(text_of_test(flow_id(flow)).encode())
         except OSError as error:
             raise UsageError(f"--output: {test} can't be written: {error.strerror}") from None
     value: JsonObject = {

@@ -61,11 +61,11 @@ def _show(screen: Screen, found: LensAnswer) -> None:
         screen.line(safe(found["leftOut"]["told"], "yellow"))
     if "prompt" in found:
         screen.line()
-        screen.line(found["prompt"])
+        screen.indented(found["prompt"], 0)
         return
     if "rendered" in found:
         screen.line()
-        screen.line(json.dumps(found["rendered"], ensure_ascii=False, indent=2))
+        screen.indented(json.dumps(found["rendered"], ensure_ascii=False, indent=2), 0)
         return
     _show_parts(screen, found)
 

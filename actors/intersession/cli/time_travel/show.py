@@ -9,6 +9,7 @@ from intersession.cli.host import in_fork
 from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
 from intersession.cli.time_travel.seeing import At, debugger_of, show_place, show_smells
 from intersession_actors.debugger import ShowAnswer
+from intersession_events.machine import private_file
 from intersession_projections.diagram import Diagram
 
 _STYLES: Final = {"head": "bold", "tool": "dim", "gap": "dim", "failed": "red", "end": "bold"}
@@ -41,7 +42,8 @@ def show(
         drawn = debugger.diagram(named(run), at=named(at))
     if svg is not None:
         try:
-            svg.write_text(drawn.svg(), encoding="utf-8")
+            with private_file(svg, new=False) as file:
+                file.write(drawn.svg().encode())
         except OSError as error:
             raise UsageError(f"--svg: {svg} can't be written: {error.strerror}") from None
     return Answer(dict(found), lambda screen: _show(screen, found, drawn, mermaid=mermaid, width=width))

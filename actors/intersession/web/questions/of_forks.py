@@ -14,7 +14,7 @@ from intersession_actors.gate import KeyText, Name, PlaceText, invalid
 from intersession_actors.service import Reader
 from intersession_events.errors import LogError
 from intersession_events.facts import ForkedFrom, ready
-from intersession_events.forks import forks_beside, forks_called
+from intersession_events.forks import forks_beside, forks_called, is_itself
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
@@ -44,7 +44,7 @@ def forks(view: View, given: Forks) -> JsonObject:
     for file in forks_beside(view.log.place) if view.log.place != MEMORY else ():
         try:
             with open_log(str(file), read_only=True) as log:
-                told = fork_told(log)
+                told = fork_told(log) if is_itself(log, file) else None
         except LogError as error:
             found.append({"id": file.stem, "file": str(file), "timeMs": 0, "problem": str(error)})
             continue

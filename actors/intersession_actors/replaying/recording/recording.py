@@ -439,7 +439,7 @@ def erased_by(events: Iterable[Recorded]) -> frozenset[Place]:
         (item.event.stream, version)
         for item in events
         if isinstance(item.event, facts.Erased)
-        for version in rows_erased(item)
+        for version in rows_erased(item.event, stream=item.stream, position=item.position)
     )
 
 

@@ -18,6 +18,8 @@ from intersession_events.plain_json import (
 )
 
 LARGEST: Final = 2**53 - 1
+MOST_JSON5: Final = 131_072
+"""Characters of JSON5 that is no plain JSON: its reader is written in Python, and these take it some seconds."""
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -56,7 +58,7 @@ def read_json5(source: bytes) -> JsonObject:
     """Return the values of a JSON5 object.
 
     Raises:
-        Unreadable: it is no UTF-8, no JSON5 or no object.
+        Unreadable: it is no UTF-8, no JSON5 or no object, or it is JSON5 and larger than its reader can take.
     """
     try:
         text = source.decode()
@@ -64,6 +66,10 @@ def read_json5(source: bytes) -> JsonObject:
             # Most files are plain JSON, which the C reader takes in no time.
             values: JsonValue = json.loads(text)
         except ValueError:
+            if len(text) > MOST_JSON5:
+                raise Unreadable(
+                    f"no plain JSON, and for JSON5 larger than {MOST_JSON5} characters: write plain JSON"
+                ) from None
             values = json5.loads(text)
     except (ValueError, RecursionError, OverflowError) as error:
         raise Unreadable(f"no JSON5: {error}") from None
