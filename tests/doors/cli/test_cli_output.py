@@ -84,10 +84,10 @@ class OnePrintALine:
         self._rich = Console(file=file, width=width, color_system=colours, **plain)
 
     def line(self, *parts: str | Text) -> None:
-        self._rich.print(joined(parts), soft_wrap=not self._is_terminal)
+        self._rich.print(joined(map(on_a_line, parts)), soft_wrap=not self._is_terminal)
 
     def to_copy(self, *parts: str | Text) -> None:
-        self._rich.print(joined(parts), soft_wrap=True)
+        self._rich.print(joined(map(on_a_line, parts)), soft_wrap=True)
 
     def one_line(self, *parts: str | Text) -> None:
         line = Text()
@@ -130,6 +130,13 @@ class OnePrintALine:
         self._rich.print(first, no_wrap=True)
         for line in more:
             self._rich.print(Text(" " * 4) + line, no_wrap=True)
+
+
+def on_a_line(part: str | Text) -> str | Text:
+    plain = part if isinstance(part, str) else part.plain
+    if "\n" not in plain:
+        return part
+    return Text(one_line(plain, strip=False), style="" if isinstance(part, str) else part.style)
 
 
 def joined(parts: Iterable[str | Text]) -> Text:
