@@ -1,76 +1,94 @@
-"""The bot hosts of the documentation run, with the libraries they are for and services that are not there.
+"""The bot hosts of the documentation run, with the libraries they are for and chat services that are not the real ones.
 
-What a person writes goes in as the service tells it, and the answer comes out as the service takes it.
+What a person writes goes in as the service tells it, and the answer comes out as the service takes it. What a service has
+forgotten, since the host confirmed it, is in the log: also where the host is killed.
 """
 
 import asyncio
 import contextlib
-import json
-import re
-import warnings
-from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from intersession import SessionSystem
-from intersession_events.facts import DeliveryDone
-from support.loopback import Answer, Asked, Loopback
-from support.paths import DOCS
-from support.running import WAIT
+from intersession_events.facts import DeliveryDone, DeliveryFailed, MessageRecorded, text_of
+from intersession_events.stores import open_log
+from support.chats import FakeDiscord, FakeSlack, FakeTelegram
+from support.chats.hosts import HOSTS, TOKENS, connected, names_of, started
+from support.chats.served import Served
+from support.chats.telegram import GROUP
+from support.running import WAIT, Gate, recorded
 
-PAGE = DOCS / "howto" / "bot-hosts.md"
-HOSTS = dict(
-    re.findall(
-        r"^## (\w+)\n.*?^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-)
+OWNER = {"Telegram": 4711, "Discord": 4711, "Slack": "U4711"}
+FAKES: dict[str, type[Served]] = {"Telegram": FakeTelegram, "Discord": FakeDiscord, "Slack": FakeSlack}
+SORRY = "I can't take that message."
+
+
+def needs(title: str) -> None:
+    """Skip where the library of a host is not installed."""
+    for library in {"Telegram": ["telegram"], "Discord": ["discord"], "Slack": ["slack_sdk"]}[title]:
+        pytest.importorskip(library)
 
 
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], dict[str, Any]]]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], dict[str, Any]]]:
     """Run the code of a host as an import would, in a folder of its own; its system is closed in the end."""
     opened: list[dict[str, Any]] = []
-    for name in ("TELEGRAM_TOKEN", "DISCORD_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"):
+    monkeypatch.chdir(tmp_path)
+    for name in TOKENS:
         monkeypatch.setenv(name, "1:token")
+    monkeypatch.setenv("PTB_TIMEDELTA", "true")  # else the library warns that it will do so one day
 
     def run(title: str) -> dict[str, Any]:
-        names: dict[str, Any] = {"__name__": "host"}
-        with contextlib.chdir(tmp_path), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of the libraries, while they are imported
-            opened.append(names)
-            exec(compile(HOSTS[title], f"{PAGE.name}: {title}", "exec"), names)  # noqa: S102 - the page's own code
-        return names
+        needs(title)
+        opened.append(names_of(title))
+        return opened[-1]
 
     yield run
     for names in opened:
-        if "system" in names:
-            names["system"].close(grace=0)
+        names["system"].close(grace=0)
 
 
-def elsewhere(system: SessionSystem, name: str, arguments: dict[str, Any]) -> Any:
-    """Call a tool on another thread: some of these tests are coroutines, where it may not block."""
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(system.tools().call, name, arguments).result()
+@contextlib.asynccontextmanager
+async def at_work(title: str, names: dict[str, Any], service: Served) -> AsyncGenerator[SessionSystem]:
+    """Have a host at work; when the block ends it is cut off in the middle, as by a crash of its process."""
+    with connected(title, names, service.port) as host:
+        working = asyncio.create_task(host)
+        try:
+            yield names["system"]
+        finally:
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+
+
+def said_in(system: SessionSystem) -> list[str]:
+    """Return what people said, from the log."""
+    return [
+        text_of(event.message) for event in recorded(system, MessageRecorded) if event.message.role == "user"
+    ]
 
 
 def sessions(system: SessionSystem) -> list[str]:
-    listed = elsewhere(system, "sessions_list", {})
-    return sorted(row["key"] for row in listed["sessions"])
+    return sorted(row["key"] for row in system.tools().call("sessions_list", {})["sessions"])
 
 
-def users(system: SessionSystem, key: str) -> list[str]:
-    history = elsewhere(system, "sessions_history", {"sessionKey": key})
-    return [message["content"] for message in history["messages"] if message["role"] == "user"]
+def receipts(system: SessionSystem) -> set[str | None]:
+    return {event.receipt for event in recorded(system, DeliveryDone)}
+
+
+async def until(service: Served, true: Callable[[], object]) -> None:
+    await asyncio.to_thread(service.until, true)
 
 
 @pytest.mark.parametrize("title", HOSTS)
-def test_a_host_fits_on_a_screen(title: str) -> None:
+def test_a_host_is_short(title: str) -> None:
     lines = [line for line in HOSTS[title].splitlines() if line.strip()]
 
-    assert len(lines) <= 50
+    assert len(lines) <= 125
     assert max(map(len, lines)) <= 120
 
 
@@ -78,276 +96,384 @@ def test_there_are_three_hosts() -> None:
     assert [*HOSTS] == ["Telegram", "Discord", "Slack"]
 
 
-# --- Telegram
+# --- what each of them hears and says
 
 
-@contextlib.asynccontextmanager
-async def telegram(names: dict[str, Any], sent: asyncio.Queue[dict[str, Any]]) -> AsyncGenerator[Any]:
-    """Start the host with a Telegram that takes what it sends."""
-    from telegram.ext import ExtBot  # noqa: PLC0415 - only where it is installed
-    from telegram.request import BaseRequest, RequestData  # noqa: PLC0415
+async def test_telegram(run: Callable[[str], dict[str, Any]]) -> None:
+    names = run("Telegram")
+    with FakeTelegram() as service:
+        number = service.say("hello")
+        service.say("hello", number=number)  # told twice
+        service.say("I am a bot", GROUP, is_bot=True)
+        service.say("in a topic", GROUP, message_thread_id=5, is_topic_message=True)
+        service.say("/send off")  # not the owner: said like all else
+        async with at_work("Telegram", names, service) as system:
+            await until(service, lambda: len(service.shown) == 3)
+            service.say("/send off", person=OWNER["Telegram"])
+            await until(service, lambda: len(service.shown) == 4)
+            found = await asyncio.to_thread(sessions, system)
+            taken = await asyncio.to_thread(receipts, system)
 
-    class Service(BaseRequest):
-        @property
-        def read_timeout(self) -> float:
-            return 1.0
-
-        async def initialize(self) -> None:
-            """Open nothing."""
-
-        async def shutdown(self) -> None:
-            """Close nothing."""
-
-        async def do_request(
-            self, url: str, method: str, request_data: RequestData | None = None, *_: Any, **__: Any
-        ) -> tuple[int, bytes]:
-            del method
-            if url.endswith("/getMe"):
-                result: Any = {"id": 1, "is_bot": True, "first_name": "Bot", "username": "the_bot"}
-            else:
-                assert url.endswith("/sendMessage")
-                assert request_data is not None
-                sent.put_nowait(request_data.parameters)
-                result = {"message_id": 900, "date": 0, "chat": {"id": 42, "type": "private"}}
-            return 200, json.dumps({"ok": True, "result": result}).encode()
-
-    app = names["app"]
-    app.bot = app.updater.bot = ExtBot("1:token", request=Service(), get_updates_request=Service())
-    async with app:
-        await app.post_init(app)
-        yield app
+    assert sorted(service.shown[:3]) == [("-100123", "in a topic"), ("42", "/send off"), ("42", "hello")]
+    assert "off" in service.shown[3][1]
+    assert found == ["agent:main:telegram:group:-100123:thread:5", "main"]
+    assert taken <= {'{"messageId":900}'}
 
 
-def update(number: int, text: str, chat: dict[str, Any], **more: Any) -> dict[str, Any]:
-    person = {"id": more.pop("person", 7), "is_bot": more.pop("is_bot", False), "first_name": "Ann"}
-    message = {"message_id": number, "date": 0, "chat": chat, "from": person, "text": text, **more}
-    return {"update_id": 1000 + number, "message": message}
+async def test_discord(run: Callable[[str], dict[str, Any]]) -> None:
+    names = run("Discord")
+    with FakeDiscord() as service:
+        async with at_work("Discord", names, service) as system:
+            await until(service, lambda: service.sockets)
+            number = int(service.say("hello"))
+            service.say("hello", number=number)  # told twice
+            service.say("I am a bot", is_bot=True)
+            service.say("in a room", "300")
+            service.say("in a thread", "301")
+            await until(service, lambda: len(service.shown) == 3)
+            service.say("/send off", person=OWNER["Discord"])
+            await until(service, lambda: len(service.shown) == 4)
+            found = await asyncio.to_thread(sessions, system)
 
-
-PRIVATE = {"id": 42, "type": "private", "first_name": "Ann"}
-GROUP = {"id": -100123, "type": "supergroup", "title": "Lab"}
-
-
-async def test_telegram(host: Callable[[str], dict[str, Any]]) -> None:
-    library = pytest.importorskip("telegram")
-    names = host("Telegram")
-    system: SessionSystem = names["system"]
-    sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    async with telegram(names, sent) as app:
-
-        async def heard(given: dict[str, Any]) -> None:
-            await app.process_update(library.Update.de_json(given, app.bot))
-
-        await heard(update(1, "hello", PRIVATE))
-        await heard(update(1, "hello", PRIVATE))  # told twice
-        answer = await asyncio.wait_for(sent.get(), WAIT)
-        assert (answer["chat_id"], answer["text"]) == (42, "hello")
-
-        await heard(update(2, "I am a bot", GROUP, is_bot=True))
-        await heard(update(3, "in a topic", GROUP, message_thread_id=5, is_topic_message=True))
-        answer = await asyncio.wait_for(sent.get(), WAIT)
-        assert (answer["chat_id"], answer["message_thread_id"], answer["text"]) == (-100123, 5, "in a topic")
-
-        await heard({"update_id": 4, "edited_message": update(1, "edited", PRIVATE)["message"]})
-        await heard(update(5, "/send off", PRIVATE, person=7))
-        assert (await asyncio.wait_for(sent.get(), WAIT))[
-            "text"
-        ] == "/send off"  # not the owner: said like all else
-        await heard(update(6, "/send off", PRIVATE, person=names["OWNER"]))
-        assert "off" in (await asyncio.wait_for(sent.get(), WAIT))["text"]
-        await asyncio.to_thread(system.close)
-
-    assert sent.empty()
-
-
-async def test_telegram_has_its_sessions_and_receipts(host: Callable[[str], dict[str, Any]]) -> None:
-    library = pytest.importorskip("telegram")
-    names = host("Telegram")
-    system: SessionSystem = names["system"]
-    sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    async with telegram(names, sent) as app:
-        for given in (update(1, "hello", PRIVATE), update(2, "lab", GROUP)):
-            await app.process_update(library.Update.de_json(given, app.bot))
-            await asyncio.wait_for(sent.get(), WAIT)
-        await asyncio.to_thread(done, system, 2)
-
-    assert sessions(system) == ["agent:main:telegram:group:-100123", "main"]
-    assert done(system, 1) == ['{"messageId":900}']
-
-
-def done(system: SessionSystem, number: int) -> list[str]:
-    """Wait for deliveries that are done; return their receipts."""
-    receipts: list[str] = []
-    for recorded in system.follow(0, timeout=WAIT):
-        if isinstance(recorded.event, DeliveryDone):
-            receipts.append(recorded.event.receipt or "")
-            if len(receipts) == number:
-                break
-    return receipts
-
-
-# --- Discord
-
-
-async def test_discord(host: Callable[[str], dict[str, Any]]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pytest.importorskip("discord")
-    names = host("Discord")
-    system: SessionSystem = names["system"]
-    client = names["client"]
-    sent: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
-
-    async def service(route: Any, **given: Any) -> Any:
-        assert (route.method, route.path) == ("POST", "/channels/{channel_id}/messages")
-        sent.put_nowait((route.url.rpartition("/channels/")[2].partition("/")[0], given["json"]))
-        return message(900, str(given["json"]["content"]), person=1, bot=True)
-
-    async with client:
-        client.http.request = service
-        client._connection.application_id = 1
-        client._connection.parse_ready(READY)
-        client._connection.parse_guild_create(GUILD)
-        await client.setup_hook()
-
-        def heard(given: dict[str, Any]) -> None:
-            client._connection.parse_message_create(given)
-
-        heard(message(11, "hello"))
-        heard(message(11, "hello"))  # told twice
-        where, answer = await asyncio.wait_for(sent.get(), WAIT)
-        assert (where, answer["content"], answer["allowed_mentions"]) == ("42", "hello", {"parse": []})
-
-        heard(message(12, "I am a bot", bot=True))
-        heard(message(13, "in a room", channel_id="300", guild_id="200"))
-        where, answer = await asyncio.wait_for(sent.get(), WAIT)
-        assert (where, answer["content"]) == ("300", "in a room")
-        heard(message(14, "in a thread", channel_id="301", guild_id="200"))
-        where, answer = await asyncio.wait_for(sent.get(), WAIT)
-        assert (where, answer["content"]) == ("301", "in a thread")
-        heard(message(15, "/send off", person=names["OWNER"]))
-        assert "off" in (await asyncio.wait_for(sent.get(), WAIT))[1]["content"]
-
-        receipts = await asyncio.to_thread(done, system, 4)
-        assert receipts == ['{"messageId":"900"}'] * 4
-        found = await asyncio.to_thread(sessions, system)
-        await asyncio.to_thread(system.close)
-
-    assert sent.empty()
+    assert sorted(service.shown[:3]) == [("300", "in a room"), ("301", "in a thread"), ("42", "hello")]
+    assert "off" in service.shown[3][1]
     assert found == ["agent:main:discord:channel:300", "agent:main:discord:channel:300:thread:301", "main"]
 
 
-READY: Any = {
-    "user": {"id": "1", "username": "bot", "discriminator": "0000", "avatar": None},
-    "application": {"id": "1", "flags": 0},
-    "guilds": [{"id": "200", "unavailable": True}],
-    "session_id": "s",
-    "resume_gateway_url": "wss://gateway.example",
-}
-GUILD: Any = {
-    "id": "200",
-    "name": "Lab",
-    "channels": [{"id": "300", "type": 0, "name": "room", "position": 0, "permission_overwrites": []}],
-    "threads": [
-        {
-            "id": "301",
-            "type": 11,
-            "name": "thread",
-            "parent_id": "300",
-            "owner_id": "7",
-            "guild_id": "200",
-            "message_count": 0,
-            "member_count": 1,
-            "rate_limit_per_user": 0,
-            "thread_metadata": {"archived": False, "auto_archive_duration": 60, "archive_timestamp": None},
-        }
-    ],
-    "members": [],
-    "roles": [],
-    "emojis": [],
-    "stickers": [],
-}
-
-
-def message(number: int, text: str, **more: Any) -> dict[str, Any]:
-    author = {
-        "id": str(more.pop("person", 7)),
-        "username": "ann",
-        "discriminator": "0000",
-        "avatar": None,
-        "bot": more.pop("bot", False),
-    }
-    return {
-        "id": str(number),
-        "channel_id": "42",
-        "author": author,
-        "content": text,
-        "timestamp": "2026-01-01T00:00:00+00:00",
-        "edited_timestamp": None,
-        "tts": False,
-        "mention_everyone": False,
-        "mentions": [],
-        "mention_roles": [],
-        "attachments": [],
-        "embeds": [],
-        "pinned": False,
-        "type": 0,
-        **more,
-    }
-
-
-# --- Slack
-
-
-async def test_slack(host: Callable[[str], dict[str, Any]]) -> None:
-    pytest.importorskip("slack_bolt")
-    pytest.importorskip("aiohttp")
-    from slack_bolt.async_app import AsyncBoltRequest  # noqa: PLC0415 - only where it is installed
-
-    def service(_: Asked) -> Answer:
-        given: Any = {
-            "ok": True,
-            "ts": "900.1",
-            "team_id": "T1",
-            "user_id": "U1",
-            "bot_id": "B1",
-            "bot_user_id": "U1",
-        }
-        return Answer(200, json.dumps(given).encode(), (("Content-Type", "application/json"),))
-
-    def posted() -> list[dict[str, Any]]:
-        return [json.loads(asked.body) for asked in server.asked if asked.path == "/chat.postMessage"]
-
-    with Loopback(service) as server:
-        names = host("Slack")
-        system: SessionSystem = names["system"]
-        app = names["app"]
-        app.client.base_url = f"http://127.0.0.1:{server.port}/"
-        async with system:
-            system.register_channel("slack", names["Channel"](deliver=names["deliver"], max_chars=4000))
-
-            async def heard(event: dict[str, Any]) -> None:
-                body = {"type": "event_callback", "team_id": "T1", "event": {"type": "message", **event}}
-                taken = await app.async_dispatch(AsyncBoltRequest(body=body, mode="socket_mode"))
-                assert taken.status in {200, 404}  # 404: of no interest
-
-            direct = {"channel": "D1", "channel_type": "im", "user": "U7", "text": "a &lt; b", "ts": "1.0"}
-            room = {"channel": "C1", "channel_type": "channel", "user": "U7"}
-            await heard(direct)
-            await heard(direct)  # told twice
-            await heard({**room, "text": "I am a bot", "ts": "2.0", "bot_id": "B2"})
-            await heard({**room, "text": "my own", "ts": "3.0", "user": "U1", "bot_id": "B1"})
-            await heard({**room, "subtype": "message_changed", "ts": "4.0"})
-            await heard({**room, "text": "in a thread", "ts": "5.0", "thread_ts": "4.5"})
-            await asyncio.to_thread(done, system, 2)
-            await heard({**direct, "text": "/send off", "ts": "6.0", "user": names["OWNER"]})
-            receipts = await asyncio.to_thread(done, system, 3)
+async def test_slack(run: Callable[[str], dict[str, Any]]) -> None:
+    names = run("Slack")
+    with FakeSlack() as service:
+        async with at_work("Slack", names, service) as system:
+            await until(service, lambda: service.sockets)
+            ts = service.say("a &lt; b")
+            service.say("a &lt; b", ts=ts)  # told twice
+            service.say("I am a bot", "C1", bot_id="B2")
+            service.say("changed", "C1", subtype="message_changed")
+            service.say("in a thread", "C1", thread_ts="4.5")
+            await until(service, lambda: len(service.shown) == 2)
+            service.say("/send off", user=OWNER["Slack"])
+            await until(service, lambda: len(service.shown) == 3 and not service.envelopes)
             found = await asyncio.to_thread(sessions, system)
-            said = await asyncio.to_thread(users, system, "main")
+            said = await asyncio.to_thread(said_in, system)
 
-    assert receipts == ['{"ts":"900.1"}'] * 3
-    answers = [(answer["channel"], answer.get("thread_ts"), answer["text"]) for answer in posted()]
-    assert sorted(answers[:2]) == [("C1", "4.5", "in a thread"), ("D1", None, "a &lt; b")]
-    assert "off" in answers[2][2]
-    assert said[0] == "a < b"
+    assert sorted(service.shown[:2]) == [("C1", "in a thread"), ("D1", "a &lt; b")]
+    assert "off" in service.shown[2][1]
+    assert "a < b" in said
     assert found == ["agent:main:slack:channel:C1:thread:4.5", "main"]
+
+
+# --- what is confirmed is in the log
+
+
+@pytest.mark.ci
+@pytest.mark.clause("INB-1")
+async def test_telegram_is_told_to_forget_a_message_when_it_is_in_the_log(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    names = run("Telegram")
+    early: list[str] = []
+    with FakeTelegram() as service:
+
+        def forgotten(texts: list[str]) -> None:
+            early.extend(text for text in texts if text not in said_in(names["system"]))
+
+        service.on_confirmed = forgotten
+        for number in range(150):
+            service.say(f"text {number}")
+        async with at_work("Telegram", names, service):
+            await until(service, lambda: len(service.confirmed) == 150)
+
+    assert early == []
+
+
+@pytest.mark.clause("INB-1")
+async def test_slack_has_an_event_acknowledged_when_it_is_in_the_log(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    names = run("Slack")
+    early: list[str] = []
+    with FakeSlack() as service:
+
+        def acknowledged(text: str) -> None:
+            early.extend([] if text in said_in(names["system"]) else [text])
+
+        service.on_acknowledged = acknowledged
+        for number in range(30):
+            service.say(f"text {number}")
+        async with at_work("Slack", names, service) as system:
+            await until(service, lambda: len(service.acknowledged) == 30)
+            said = said_in(system)
+
+    assert early == []
+    assert sorted(said) == sorted(f"text {number}" for number in range(30))
+
+
+def flooded(names: dict[str, Any]) -> Gate:
+    """Give a host a system whose session has room for one message: the next is refused as busy until the gate is open."""
+    names["system"].close(grace=0)
+    gate = Gate()
+    settings = {"runs": {"inboxMax": 1, "shutdownGraceSeconds": 0}}
+    names["system"] = SessionSystem("sqlite:///bot.db", agents={"main": gate.saying("ok")}, config=settings)
+    return gate
+
+
+@pytest.mark.ci
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("title", HOSTS)
+async def test_what_is_refused_for_now_is_taken_later_in_order_and_nobody_is_told(
+    run: Callable[[str], dict[str, Any]], title: str
+) -> None:
+    names = run(title)
+    gate = flooded(names)
+    texts = [f"text {number}" for number in range(6)]
+    with FAKES[title]() as service:
+        async with at_work(title, names, service) as system:
+            if not isinstance(service, FakeTelegram):
+                await until(service, lambda: service.sockets)  # type: ignore[attr-defined]
+            for text in texts:
+                service.say(text)  # type: ignore[attr-defined]
+            await asyncio.to_thread(gate.reached)
+            taken_first = said_in(system)
+            gate.open()
+            await until(service, lambda: len(service.shown) == len(texts))
+            said = said_in(system)
+
+    assert len(taken_first) < len(texts)
+    assert said == texts
+    assert {text for _, text in service.shown} == {"ok"}
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("title", HOSTS)
+async def test_what_is_refused_for_good_is_said_once_and_holds_up_nothing(
+    run: Callable[[str], dict[str, Any]], title: str
+) -> None:
+    names = run(title)
+    with FAKES[title]() as service:
+        async with at_work(title, names, service) as system:
+            if not isinstance(service, FakeTelegram):
+                await until(service, lambda: service.sockets)  # type: ignore[attr-defined]
+            service.say("   ")  # type: ignore[attr-defined]
+            service.say("hello")  # type: ignore[attr-defined]
+            await until(service, lambda: len(service.shown) == 2)
+            said = said_in(system)
+
+    assert said == ["hello"]
+    assert sorted(text for _, text in service.shown) == [SORRY, "hello"]
+
+
+# --- a service that is away, and one that asks for a pause
+
+
+@pytest.mark.ci
+@pytest.mark.clause("ANN-3", "ANN-5")
+@pytest.mark.parametrize(
+    ("title", "trouble"),
+    [
+        ("Telegram", {"status": 502}),
+        (
+            "Telegram",
+            {
+                "status": 429,
+                "body": {
+                    "ok": False,
+                    "error_code": 429,
+                    "description": "Too Many Requests: retry after 1",
+                    "parameters": {"retry_after": 1},
+                },
+            },
+        ),
+        (
+            "Slack",
+            {"status": 429, "headers": {"Retry-After": "1"}, "body": {"ok": False, "error": "ratelimited"}},
+        ),
+    ],
+)
+async def test_answers_to_a_service_that_is_away_arrive_later_once_and_in_order(
+    run: Callable[[str], dict[str, Any]], title: str, trouble: dict[str, Any]
+) -> None:
+    names = run(title)
+    texts = [f"text {number}" for number in range(4)]
+    with FAKES[title]() as service:
+        async with at_work(title, names, service) as system:
+            if isinstance(service, FakeSlack):
+                await until(service, lambda: service.sockets)
+            service.say("first")  # type: ignore[attr-defined]
+            await until(service, lambda: service.shown)
+            chat = dict(system_chat(title))
+            service.away(**trouble)
+            for text in texts:
+                answer = await system.ainbound(**chat, text=text, wait=WAIT)
+                assert answer["status"] == "ok"
+            await asyncio.to_thread(wait_for_failure, system)
+            service.back()
+            await until(service, lambda: len(service.shown) == 5)
+            failed = recorded(system, DeliveryFailed)
+
+    assert [text for _, text in service.shown] == ["first", *texts]
+    assert len({event.delivery_id for event in failed}) == 1
+    if trouble["status"] == 429:
+        assert {event.later_ms for event in failed} == {1_000}
+
+
+def system_chat(title: str) -> dict[str, Any]:
+    if title == "Slack":
+        return {"channel": "slack", "account": "T1", "chat_id": "D1", "sender": "U7"}
+    return {"channel": "telegram", "account": "the_bot", "chat_id": "42", "sender": "7"}
+
+
+def wait_for_failure(system: SessionSystem) -> None:
+    for item in system.follow(0, timeout=WAIT):
+        if isinstance(item.event, DeliveryFailed):
+            return
+    raise AssertionError("nothing failed")
+
+
+# --- connections and processes that end
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("resumes", [True, False])
+async def test_discord_misses_nothing_when_its_connection_ends(
+    run: Callable[[str], dict[str, Any]], *, resumes: bool
+) -> None:
+    names = run("Discord")
+    with FakeDiscord() as service:
+        service.resumes = resumes
+        async with at_work("Discord", names, service) as system:
+            await until(service, lambda: service.sockets)
+            service.say("before")
+            await until(service, lambda: len(service.shown) == 1)
+            service.cut()
+            service.say("meanwhile", "300")
+            service.say("meanwhile, too")
+            service.let_in()
+            await until(service, lambda: len(service.shown) == 3)
+            service.say("after")
+            await until(service, lambda: len(service.shown) == 4)
+            said = said_in(system)
+
+    assert sorted(said) == ["after", "before", "meanwhile", "meanwhile, too"]
+    assert (service.resumed > 0) is resumes
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("title", ["Discord", "Slack"])
+async def test_what_was_said_while_no_host_was_there_is_read_at_the_next_start(
+    run: Callable[[str], dict[str, Any]], title: str
+) -> None:
+    first = run(title)
+    room = {"Discord": "300", "Slack": "C1"}[title]
+    with FAKES[title]() as service:
+        assert isinstance(service, FakeDiscord | FakeSlack)
+        service.say("long before the bot was there", room, **({} if title == "Discord" else {"told": False}))
+        async with at_work(title, first, service):
+            await until(service, lambda: service.sockets)
+            service.say("hello")
+            await until(service, lambda: len(service.shown) == 1)
+        first["system"].close(grace=0)
+        told: dict[str, Any] = {} if title == "Discord" else {"told": False}
+        service.say("in a room", room, **told)
+        service.say("   ", room, **told)
+        service.say("to the bot alone", **told)
+        second = run(title)
+        async with at_work(title, second, service) as system:
+            await until(service, lambda: len(service.shown) >= 3)
+            service.say("back", room)
+            await until(service, lambda: ("back") in [text for _, text in service.shown])
+            said = said_in(system)
+
+    assert sorted(said).count("hello") == 1
+    assert {"in a room", "to the bot alone", "back"} <= {*said}
+    assert len(said) == len({*said})
+    assert SORRY not in [text for _, text in service.shown]
+
+
+@contextlib.contextmanager
+def killed_again_and_again(
+    title: str, service: Served, folder: Path, progress: Callable[[], int], marks: list[int]
+) -> Generator[None]:
+    """Start a host and kill it (SIGKILL) when so much is confirmed, for each mark; then start it for good."""
+    for mark in marks:
+        process = started(title, service, folder)
+        try:
+            service.until(lambda mark=mark: progress() >= mark)  # type: ignore[misc]
+        finally:
+            process.kill()
+            process.wait()
+    process = started(title, service, folder)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def said_in_log(folder: Path) -> list[str]:
+    """Return what people said, from the log that a killed host has left."""
+    log = open_log(f"sqlite:///{folder}/bot.db", read_only=True)
+    try:
+        return [
+            text_of(item.event.message)
+            for item in log.all()
+            if isinstance(item.event, MessageRecorded) and item.event.message.role == "user"
+        ]
+    finally:
+        log.close()
+
+
+@pytest.mark.ci
+@pytest.mark.clause("INB-1", "D1")
+@pytest.mark.parametrize("title", ["Telegram", "Slack"])
+def test_a_host_that_is_killed_under_a_burst_loses_nothing_that_it_had_confirmed(
+    title: str, tmp_path: Path
+) -> None:
+    needs(title)
+    texts = [f"text {number}" for number in range(200)]
+    with FAKES[title]() as service:
+        assert isinstance(service, FakeTelegram | FakeSlack)
+
+        def confirmed() -> list[str]:
+            return service.confirmed if isinstance(service, FakeTelegram) else service.acknowledged
+
+        for text in texts:
+            service.say(text)
+        lost: list[str] = []
+        marks = [1, 60, 120] if title == "Telegram" else [1, 40, 90]
+        with killed_again_and_again(title, service, tmp_path, lambda: len({*confirmed()}), marks):
+            service.until(lambda: {*confirmed()} >= {*texts})
+        said = said_in_log(tmp_path)
+        lost = [text for text in confirmed() if text not in said]
+
+    assert lost == []
+    assert sorted(said) == sorted(texts)
+
+
+@pytest.mark.ci
+@pytest.mark.clause("INB-1", "D1")
+def test_a_discord_host_that_is_killed_under_a_burst_reads_what_it_missed(tmp_path: Path) -> None:
+    needs("Discord")
+    with FakeDiscord() as service:
+        for round_ in range(3):
+            process = started("Discord", service, tmp_path)
+            try:
+                service.until(lambda: service.sockets)
+                shown = len(service.shown)
+                for number in range(40):
+                    service.say(f"text {round_}.{number}", "300" if number % 2 else "42")
+                service.until(lambda shown=shown: len(service.shown) > shown)  # type: ignore[misc]
+            finally:
+                process.kill()
+                process.wait()
+            service.sockets.clear()
+        process = started("Discord", service, tmp_path)
+        try:
+            deadline = time.monotonic() + 3 * WAIT
+            while len(said_in_log(tmp_path)) < 120 and time.monotonic() < deadline:
+                service.until(lambda: True)
+        finally:
+            process.kill()
+            process.wait()
+        said = said_in_log(tmp_path)
+
+    assert sorted(said) == sorted(f"text {round_}.{number}" for round_ in range(3) for number in range(40))
