@@ -405,6 +405,7 @@ SECRET = "s3cr3t-pw"
         (f"host=127.0.0.1 user=u password={SECRET}", "settings of libpq"),
         (f"postgresql://u:{SECRET}@h/d?schema=a&schema=b", "schema twice"),
         (f"postgresql://u:{SECRET}@h/d?schema=pg_mine", "the server's own"),
+        (f"postgresql://u:{SECRET}@h/d?schema=public", "is everybody's"),
         (f"postgresql://u:{SECRET}@h/d?schema=information_schema", "the server's own"),
         (f"postgresql://u:{SECRET}@h/d?files={__file__}", "is no folder"),
         (f"postgresql://u:{SECRET}@h/d?schema", "this is no URL"),

@@ -80,6 +80,10 @@ def address_of(url: str) -> Address:
     shown = f"{place}?{urlencode(where, quote_via=quote, safe='/')}"
     if not _NAME.fullmatch(schema):
         raise NoSuchStore(place, f"schema={schema!r} is no name: a-z, 0-9 and _, at most 48 of them")
+    if schema == "public":
+        raise NoSuchStore(
+            place, "schema='public' is everybody's: a log has a schema of its own, name another one"
+        )
     if schema.startswith("pg_") or schema == "information_schema":
         raise NoSuchStore(place, f"schema={schema!r} is the server's own, name another one")
     if wake not in _WAKES:
