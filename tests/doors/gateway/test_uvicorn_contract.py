@@ -1,10 +1,11 @@
 """What the gateway overrides and uses of litestar, uvicorn, websockets and h11 is as it was when it was tried (C8).
 
-None of it is promised by those projects, so `pyproject.toml` bounds their versions. When a version changes one of these, look
+None of it is promised by those projects. A start falls back where a part is gone. When a version changes one of these, look
 at what `uvicorn_protocols.py` makes of it, run the tests of slow clients, frames and framing, and write the new digest here:
 `python tests/doors/gateway/test_uvicorn_contract.py` prints them all.
 """
 
+import asyncio
 import hashlib
 import inspect
 import tomllib
@@ -21,6 +22,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from intersession.gateway.admission import Limits
 from intersession.gateway.process import server, uvicorn_protocols
 from intersession.web import Application
 from support.paths import ROOT
@@ -123,12 +125,42 @@ def test_what_is_overridden_and_used_is_as_it_was_when_it_was_tried() -> None:
 def test_their_versions_are_bounded_and_the_installed_ones_are_within(name: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     [needed] = [each for each in extras["gateway"] if each.startswith(name)]
-    low, high = (
-        tuple(map(int, bound.lstrip("<>=").split("."))) for bound in needed.removeprefix(name).split(",")
-    )
+    low, *above = needed.removeprefix(name).removeprefix(">=").split(",")
     installed = tuple(map(int, version(name).split(".")[:3]))
 
-    assert low <= installed < high
+    assert tuple(map(int, low.split("."))) <= installed
+    assert above == (["<3"] if name == "litestar" else []), (
+        "a bound above keeps hosts from fixes: say why it is known"
+    )
+
+
+class Other(asyncio.Protocol):
+    """A version of uvicorn's protocol with other parts."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+
+class Ours(Other):
+    """What overrides it."""
+
+
+def test_a_version_with_other_parts_is_served_with_its_own_protocol_and_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    parts = ["transport", "connection_made", "handle_ping", "read_paused"]
+
+    assert uvicorn_protocols.parts_gone(Other, parts) == ["handle_ping", "read_paused"]
+    assert uvicorn_protocols.own_or_theirs(Ours, Other, parts) is Other
+    assert "since it has no handle_ping, read_paused any more" in caplog.text
+    assert uvicorn_protocols.own_or_theirs(Ours, Other, parts[:2]) is Ours
+
+
+def test_the_versions_that_are_installed_are_served_with_our_protocols() -> None:
+    config = uvicorn_protocols.ServerConfig(Litestar([]), Limits())
+
+    assert config.http is uvicorn_protocols.PatientHttp
+    assert config.ws is uvicorn_protocols.CappedWebSocket
 
 
 def test_what_is_read_of_their_objects_is_there() -> None:

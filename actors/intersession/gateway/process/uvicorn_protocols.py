@@ -5,10 +5,12 @@ They reach into uvicorn's classes, so tests hold each rule against a real socket
 
 import asyncio
 import contextlib
+import logging
 import socket
 import struct
 import time
-from typing import Any, Final, cast
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar, cast
 
 import h11
 import uvicorn
@@ -18,11 +20,14 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 from websockets.http11 import Request
+from websockets.protocol import Protocol
 
 from intersession.gateway.admission import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits, limited_logger
 from intersession.gateway.http import EXTENSION, Refusal
 from intersession.gateway.process.framing import BadFraming, Framing
 from intersession_events.plain_json import JsonObject
+
+P = TypeVar("P", bound=asyncio.Protocol)
 
 ABORT_S: Final = 5.0
 
@@ -35,11 +40,52 @@ _NOTHING_LINGERS: Final = struct.pack("ii", 1, 0)
 _REFUSED: Final = "the request can't be read in one way only: %s"
 
 
+_OF_HTTP: Final = frozenset(
+    ["conn", "connection_lost", "connection_made", "connections", "cycle", "data_received", "logger", "loop", "on_response_complete", "pause_writing", "resume_writing", "timeout_keep_alive_task", "transport"]
+)
+_OF_WEBSOCKETS: Final = frozenset(
+    ["close_sent", "conn", "frames", "handle_connect", "handle_cont", "handle_parser_exception", "handle_ping", "logger", "loop", "pause_writing", "queue", "read_paused", "receive", "resume_writing", "send", "send_receive_event_to_app", "stop_keepalive", "transport"]
+)
+"""What our protocols override or read of uvicorn's, which promises none of it."""
+
+
+def parts_gone(theirs: type, names: Iterable[str]) -> list[str]:
+    """Return which methods and attributes a class has no more: it defines them, or sets them where it begins."""
+    there = set(dir(theirs))
+    for kind in theirs.__mro__:
+        for beginning in ("__init__", "connection_made"):
+            code = getattr(vars(kind).get(beginning), "__code__", None)
+            there.update(() if code is None else code.co_names)
+    return sorted(set(names) - there)
+
+
+def own_or_theirs(ours: type[P], theirs: type[P], names: Iterable[str]) -> type[P]:
+    """Return our protocol, or uvicorn's own where a version of it has other parts: then it serves, without our bounds on slow clients."""
+    gone = parts_gone(theirs, names)
+    if theirs is WebSocketsSansIOProtocol and "max_message_size" not in Protocol.__init__.__code__.co_names:
+        gone.append("websockets: max_message_size")
+    if not gone:
+        return ours
+    logging.getLogger("intersession.gateway.connections").warning(
+        "uvicorn %s serves without the gateway's bounds on slow clients, since it has no %s any more: use a version that was tried,"
+        " or keep the gateway behind a proxy",
+        uvicorn.__version__,
+        ", ".join(gone),
+    )
+    return theirs
+
+
 class ServerConfig(uvicorn.Config):
     """Uvicorn's configuration, and the gateway's limits."""
 
     def __init__(self, app: ASGIApp, limits: Limits, **options: Any) -> None:  # uvicorn's own, by name
-        super().__init__(app, http=PatientHttp, ws=CappedWebSocket, ws_max_size=limits.body_bytes, **options)
+        super().__init__(
+            app,
+            http=own_or_theirs(PatientHttp, H11Protocol, _OF_HTTP),
+            ws=own_or_theirs(CappedWebSocket, WebSocketsSansIOProtocol, _OF_WEBSOCKETS),
+            ws_max_size=limits.body_bytes,
+            **options,
+        )
         self.limits = limits
         # Warnings only: below, uvicorn logs addresses with their queries, and websockets whole frames, and somebody's token
         # may be in both. And not each: who sends garbage can send much of it.
