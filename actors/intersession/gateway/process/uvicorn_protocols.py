@@ -41,10 +41,43 @@ _REFUSED: Final = "the request can't be read in one way only: %s"
 
 
 _OF_HTTP: Final = frozenset(
-    ["conn", "connection_lost", "connection_made", "connections", "cycle", "data_received", "logger", "loop", "on_response_complete", "pause_writing", "resume_writing", "timeout_keep_alive_task", "transport"]
+    [
+        "conn",
+        "connection_lost",
+        "connection_made",
+        "connections",
+        "cycle",
+        "data_received",
+        "logger",
+        "loop",
+        "on_response_complete",
+        "pause_writing",
+        "resume_writing",
+        "timeout_keep_alive_task",
+        "transport",
+    ]
 )
 _OF_WEBSOCKETS: Final = frozenset(
-    ["close_sent", "conn", "frames", "handle_connect", "handle_cont", "handle_parser_exception", "handle_ping", "logger", "loop", "pause_writing", "queue", "read_paused", "receive", "resume_writing", "send", "send_receive_event_to_app", "stop_keepalive", "transport"]
+    [
+        "close_sent",
+        "conn",
+        "frames",
+        "handle_connect",
+        "handle_cont",
+        "handle_parser_exception",
+        "handle_ping",
+        "logger",
+        "loop",
+        "pause_writing",
+        "queue",
+        "read_paused",
+        "receive",
+        "resume_writing",
+        "send",
+        "send_receive_event_to_app",
+        "stop_keepalive",
+        "transport",
+    ]
 )
 """What our protocols override or read of uvicorn's, which promises none of it."""
 
