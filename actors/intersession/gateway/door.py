@@ -17,7 +17,7 @@ from intersession.web import ForksFolder, Rates
 from intersession_actors.config import Gateway, GatewayAuth, names_tool
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
 from intersession_actors.gate import KeyText, invalid
-from intersession_actors.host import off_loop
+from intersession_actors.host import LimitedLane, off_loop
 from intersession_actors.methods import NoParams, unknown_method
 from intersession_actors.service import claimed_session, read_arguments
 from intersession_actors.system import SessionSystem
@@ -272,7 +272,8 @@ class Door:
                 return tools.begin(tool, arguments) if tool in TOOLS else None
 
             # One thread finds the session and makes the call: it costs as much to change threads as to do either.
-            begun = await self.system.threads.run(begin, session_key if caller.is_operator else caller.name)
+            lane = session_key if caller.is_operator else LimitedLane(caller.name)
+            begun = await self.system.threads.run(begin, lane)
             return None if begun is None else await begun
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, tool) from None

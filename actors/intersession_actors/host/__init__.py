@@ -5,7 +5,7 @@ from intersession_events.faces import on_demand
 with on_demand(globals()):
     from intersession_actors.host.actors import HostActor, asking, is_host_actor
     from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised, is_async
-    from intersession_actors.host.door_threads import ABOUT, DoorThreads
+    from intersession_actors.host.door_threads import ABOUT, DoorThreads, LimitedLane
     from intersession_actors.host.extras import imported, is_installed, needed
     from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded
     from intersession_actors.host.loop import OwnLoop
@@ -23,6 +23,7 @@ __all__ = [
     "HostsLoop",
     "Inside",
     "Job",
+    "LimitedLane",
     "LoopEnded",
     "MissingExtra",
     "Outcome",

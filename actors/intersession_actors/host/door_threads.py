@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from intersession_actors.host.own_threads import filling
 from intersession_actors.host.threads import Job, Workers
@@ -21,13 +21,20 @@ ABOUT: Final = "about the system"
 """The lane of `health` and the like: it has threads of its own, which nothing else can hold."""
 
 
+class LimitedLane(NamedTuple):
+    """The one lane of a limited credential, whatever it asks: it has a quarter of the threads at most, and its turn like any other."""
+
+    caller: str
+
+
 def _here() -> None:
     return
 
 
 class DoorThreads:
-    """Runs what doors would have to wait for. Each caller is a lane: lanes are served in turns, and none has more than half.
+    """Runs what doors would have to wait for, for each caller in turn.
 
+    Each caller is a lane: none has more than half of the threads, and a limited credential, which is one lane, a quarter.
     Once the threads have ended, so has the system: callers are told so. `check` raises `StoreUnavailable` where there are
     none, in a forked child of the process that has them.
     """
@@ -36,7 +43,13 @@ class DoorThreads:
         self, number: int = THREADS, *, check: Callable[[], object] = _here, threads: Threads | None = None
     ) -> None:
         self._check = check
-        self._workers = Workers(number, per_lane=max(number // 2, 1), name="doors", threads=threads)
+        half, quarter = max(number // 2, 1), max(number // 4, 1)
+        self._workers = Workers(
+            number,
+            per_lane=lambda lane: quarter if isinstance(lane, LimitedLane) else half,
+            name="doors",
+            threads=threads,
+        )
         self._reserved = Workers(RESERVED, name="doors-reserved", threads=threads)
 
     def submit(self, work: Callable[[], T], lane: Hashable = None) -> "Future[T]":

@@ -42,7 +42,7 @@ class Workers:
         size: int,
         *,
         keep: int | None = None,
-        per_lane: int | None = None,
+        per_lane: int | Callable[[Hashable], int] | None = None,
         name: str,
         threads: Threads | None = None,
     ) -> None:
@@ -53,7 +53,8 @@ class Workers:
         self._name = name
         self._threads = threads or MachineThreads()
         self._changed = self._threads.changed()
-        self._per_lane = size if per_lane is None else per_lane
+        most = size if per_lane is None else per_lane
+        self._per_lane = most
         self._queue: FairQueue[Job] = FairQueue()
         self._at_work: Counter[Hashable] = Counter()
         self._jobs: dict[Hashable, Job] = {}
@@ -145,7 +146,8 @@ class Workers:
             self._changed.notify()
 
     def _room(self, lane: Hashable) -> int:
-        return max(self._per_lane - self._at_work[lane], 0)
+        most = self._per_lane if isinstance(self._per_lane, int) else self._per_lane(lane)
+        return max(most - self._at_work[lane], 0)
 
     def _has_seat(self, lane: Hashable) -> bool:
         return self._room(lane) > 0

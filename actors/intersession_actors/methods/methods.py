@@ -11,7 +11,7 @@ from intersession_actors.config import OperatorScope
 from intersession_actors.debugger import VERBS, View
 from intersession_actors.errors import ToolRefused, not_on_a_loop
 from intersession_actors.forking import ForkDoor
-from intersession_actors.host import ABOUT, DoorThreads
+from intersession_actors.host import ABOUT, DoorThreads, LimitedLane
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.debug import GatewayDebug
 from intersession_actors.methods.erasing import GatewayErase
@@ -265,7 +265,8 @@ class GatewayMethods:
                 return self._debug.ask(call, question)
 
         with self._service.refusing_without_store():
-            return await self._threads.run(asked, (caller.name, name))
+            lane = (caller.name, name) if caller.credential is None else LimitedLane(caller.name)
+            return await self._threads.run(asked, lane)
 
     @contextmanager
     def _receipt(
@@ -292,4 +293,6 @@ def _lane(method: str, params: Mapping[str, object], caller: Caller) -> Hashable
     found = METHODS.get(method)
     if found is not None and found.about:
         return ABOUT
+    if caller.credential is not None:
+        return LimitedLane(caller.name)
     return (caller.name, repr(params.get("sessionKey", params.get("key"))))

@@ -1,9 +1,11 @@
 """`intersession debug`: the web debugger on a log that is only read, in this machine's browser."""
 
+import os
 import tempfile
 import webbrowser
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import Annotated, TypeAlias
 from urllib.parse import quote
@@ -59,7 +61,7 @@ def debug(
     server = imported(
         "intersession.gateway.process", what="intersession debug", library="litestar", extra="web"
     )
-    page = ["runs"]
+    page, opened = ["runs"], list[Path]()
 
     @contextmanager
     def opens(progress: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed]]:
@@ -80,10 +82,31 @@ def debug(
             screen.to_copy(url)
         screen.flush()
         if not no_browser:
-            webbrowser.open(url)
+            opened.append(_page_to(url))
+            webbrowser.open(opened[0].as_uri())
 
-    server.debug_alone(opens, server.listen("127.0.0.1", port), ready=ready, what=what)
+    try:
+        server.debug_alone(opens, server.listen("127.0.0.1", port), ready=ready, what=what)
+    finally:
+        for file in opened:
+            file.unlink(missing_ok=True)
     return Answer(None, lambda _: None)
+
+
+def _page_to(url: str) -> Path:
+    """Return a file that sends a browser on to an address: of the command line of a browser, everybody here sees what is in it.
+
+    Only its owner reads the file; it is removed once the debugger ends, and the word in it counts once.
+    """
+    handle, name = tempfile.mkstemp(prefix="intersession-debug-", suffix=".html")  # 0600
+    os.close(handle)
+    said = escape(url, quote=True)
+    Path(name).write_text(
+        '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Intersession</title>'
+        f'<meta http-equiv="refresh" content="0;url={said}"><p><a href="{said}">Open the debugger</a></p>\n',
+        encoding="utf-8",
+    )
+    return Path(name)
 
 
 @contextmanager
