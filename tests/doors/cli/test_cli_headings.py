@@ -7,7 +7,7 @@ from support.doors.command_line import ran
 
 
 def test_each_command_stands_under_one_heading_of_the_help() -> None:
-    assert Counter(name for names in GROUPS.values() for name in names) == Counter(COMMANDS)
+    assert Counter(name for names in GROUPS.values() for name in names) == Counter(COMMANDS.keys())
     told = ran("--help").out
     places = [told.index(heading) for heading in GROUPS]
     assert places == sorted(places)
