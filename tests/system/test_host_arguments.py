@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intersession import Inbound, SessionSystem, ToolRefused
+from intersession import Inbound, InboundFields, SessionSystem, ToolRefused
 from intersession import open_log as open_to_read
 from intersession_events.errors import IntersessionError
 from intersession_events.stores import open_log
@@ -258,3 +258,12 @@ def test_names_that_nobody_reads_are_refused(system: SessionSystem) -> None:
         made_with(":memory:", on_failure=42)
     with pytest.raises(ToolRefused, match=r"message_ids: it is no list of texts but a text"):
         system.erase("main", message_ids="abc")
+
+
+@pytest.mark.clause("INB-1")
+def test_help_names_every_field_of_a_message() -> None:
+    said = SessionSystem.inbound.__doc__ or ""
+
+    assert [
+        name for name in InboundFields.__annotations__ if f"{name}," not in said and f"{name}=" not in said
+    ] == []

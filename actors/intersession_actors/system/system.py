@@ -378,6 +378,9 @@ class SessionSystem(Operated):
     def inbound(self, *unnamed: Never, **given: Unpack[InboundFields]) -> InboundAnswer:
         """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
+        `inbound(*, channel, chat_id, text, sender, sender_name=None, chat_type="direct", chat_name=None, account=None,
+        thread=None, agent_id=None, owner=False, message_id=None, deliver=True, wait=None)`
+
         `sender` is the person's id on the channel, `sender_name` what others call them. `account` is which of the host's
         own accounts heard it. `owner`: this person may use `/send`. `message_id` is the channel's own id: the same one
         gives the same run. `deliver=False` records and starts no run. With `wait` seconds the answer is what
