@@ -435,6 +435,16 @@ def test_a_reader_sees_what_a_running_writer_commits(place: Place) -> None:
             assert isinstance(refused[0], Unavailable)
 
 
+def test_a_log_without_a_name_is_read_to_its_end(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path / "log.db") as log:
+        log.append_now([to("s", 0, said("1"), said("2"))])
+
+    assert [recorded.id for recorded in SqliteLog(tmp_path / "log.db", read_only=True).all()] == [
+        "id-1",
+        "id-2",
+    ]
+
+
 @pytest.mark.clause("D3")
 def test_the_connections_of_readers_are_pinned_too(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db") as log, SqliteLog(tmp_path / "log.db", read_only=True) as reader:

@@ -78,6 +78,7 @@ class PostgresLog(PortableLog):
         self._application: PostgresApplication = app
         self._recorder = app.reading
         self._events = EventReader(app.reading, app.chained)
+        self._events.reads_from = app
         self._states = self._states_of(app)
         self.view_tables: ViewTables = PostgresViews(self._recorder.failures)
         """What is done in PostgreSQL's own way for the tables of a view."""

@@ -160,6 +160,7 @@ class SqliteLog(PortableLog):
         self._readers = app.reading.readers
         self._recorder = app.reading
         self._events = EventReader(app.reading, app.chained)
+        self._events.reads_from = app
         self._frontier = Frontier(0)
         self._states = self._states_of(app)
         try:

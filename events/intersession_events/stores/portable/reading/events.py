@@ -62,6 +62,8 @@ class EventReader:
     def __init__(self, recorder: ReadsLog, mapper: ChainedMapper) -> None:
         self._recorder = recorder
         self._mapper = mapper
+        self.reads_from: object = recorder
+        """What closes what is read from once nobody has it: whoever iterates has it still, without a name for the log."""
 
     @property
     def lineage(self) -> Lineage:
