@@ -113,5 +113,5 @@ def test_calls_of_an_agents_own_tools_are_recorded_under_one_id() -> None:
         ("result", first, "pay", '{"paid":true}', False),
         ("result", "given", "look", "nothing there", True),
     ]
-    assert a_turn(attempt=3).record_call("pay", {}) == first
+    assert a_turn(attempt=3).record_call("pay", {"sum": 4}) == first
     assert a_turn(attempt=4).record_call("pay", {}) != first
