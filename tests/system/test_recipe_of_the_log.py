@@ -1,0 +1,39 @@
+"""V1: the verifier that the page on reading the log prints, which needs none of our code, on logs of each kind."""
+
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from intersession import SessionSystem, echo
+from support.paths import DOCS
+
+PAGE = (DOCS / "howto" / "read-the-log.md").read_text(encoding="utf-8")
+(RECIPE,) = (one for one in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "def parts_of" in one)
+
+
+@pytest.mark.clause("V1")
+@pytest.mark.parametrize("kind", ["erased", "fork"])
+def test_the_recipe_proves_logs_with_erasures_and_forks_and_finds_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with SessionSystem("sqlite:///log.db", agents={"main": echo()}) as system:
+        sent = {"sessionKey": "main", "message": "hello", "idempotencyKey": "1"}
+        run = system.gateway.perform("chat.send", sent)
+        system.gateway.perform("agent.wait", {"runId": run["runId"]})
+        with system.fork(run["runId"], at="end") as fork:
+            path = Path(fork.log.path)
+        system.erase("agent:main:main")
+    shutil.copy(path if kind == "fork" else "log.db", "host.db")
+
+    exec(RECIPE, {})  # noqa: S102 - of our own page
+    with closing(sqlite3.connect("host.db")) as rows, rows:
+        rows.execute(
+            "UPDATE stored_events SET topic='run_failed.1' WHERE rowid=(SELECT MAX(rowid) FROM stored_events)"
+        )
+    with pytest.raises(AssertionError):
+        exec(RECIPE, {})  # noqa: S102 - the same
