@@ -33,10 +33,14 @@ class RunAnswer(Refused):
 
 
 class InboundAnswer(Refused):
-    """What became of a person's message (INB-1): `accepted`, or with `wait` what `RunAnswer` says, or a refusal."""
+    """What became of a person's message (INB-1): `accepted`, or with `wait` what `RunAnswer` says, or a refusal.
+
+    `messageId` is there in place of `runId` where no run was started (INB-2, INB-3).
+    """
 
     status: Literal["accepted", "ok", "error", "timeout", "aborted", "forbidden"]
     runId: NotRequired[str]
+    messageId: NotRequired[str]
     sessionKey: NotRequired[str]
     reply: NotRequired[str]
     startedAt: NotRequired[int]

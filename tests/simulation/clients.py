@@ -209,6 +209,7 @@ class Client:
             world.aborts.add(key)
             world.saw("chat.abort", operate("chat.abort", {"sessionKey": key}))
         if strikes("reset", 0.3, where=self.name):
+            world.aborts.add(key)
             world.saw("sessions.reset", operate("sessions.reset", {"key": key}))
         if strikes("patch", 0.2, where=self.name):
             policy = ("deny", "allow", None)[world.chance.fixed(f"patch {self.name}", 2)]

@@ -16,6 +16,7 @@ from intersession_events.facts import (
 )
 from support.fakes import ManualClock
 from support.running import (
+    QUIET,
     Booth,
     Gate,
     closed_exchange,
@@ -181,3 +182,31 @@ def test_a_child_that_was_reset_is_not_archived_with_what_was_said_since(booth: 
 
     assert recorded(system, SessionArchived) == []
     assert system.service.sessions.get(spawned["childSessionKey"]) is not None
+
+
+@pytest.mark.clause("GATE-2", "GATE-5")
+def test_a_reset_stops_what_the_session_is_at_as_a_deletion_does(booth: Booth) -> None:
+    gate = Gate()
+    system = booth.start({"main": gate.saying("me"), "ops": gate.saying("never heard")}, None, QUIET)
+    given = {"sessionKey": "agent:ops:notes", "timeoutSeconds": 0}
+    system.gateway.call("sessions.patch", {"key": "agent:ops:notes", "label": "notes"})
+    sent = [
+        system.tools("agent:main:main").call("sessions_send", {**given, "message": text}) for text in "ab"
+    ]
+    gate.reached()
+
+    reset = system.gateway.call("sessions.reset", {"key": "agent:ops:notes"})
+    gate.open()
+    ends = [system.gateway.call("agent.wait", {"runId": one.get("runId")}) for one in sent]
+    after = system.tools("agent:main:main").call(
+        "sessions_send", {**given, "message": "anew", "timeoutSeconds": 10}
+    )
+
+    assert reset["ok"]
+    assert [end["status"] for end in ends] == ["aborted", "error"]
+    assert ends[1]["error"] == "target_gone: the session was reset"
+    assert after["status"] == "ok"
+    closed = [one(closed_exchange(system, str(each.get("runId"))), ExchangeClosed) for each in sent]
+    assert [event.reason for event in closed] == ["aborted", "run_failed"]
+    for each in sent:
+        assert system.debug.replay(str(each.get("runId")))["same"]

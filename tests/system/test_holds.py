@@ -548,3 +548,79 @@ def _check(system: SessionSystem, stream: str) -> None:
     held = [event.hold_id for event in events if isinstance(event, ExchangeHeld)]
     assert held == [event.hold_id for event in events if isinstance(event, ExchangeReleased)]
     assert len(set(held)) == len(held)
+
+
+@pytest.mark.clause("LOOP-2", "LIVE-1")
+@pytest.mark.parametrize("how", ["sessions.delete", "sessions.reset"])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_nobody_is_asked_for_a_turn_that_nobody_would_hear(booth: Booth, how: str, *, restarts: bool) -> None:
+    """The target was gone when its first reply was let go on; its requester was asked, and its answer held."""
+    system = booth.start(AGENTS, None, hold("every-turn"))
+    notes = {"key": "agent:ops:notes", "label": "notes"}
+    system.gateway.call("sessions.patch", notes)
+    run_id = send(system, sessionKey="agent:ops:notes")["runId"]
+    held = wait_for(system, ExchangeHeld)
+    assert system.gateway.call(how, {"key": "agent:ops:notes"})["ok"]
+    if restarts:
+        system.close()
+        system = booth.start(AGENTS, None, hold("every-turn"))
+
+    system.gateway.call("exchanges.release", {"runId": run_id, "holdId": held.hold_id})
+    events = closed(system, run_id)
+
+    assert [event for event in events if isinstance(event, TurnRequested)] == []
+    assert len([event for event in events if isinstance(event, ExchangeHeld)]) == 1
+    end = next(event for event in events if isinstance(event, LoopEnded))
+    assert (end.reason, end.turns) == ("target_gone", 0)
+    assert system.debug.replay(run_id)["same"]
+
+
+@pytest.mark.clause("LOOP-2", "LIVE-1")
+def test_a_turn_whose_receiver_is_gone_is_not_held(booth: Booth) -> None:
+    gate = Gate()
+
+    def main(turn: Turn) -> str:
+        if turn.step == "reply":
+            gate.stop(turn)
+        return says(turn)
+
+    system = booth.start({"main": main, "ops": says}, None, hold("off"))
+    system.gateway.call("sessions.patch", {"key": "agent:ops:notes", "label": "notes"})
+    run_id = send(system, sessionKey="agent:ops:notes")["runId"]
+    gate.reached()
+    system.gateway.perform("exchanges.hold", {"runId": run_id, "before": "next"})
+    system.gateway.call("sessions.delete", {"key": "agent:ops:notes"})
+    gate.open()
+    events = closed(system, run_id)
+
+    assert [event for event in events if isinstance(event, ExchangeHeld)] == []
+    end = next(event for event in events if isinstance(event, LoopEnded))
+    assert (end.reason, end.turns) == ("target_gone", 1)
+    assert system.debug.replay(run_id)["same"]
+
+
+@pytest.mark.clause("SEND-7")
+@pytest.mark.parametrize("how", ["end", "abort"])
+def test_who_waits_for_a_held_reply_hears_that_its_exchange_was_ended(booth: Booth, how: str) -> None:
+    system = booth.start(AGENTS, {}, hold("reply"))
+
+    async def waiting() -> dict[str, Any]:
+        asked = {"sessionKey": OPS, "message": "well?", "timeoutSeconds": WAIT, "idempotencyKey": "k"}
+        wait = asyncio.create_task(system.tools(MAIN).acall("sessions_send", asked))
+        await asyncio.to_thread(wait_for_number, system, ExchangeHeld, 1)
+        run_id = system.status()["held"][0]["runId"]
+        if how == "end":
+            await system.arelease(run_id, action="end")
+        else:
+            call = {"sessionKey": OPS, "runId": run_id}
+            assert (await system.gateway.acall("chat.abort", call))["aborted"]
+        return dict(await wait)
+
+    heard = asyncio.run(waiting())
+    again = send(system, 5, message="well?", idempotencyKey="k")
+    system.close()
+    later = send(booth.start(AGENTS, {}, hold("reply")), 5, message="well?", idempotencyKey="k")
+
+    assert heard == again == later
+    assert (heard["status"], heard["error"]) == ("error", "aborted: operator ended the exchange")
+    assert "reply" not in heard

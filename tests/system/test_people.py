@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import queue
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, Reply, Turn
+from intersession import Failure, MemoryChannel, Reply, Turn
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
@@ -105,8 +106,9 @@ def test_the_same_message_of_the_channel_is_taken_once(booth: Booth, given: dict
     answers.append(speak(second, wait=None, **given))
     other_chat = speak(second, wait=None, **{**given, "chat_id": "43"})
 
-    assert len({answer["runId"] for answer in answers}) == 1
-    assert other_chat["runId"] != answers[0]["runId"]
+    name = "messageId" if "deliver" in given else "runId"
+    assert len({answer[name] for answer in answers}) == 1
+    assert other_chat[name] != answers[0][name]
     said = [event for event in recorded(second, MessageRecorded) if event.message.role == "user"]
     assert len(said) == 2
 
@@ -459,3 +461,88 @@ def test_a_field_that_is_unknown_is_refused_by_name_and_the_known_ones_are_told(
         "chatname: unknown field, leave it out (known: channel, chat_id, text"
     )
     assert recorded(system, RunQueued) == []
+
+
+@pytest.mark.clause("INB-1", "SEND-11")
+@pytest.mark.parametrize("before", [{}, {"deliver": False}, {"text": "/send off", "owner": True}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": "pay invoice 8"},
+        {"sender": "mallory"},
+        {"thread": "9"},
+        {"chat_type": "group"},
+        {"owner": True, "text": "/send inherit"},
+    ],
+)
+def test_a_message_id_that_comes_with_something_else_is_refused(
+    booth: Booth, before: dict[str, Any], other: dict[str, Any]
+) -> None:
+    told: dict[str, Any] = {
+        "message_id": "m7",
+        "chat_id": "1",
+        "text": "pay invoice 7",
+        "wait": None,
+        **before,
+    }
+    first = booth.start({"main": parrot, "ops": parrot})
+    accepted = speak(first, **told)
+    refused = speak(first, **{**told, **other})
+    again = speak(first, **told)
+    first.close()
+    second = booth.start({"main": parrot, "ops": parrot})
+    after = speak(second, **{**told, **other})
+    as_before = speak(second, **{**told, "sender_name": "Ann B.", "chat_name": "renamed"})
+
+    assert accepted == again == as_before
+    assert (refused["status"], refused["code"]) == ("error", "idempotency_conflict")
+    assert refused["error"].startswith("message_id: ")
+    assert after == refused
+    said = [one for one in recorded(second, MessageRecorded) if one.message.role == "user"]
+    assert len(said) == 1
+
+
+@pytest.mark.clause("INB-2", "WHY-2")
+@pytest.mark.parametrize("word", ["REPLY_SKIP", " ANNOUNCE_SKIP\n"])
+def test_a_word_for_silence_that_reaches_no_person_is_told(booth: Booth, word: str) -> None:
+    telegram, told = MemoryChannel(), queue.SimpleQueue[Failure]()
+    system = booth.start({"main": lambda _: word}, {"telegram": telegram}, on_failure=told.put)
+    run_id = str(speak(system)["runId"])
+    recorded_kind = [told.get(timeout=20).kind]
+    why = system.debug.why(run_id)
+
+    assert telegram.delivered == ()
+    assert recorded(system, DeliveryDecided) == []
+    assert recorded_kind == ["reply_withheld"]
+    assert system.status()["failures"]["reply_withheld"] == 1
+    assert "word for silence" in str(why)
+    assert "INB-2" in str(why)
+
+
+@pytest.mark.clause("INB-2", "LOOP-6")
+def test_a_chosen_silence_is_told_to_nobody(booth: Booth) -> None:
+    told = list[Failure]()
+    system = booth.start(
+        {"main": lambda _: Reply.skip()}, {"telegram": MemoryChannel()}, on_failure=told.append
+    )
+    speak(system)
+    assert told == []
+
+
+@pytest.mark.clause("INB-2", "INB-3", "GATE-3")
+@pytest.mark.parametrize("given", [{"deliver": False}, {"text": "/send off", "owner": True}])
+@pytest.mark.parametrize("message_id", [None, "m1"])
+def test_no_run_is_named_where_none_was_started(
+    booth: Booth, given: dict[str, Any], message_id: str | None
+) -> None:
+    system = booth.start({"main": parrot}, {"telegram": MemoryChannel()})
+    answer = speak(system, wait=10, message_id=message_id, **given)
+    page = system.gateway.call("chat.history", {"sessionKey": MAIN})
+
+    assert set(answer) == {"messageId", "sessionKey", "status"}
+    assert answer["messageId"] in {message["id"] for message in page["messages"]}
+    system.gateway.call("sessions.patch", {"key": MAIN, "sendPolicy": None})
+    sent = system.gateway.call(
+        "send", {"channel": "telegram", "to": "1", "message": "x", "idempotencyKey": "k"}
+    )
+    assert set(sent) == {"status", "messageId", "channel"}

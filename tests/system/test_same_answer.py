@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intersession import SessionSystem, Turn
+from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import RunQueued
 from support.running import QUIET, Booth, Gate, recorded
 
@@ -156,3 +156,48 @@ def test_a_call_of_the_gateway_has_its_answer_whatever_became_of_the_session(
     assert system.gateway.call(method, call) == before
     assert before["runId"] == first["runId"]
     assert system.gateway.call(method, call | {"message": "more"})["status"] == "error"
+
+
+@pytest.mark.clause("SEND-11", "GATE-1")
+@pytest.mark.parametrize(
+    ("method", "other"),
+    [
+        ("agent", {"message": "pay twice"}),
+        ("agent", {"extraSystemPrompt": "Be brief."}),
+        ("agent", {"thinking": "high"}),
+        ("agent", {"deliver": True, "channel": "x", "to": "1"}),
+        ("agent", {"label": "other"}),
+        ("agent", {"sessionKey": MAIN}),
+        ("chat.send", {"message": "pay twice"}),
+        ("chat.send", {"thinking": "high"}),
+        ("chat.send", {"deliver": True}),
+        ("send", {"message": "pay twice"}),
+        ("send", {"to": "2"}),
+        ("send", {"threadId": "3"}),
+    ],
+)
+def test_a_key_that_comes_with_something_else_is_refused(
+    booth: Booth, method: str, other: dict[str, Any]
+) -> None:
+    system = booth.start(AGENTS, {"x": MemoryChannel()}, QUIET)
+    call: dict[str, Any] = {"message": "pay", "idempotencyKey": "k1", "sessionKey": "agent:ops:main"}
+    if method == "send":
+        call |= {"channel": "x", "to": "1"}
+    first = system.gateway.call(method, call)
+    again = system.gateway.call(method, call)
+    refused = system.gateway.call(method, call | other)
+
+    name = "messageId" if method == "send" else "runId"
+    assert again[name] == first[name]
+    assert (refused["status"], refused["code"]) == ("error", "idempotency_conflict")
+
+
+@pytest.mark.clause("SEND-11", "GATE-1")
+def test_how_long_and_for_whom_a_call_waits_is_not_what_it_says(booth: Booth) -> None:
+    system = booth.start(AGENTS, None, QUIET)
+    call: dict[str, Any] = {"message": "pay", "idempotencyKey": "k1", "sessionKey": "agent:ops:main"}
+    first = system.gateway.call("agent", call)
+    again = system.gateway.call("agent", call | {"timeout": 30, "busy": "interrupt"})
+
+    assert again["runId"] == first["runId"]
+    assert len(recorded(system, RunQueued)) == 1

@@ -20,7 +20,7 @@ from intersession_actors.exchange.commands import (
 )
 from intersession_actors.exchange.exchange import Exchange, Phase
 from intersession_actors.exchange.holds import decide_hold, decide_release
-from intersession_actors.exchange.rules import Circumstances, decide, evolve, go_on
+from intersession_actors.exchange.rules import Circumstances, Gone, decide, evolve, go_on
 from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
 from intersession_actors.gate import word_of
 from intersession_actors.holding import GoingOn, Ruling
@@ -88,7 +88,6 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def act(self, stream: str, state: Exchange, recorded: Recorded) -> None:
         """Let go of a hold that is over, and die where a test wants it: what follows is in the append of the step."""
-        del state
         event = recorded.event
         if not isinstance(event, facts.HoldRequested | facts.HoldWithdrawn):
             self._rulings.pop(stream, None)
@@ -96,6 +95,8 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             crash_point("K6")
         elif isinstance(event, facts.ExchangeReleased):
             self.world.stopwatch.forget("held", event.hold_id)
+        elif isinstance(event, facts.ExchangeClosed):
+            self._unwatch(state.accepted)
         elif isinstance(event, facts.AnnounceDecided) and event.text is None:
             crash_point("A4")
 
@@ -124,6 +125,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         if isinstance(command, OpenExchange):
             root, run_id = command.budget.root, command.accepted.run_id
             self.world.chains.release(root, run_id, by=command.stream)
+            flow = self._flows.get(command.stream)
+            if flow is None or flow.state is None:
+                self._unwatch(command.accepted)
         super().refuse(command, refused)
 
     # --- the beginning
@@ -143,6 +147,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         if tripped is not None:
             return Refused(code="limit", error=tripped.told("sessionKey"), tripped=tripped)
         spent = chains.spent(budget.root, besides=flow.stream)
+        self._watch(accepted)
         accepted = msgspec.structs.replace(
             accepted,
             budget=budget,
@@ -167,6 +172,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         state = flow.state
         if state is None:
             return None
+        self._watch(state.accepted)
         if state.phase == "released":
             return self._go_on(flow, state)
         ended = next((ended for ended in command.ended if ended.awaited == state.pending), None)
@@ -379,7 +385,29 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             orders=self._orders(state, ruling),
             wall_ms=self._now(),
             held_ms=held_ms,
+            gone=self._gone(accepted),
         )
+
+    def _gone(self, accepted: facts.ExchangeAccepted) -> tuple[Gone, ...]:
+        """Return who of the two is not there any more, as it was when the exchange began."""
+        is_over, found = self.world.generations.is_over, list[Gone]()
+        if is_over(accepted.target, accepted.target_session_id):
+            found.append("target_gone")
+        requester, session_id = accepted.requester, accepted.requester_session_id
+        if requester is not None and session_id is not None and is_over(requester, session_id):
+            found.append("requester_gone")
+        return tuple(found)
+
+    def _watch(self, accepted: facts.ExchangeAccepted) -> None:
+        generations, stream = self.world.generations, ids.exchange_stream(accepted.exchange_id)
+        generations.watch(accepted.target, accepted.target_session_id, by=stream)
+        if accepted.requester is not None and accepted.requester_session_id is not None:
+            generations.watch(accepted.requester, accepted.requester_session_id, by=stream)
+
+    def _unwatch(self, accepted: facts.ExchangeAccepted) -> None:
+        for key in (accepted.target, accepted.requester):
+            if key is not None:
+                self.world.generations.unwatch(key, by=ids.exchange_stream(accepted.exchange_id))
 
     def _has_agent(self, key: str | None) -> bool:
         if key is not None and self.world.log.forked is not None:

@@ -5,7 +5,7 @@ again, gives the same events (`replay`).
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -25,6 +25,11 @@ from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
 from intersession_events.log import Recorded
 
+Gone = Literal["requester_gone", "target_gone"]
+"""Who of the two is not there any more: it was reset or deleted since the exchange began."""
+
+_NOBODY_HEARS: Final = "the session that it would have been said to was reset or deleted"
+
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
@@ -32,7 +37,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     `spent` is what the whole causal chain has used, its other branches too.
     `refused` are steps that a session's actor would not take, by run id: they were never recorded. `orders` are who wants
     texts held beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with, `held_ms` how long one
-    has lasted.
+    has lasted. `gone` is who of the two is not there any more, as far as the coordinator has heard.
     """
 
     log_id: str
@@ -44,6 +49,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     orders: tuple[HoldOrder, ...] = ()
     wall_ms: int = 0
     held_ms: int = 0
+    gone: tuple[Gone, ...] = ()
 
 
 def evolve(  # noqa: C901, PLR0912 - one case an event
@@ -165,6 +171,8 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
     accepted = state.accepted
     # The first reply goes to whoever waits for it, loop or not.
     goes_on = isinstance(first, facts.TurnRequested) or (state.turn == 0 and accepted.requester is not None)
+    if state.turn and _gone(accepted, state.turn + 1) in now.gone:
+        goes_on = False  # nobody is asked about a turn that would go on to nobody: that ends the loop
     order = order_before(state, "reply", now.orders) if goes_on else None
     if order is None:
         return following
@@ -249,6 +257,9 @@ def _next(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
         note = f"{tripped.value} of {tripped.allowed}"
         return _end_loop(state, now, tripped.limit, limit=tripped.setting, note=note, used=tripped.value)
     turn = state.turn + 1
+    listener = _gone(accepted, turn + 1)
+    if listener in now.gone:
+        return _end_loop(state, now, listener, note=_NOBODY_HEARS)
     run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "turn", turn)
     refusal = now.refused.get(run_id)
     if refusal is not None:
@@ -322,7 +333,7 @@ def _why_refused(accepted: facts.ExchangeAccepted, turn: int, refusal: StepRefus
     return _gone(accepted, turn)
 
 
-def _gone(accepted: facts.ExchangeAccepted, turn: int) -> Literal["requester_gone", "target_gone"]:
+def _gone(accepted: facts.ExchangeAccepted, turn: int) -> Gone:
     """Say which of the two is gone: the one whose turn it was to be."""
     return "requester_gone" if speaker_of(accepted, turn) == accepted.requester else "target_gone"
 

@@ -65,6 +65,8 @@ class Explaining:
                 return (spawns.explain_ending(log, recorded, event),)
             case facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() | facts.LateReplyDropped():
                 return (runs.explain_ending(log, self._in_force, recorded, event),)
+            case facts.RunCompleted():
+                return runs.explain_silence(log, recorded, event)
             case (
                 facts.DeliveryFailed()
                 | facts.DeliveryUnknown()

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from intersession_actors.explaining.explanation import Explanation, Input
-from intersession_actors.explaining.rules import CUTS, FAILURES
+from intersession_actors.explaining.rules import CUTS, FAILURES, WITHHELD
 from intersession_actors.explaining.settings import InForce
+from intersession_actors.prompt import is_withheld
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
 from intersession_projections.run_outcomes import RunOutcome, Runs
@@ -45,6 +46,20 @@ def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Endin
             code, rule = "late", CUTS["late"]
             said = f"Attempt {event.attempt} answered when it was over"
     return rule.explains(recorded, "run", code, said, _inputs(log, in_force, recorded, event, outcome))
+
+
+def explain_silence(log: Log, recorded: Recorded, event: facts.RunCompleted) -> tuple[Explanation, ...]:
+    """Explain why a run's answer went to no person though one waits for it; nothing where it went there, or nobody waits."""
+    outcome = Runs(log).get(event.run_id) if is_withheld(event.reply) else None
+    if outcome is None:
+        return ()
+    of_run = log.stream(recorded.stream, after=outcome.first_version - 1, to=recorded.version)
+    queued = next((one.event for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
+    if not isinstance(queued, facts.RunQueued) or queued.route is None:
+        return ()
+    said = "The whole answer is a word for silence, so nothing went to the person"
+    reply = Input(name="reply", value=event.reply, set_by="agent", position=recorded.position)
+    return (WITHHELD.explains(recorded, "run", "reply_withheld", said, iter((reply,))),)
 
 
 def _inputs(

@@ -13,6 +13,7 @@ FailureKind = Literal[
     "run_interrupted",
     "run_parked",
     "late_reply",
+    "reply_withheld",
     "delivery_retry",
     "delivery_failed",
     "delivery_unknown",
@@ -51,6 +52,9 @@ KINDS: Final[Mapping[FailureKind, Kind]] = {
     "run_interrupted": Kind("runs", "warning", "run was cut off and is tried again"),
     "run_parked": Kind("runs", "warning", "run waits: its agent is not registered in this process"),
     "late_reply": Kind("runs", "warning", "answer came after its attempt was over and is dropped"),
+    "reply_withheld": Kind(
+        "runs", "warning", "answer to a person was a word for silence, nothing is delivered"
+    ),
     "delivery_retry": Kind("deliveries", "warning", "delivery failed and is tried again"),
     "delivery_failed": Kind("deliveries", "error", "delivery failed for good"),
     "delivery_unknown": Kind("deliveries", "error", "delivery in doubt, it is not sent again"),

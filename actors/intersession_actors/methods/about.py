@@ -44,6 +44,7 @@ from intersession_events.errors import ImportFailed, LogError
 from intersession_events.facts import ERASED, Budget, Route
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonMapping
+from intersession_projections.sessions import Wanted
 
 MOST_RETRIED: Final = 1_000
 """So many texts are tried once more in one call."""
@@ -125,7 +126,7 @@ class GatewayAbout:
     def health(self, call: Call, params: JsonMapping) -> Result:
         """Say whether all is well, and what is not; the fields of channels, heartbeats and sessions are the original's.
 
-        Sessions are counted, not shown: the list is `sessions.list`. Of a log that can't be read nothing is counted: what would
+        Sessions are counted, and the last ones named: the list is `sessions.list`. Of a log that can't be read nothing is counted: what would
         be is null. Who stands for some sessions hears of those alone: of their agents, runs and troubles, and not how far
         the log is.
         """
@@ -135,9 +136,11 @@ class GatewayAbout:
         default = self._targets.default_agent(call)
         numbers: dict[str, int] | None = None
         position, open_runs = None, None
+        agents, recent = self._targets.agents(call), dict[str | None, list[Result]]()
         standing = self._standing()
         try:
             numbers, position, open_runs = self._numbers(call), service.log.head(), self._open_runs(call)
+            recent = {agent_id: self._recent(call, agent_id) for agent_id in (None, *agents)}
             standing["setAside"] = [msgspec.to_builtins(item) for item in service.log.set_aside()]
         except LogError as error:
             service.store_failed(error)
@@ -165,11 +168,15 @@ class GatewayAbout:
                     "agentId": agent_id,
                     "isDefault": agent_id == default,
                     "heartbeat": {"enabled": False, "every": "disabled", "everyMs": None},
-                    "sessions": self._counted(None if numbers is None else numbers.get(agent_id, 0)),
+                    "sessions": self._counted(
+                        None if numbers is None else numbers.get(agent_id, 0), recent.get(agent_id, [])
+                    ),
                 }
-                for agent_id in self._targets.agents(call)
+                for agent_id in agents
             ],
-            "sessions": self._counted(None if numbers is None else sum(numbers.values()))
+            "sessions": self._counted(
+                None if numbers is None else sum(numbers.values()), recent.get(None, [])
+            )
             | {"defaults": {"model": config.model_of(default), "contextTokens": None}},
         }
 
@@ -180,8 +187,8 @@ class GatewayAbout:
             return len(runs)
         return sum(self._reaches(call, run.session_key) for run in runs)
 
-    def _counted(self, number: int | None) -> Result:
-        return {"path": f"log {self._service.log.log_id}", "count": number, "recent": []}
+    def _counted(self, number: int | None, recent: list[Result]) -> Result:
+        return {"path": f"log {self._service.log.log_id}", "count": number, "recent": recent}
 
     def _numbers(self, call: Call) -> dict[str, int]:
         """Return how many sessions of each agent a caller reaches."""
@@ -219,16 +226,22 @@ class GatewayAbout:
         if not call.caller.is_operator:
             return answer
         if answer["position"] is not None:
-            recent, full = self._recent()
-            answer["sessions"]["recent"] = recent
-            answer["findings"] += msgspec.to_builtins(full)
+            answer["findings"] += msgspec.to_builtins(self._full())
         return answer | self._describe()
 
-    def _recent(self) -> tuple[list[Result], list[Finding]]:
-        """Return the sessions that were updated last, newest first, each with its age in ms, and which of them fill their window."""
-        now, order = self._service.clock.now_ms(), self._service.sessions.order()
-        places = list(islice(order.places(), _RECENT))
-        full = full_findings((row.key, row.filled) for row in order.rows(places))
+    def _full(self) -> list[Finding]:
+        """Return which of the sessions that were updated last fill their window."""
+        order = self._service.sessions.order()
+        rows = order.rows(list(islice(order.places(), _RECENT)))
+        return list(full_findings((row.key, row.filled) for row in rows))
+
+    def _recent(self, call: Call, agent_id: str | None) -> list[Result]:
+        """Return the sessions within reach, of one agent or of all, that were updated last, newest first, each with its age in ms."""
+        now, order = (
+            self._service.clock.now_ms(),
+            self._service.sessions.order(wanted=Wanted(agent_id=agent_id)),
+        )
+        places = (place for place in order.places() if self._reaches(call, place.key))
         return [
             {
                 "key": place.key,
@@ -236,8 +249,8 @@ class GatewayAbout:
                 "updatedAt": -place.falling,
                 "age": max(0, now + place.falling),
             }
-            for place in places
-        ], list(full)
+            for place in islice(places, _RECENT)
+        ]
 
     def send(self, call: Call, params: JsonMapping) -> Result:
         """Put a text to a channel into the outbox, in the name of a session; its send policy decides (POL-3)."""
@@ -284,7 +297,7 @@ class GatewayAbout:
         ):  # one that was accepted once is answered alike for ever
             self._check_channel(given.channel)
         deliver(service, append)
-        return {"runId": run_id, "status": "accepted", "messageId": delivery_id, "channel": given.channel}
+        return {"status": "accepted", "messageId": delivery_id, "channel": given.channel}
 
     def retry_delivery(self, call: Call, params: JsonMapping) -> Result:
         """Have a text tried once more that did not arrive, or may not have; its session's send policy decides again (ANN-3)."""

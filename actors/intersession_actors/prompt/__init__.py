@@ -26,6 +26,7 @@ with on_demand(globals()):
         REPLY_SKIP,
         is_announce_skip,
         is_reply_skip,
+        is_withheld,
         spoken,
         visible_text,
     )
@@ -61,6 +62,7 @@ __all__ = [
     "fitted_hash",
     "is_announce_skip",
     "is_reply_skip",
+    "is_withheld",
     "nothing_earlier",
     "openai_messages",
     "primary_context",

@@ -26,6 +26,11 @@ def is_announce_skip(text: str) -> bool:
     return text.strip(_WHITE_SPACE) == ANNOUNCE_SKIP
 
 
+def is_withheld(reply: str | None) -> bool:
+    """Whether an answer to a person is a word that keeps a loop or an announce silent: it goes to nobody (INB-2)."""
+    return reply is not None and (is_reply_skip(reply) or is_announce_skip(reply))
+
+
 def visible_text(text: str | None) -> str | None:
     """Return an answer as it was given, or None where it is no text: empty when trimmed, or exactly NO_REPLY."""
     if text is None or text.strip(_WHITE_SPACE) in {"", NO_REPLY}:

@@ -29,7 +29,7 @@ from intersession_actors.replaying.outside import RecordedClock, stream_at_hand
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.replaying.refusals import REFUSED, Refusals
 from intersession_actors.runtime import Stopwatch
-from intersession_actors.streams import World
+from intersession_actors.streams import BoundThreads, Generations, World
 from intersession_events import facts
 from intersession_events.facts import Budget
 from intersession_events.log import Log, Recorded
@@ -206,6 +206,37 @@ class RunsOfChains:
     def of(self, root: str) -> list[RunUse]:
         """Return the runs of a chain."""
         return list(self._runs.get(root, {}).values())
+
+
+class RecordedGenerations(Generations):
+    """Which conversations were over, as far as the coordinator had heard: what was decided shows it."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__()
+        self._recording = recording
+
+    def is_over(self, key: str, session_id: str) -> bool:
+        """Whether a loop ended because of it."""
+        del session_id
+        stream = stream_at_hand()
+        ends = {
+            item.event.reason
+            for item in self._recording.append_ahead(stream)
+            if isinstance(item.event, facts.LoopEnded)
+        }
+        accepted = next((item.event for item in self._recording.past(stream)), None)
+        if not isinstance(accepted, facts.ExchangeAccepted):
+            return False
+        return ("target_gone" if key == accepted.target else "requester_gone") in ends
+
+
+class OwnThreads(BoundThreads):
+    """Whose threads were: each its session's own. Where one was not, what was decided says that there is none."""
+
+    def claim(self, route: facts.Route, key: str) -> bool:
+        """Say yes."""
+        del route, key
+        return True
 
 
 class RecordedHolds(HeldSessions):

@@ -17,6 +17,8 @@ from intersession_actors.replaying.doors import Doors, Refusal
 from intersession_actors.replaying.feeding import ToFlow, ToSession, command_for, goes_on
 from intersession_actors.replaying.held_steps import HeldSteps
 from intersession_actors.replaying.looked_at import (
+    OwnThreads,
+    RecordedGenerations,
     RecordedHolds,
     RecordedLedger,
     RecordedStopwatch,
@@ -138,6 +140,8 @@ class Replayer:
             agent_of=runner_of,
             on_disk=_never_done,
             transcript_path=recording.transcripts.get,
+            generations=RecordedGenerations(recording),
+            threads=OwnThreads(),
             retry_interrupted=0,
             idle_ms=0,
             store_retry_ms=0,

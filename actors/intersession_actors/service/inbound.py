@@ -79,15 +79,21 @@ class InboundFields(TypedDict, total=False):
 
 
 class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The message is durable. `runs` False: no run was started (`/send`, or `deliver: false`)."""
+    """The message is durable. `message_id` is its id where no run was started (`/send`, or `deliver: false`)."""
 
     run_id: str
     session_key: str
-    runs: bool = True
+    message_id: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether a run was started."""
+        return self.message_id is None
 
     def as_result(self) -> JsonObject:
-        """Return the answer a door gives."""
-        return {"runId": self.run_id, "sessionKey": self.session_key, "status": "accepted"}
+        """Return the answer a door gives: it names the run only where there is one."""
+        named = {"runId": self.run_id} if self.runs else {"messageId": self.message_id}
+        return {**named, "sessionKey": self.session_key, "status": "accepted"}
 
 
 def receive(service: Service, message: InboundMessage) -> InboundAccepted:
@@ -161,7 +167,9 @@ def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
     for item in service.log.stream(ids.inbound_stream(run_id), to=1):
         if isinstance(item.event, facts.InboundTaken):
             _check_same(named, item.event.request_digest)
-            return InboundAccepted(run_id=run_id, session_key=item.event.session_key, runs=False)
+            return InboundAccepted(
+                run_id=run_id, session_key=item.event.session_key, message_id=item.event.message_id
+            )
     return None
 
 
@@ -264,11 +272,12 @@ def _recorded(
             causation=origin.causation,
         ),
     )
-    answer = InboundAccepted(run_id=run_id, session_key=str(key), runs=runs)
+    recorded = None if runs else queued.message_id
+    answer = InboundAccepted(run_id=run_id, session_key=str(key), message_id=recorded)
     if accepted.recorded:
         return answer
     # Told twice at once, and this was the second time.
-    return _taken_before(service, named) or replace(answer, runs=False)
+    return _taken_before(service, named) or replace(answer, message_id=queued.message_id)
 
 
 def _taken(log_id: str, key: SessionKey, queued: facts.RunQueued, root: str, now: int) -> StreamAppend:

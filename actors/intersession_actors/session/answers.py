@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.policy import counts_use
-from intersession_actors.prompt import is_announce_skip, is_reply_skip, visible_text
+from intersession_actors.prompt import is_withheld, visible_text
 from intersession_actors.session import rules
 from intersession_actors.session.commands import RunReturned
 from intersession_actors.session.state import Running, Session, is_current
@@ -109,7 +109,7 @@ def auto_reply(
     running: Running, *, key: str, reply: str | None, log_id: str, now_ms: int
 ) -> tuple[StreamAppend, ...]:
     """Return the delivery of a run's text to its route (INB-2); nothing without a route or a text."""
-    if reply is None or is_reply_skip(reply) or is_announce_skip(reply):
+    if reply is None or is_withheld(reply):
         return ()
     return _to_person(running, reply, "auto_reply", "reply", key=key, log_id=log_id, now_ms=now_ms)
 

@@ -167,20 +167,19 @@ def decide_patch(state: Session, command: commands.Patch) -> list[facts.Event] |
 
 
 def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] | Refused:
-    """Return the beginning of a new generation; a run under way keeps it from happening."""
+    """Return the beginning of a new generation, and the end of all that was under way or waited in the one before."""
     if not state.exists:
         return Refused(code="not_visible", error="key: the session is gone")
     if command.previous not in {None, state.session_id}:
         return _replaced("key")
-    if not state.idle:
-        return Refused(code="busy", error="key: a run is under way, abort it or wait for it")
     return [
+        *_all_ended(state, command.by or command.reason, "the session was reset", reset=True),
         facts.SessionReset(
             session_id=command.session_id,
             previous_session_id=state.session_id,
             reason=command.reason,
             by=command.by,
-        )
+        ),
     ]
 
 
@@ -192,21 +191,23 @@ def decide_archive(state: Session, command: commands.Archive) -> list[facts.Even
         return _replaced("key")
     if command.only_idle and not state.idle:
         return Refused(code="busy", error="key: the session has work to do, wait for it")
-    events: list[facts.Event] = [
-        facts.RunFailed(
-            run_id=waiting.queued.run_id,
-            attempt=0,
-            code="target_gone",
-            error="target_gone: the session was archived",
-        )
-        for waiting in state.queue
-    ]
-    stopped = _stop_running(state, command.by or "archive")
-    events += [msgspec.structs.replace(aborted, gone=True) for aborted in stopped]
+    events = _all_ended(state, command.by or "archive", "the session was archived")
     if state.bound is not None:
         events.append(facts.ThreadUnbound(route=state.bound.route, reason="archived"))
     events.append(facts.SessionArchived(session_id=state.session_id, reason=command.reason, by=command.by))
     return events
+
+
+def _all_ended(state: Session, by: str, why: str, *, reset: bool = False) -> list[facts.Event]:
+    """Return the ends of all runs of a conversation that is over: those that wait, and the one under way."""
+    events: list[facts.Event] = [
+        facts.RunFailed(
+            run_id=waiting.queued.run_id, attempt=0, code="target_gone", error=f"target_gone: {why}"
+        )
+        for waiting in state.queue
+    ]
+    stopped = _stop_running(state, by)
+    return events + [msgspec.structs.replace(aborted, gone=True, reset=reset) for aborted in stopped]
 
 
 def decide_abort(state: Session, command: commands.Abort) -> list[facts.RunAborted]:

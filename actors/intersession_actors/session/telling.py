@@ -4,11 +4,18 @@ from contextlib import nullcontext
 
 from intersession_actors.chains import Cause
 from intersession_actors.host import Inside
+from intersession_actors.prompt import is_withheld
 from intersession_actors.session.commands import RunReturned
 from intersession_actors.session.state import Session, Waiting
 from intersession_actors.streams import World
 from intersession_events import facts
 from intersession_events.log import Recorded
+
+
+def _is_for_a_person(before: Session) -> bool:
+    """Whether the run under way would have answered a person on a channel."""
+    running = before.running
+    return running is not None and running.waiting.queued.route is not None
 
 
 class Telling:
@@ -32,6 +39,14 @@ class Telling:
                     code=event.code,
                     error=event.error,
                     traceback=event.traceback,
+                    inside=self._inside(before, event.run_id, recorded.id),
+                )
+            case facts.RunCompleted(reply=reply) if is_withheld(reply) and _is_for_a_person(before):
+                reports.tell(
+                    "reply_withheld",
+                    session_key=self._key,
+                    run_id=event.run_id,
+                    attempt=event.attempt,
                     inside=self._inside(before, event.run_id, recorded.id),
                 )
             case facts.RunInterrupted(run_id=run_id) if run_id in self._world.cut_runs:

@@ -288,13 +288,23 @@ def outcome_of(state: Spawn, text: str | None, transcript_path: str | None) -> S
         runtime = max(0, ended.ended_ms - ended.started_ms)
     return SpawnOutcome(
         status=_STATUS[ended.status],
-        result=text or ended.text or ended.last_tool_result,
+        result=_result(text, ended),
         notes=ended.error,
         runtime_ms=runtime,
         usage=ended.usage,
         session_key=state.accepted.child,
         session_id=state.accepted.child_session_id,
         transcript_path=transcript_path,
+    )
+
+
+def _result(text: str | None, ended: facts.ChildEnded) -> str | None:
+    """Return the announce text, else the final reply. With an empty reply the latest tool result is a part of it."""
+    said = text or ended.text
+    if ended.text is not None or ended.last_tool_result is None:
+        return said
+    return (
+        ended.last_tool_result if said is None else f"{said}\n\nLatest tool result: {ended.last_tool_result}"
     )
 
 

@@ -175,9 +175,20 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         state = flow.state
         if state is None:
             return None
+        child = state.accepted.child
+        is_its_own = command.thread is None or command.thread_withheld or state.phase != "preparing"
+        if (
+            not is_its_own
+            and command.thread is not None
+            and not self.world.threads.claim(command.thread, child)
+        ):
+            why = "thread: the channel gave one that belongs to another session, spawn without one"
+            command = Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
         events = rules.decide_prepared(state, command, flow.refused.get(state.accepted.run_id))
         if not events:
             return None
+        if isinstance(events[-1], facts.SpawnClosed):
+            self.world.threads.release(child)
         plan = Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
         if isinstance(events[-1], facts.SpawnClosed):
             return plan

@@ -31,6 +31,7 @@ with on_demand(globals()):
     from intersession_actors.streams.process_manager import Flow, ProcessManager
     from intersession_actors.streams.rules_in_force import RulesInForce
     from intersession_actors.streams.slow import handle_timed
+    from intersession_actors.streams.standing import BoundThreads, Generations
     from intersession_actors.streams.strays import foreign
     from intersession_actors.streams.work import Commit, Told
     from intersession_actors.streams.world import World
@@ -44,6 +45,7 @@ __all__ = [
     "Asked",
     "AskedOfFlow",
     "BeginsFlow",
+    "BoundThreads",
     "ChildGone",
     "Command",
     "Commit",
@@ -51,6 +53,7 @@ __all__ = [
     "Failures",
     "Flow",
     "FlowCommand",
+    "Generations",
     "OfOneLife",
     "OfStream",
     "Owner",

@@ -15,6 +15,7 @@ from intersession_actors.holding import Holds
 from intersession_actors.runtime import Clock, Stopwatch, Timers
 from intersession_actors.streams.commands import Command
 from intersession_actors.streams.rules_in_force import RulesInForce
+from intersession_actors.streams.standing import BoundThreads, Generations
 from intersession_events.facts import Budget, ExchangeAccepted
 from intersession_events.log import Log
 
@@ -79,6 +80,10 @@ class World:
     idle_ms: int
     store_retry_ms: int
     delivery_max_age_ms: int
+    generations: Generations = field(default_factory=Generations)
+    """Which conversations of sessions in exchanges are over."""
+    threads: BoundThreads = field(default_factory=BoundThreads)
+    """Whose the threads of channels are."""
     begun: Callable[[int], int] = int
     """Says, of a time (ms) at which something began, when it would have begun without the pauses since then that a fork makes."""
     stopping: bool = field(default=False, init=False)

@@ -182,6 +182,9 @@ class Assembly:
             store_retry_ms=round(runs.store_retry_max_seconds * 1000),
             delivery_max_age_ms=milliseconds(deliveries.max_age_seconds),
         )
+        self._stop_standing = [
+            log.on_committed(take) for take in (world.generations.take, world.threads.take)
+        ]
         self.service = Service(
             log=log,
             clock=clock,
@@ -246,6 +249,8 @@ class Assembly:
         self._chains.close()
         self._stop_forgetting()
         self._stop_holding()
+        for stop in self._stop_standing:
+            stop()
         if self._hold_rule is not None:
             self._hold_rule.stop(max(until - self._clock.monotonic(), 0.0))
         self.tracing.stop()

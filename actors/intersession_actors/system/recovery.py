@@ -23,6 +23,7 @@ def recover(service: Service) -> None:
     """Tell everybody to go on: deliveries, exchanges, spawns, then the sessions with runs."""
     _hold_accepted(service)
     service.world.holds.sessions.take(tuple(HeldSessions(service.log).all()))
+    _take_over_sessions(service)
     for prefix in ("delivery", "exchange", "spawn"):
         recover_flows(service, prefix)
     frozen = service.reader.frozen().runs
@@ -32,6 +33,21 @@ def recover(service: Service) -> None:
         service.supervisor.tell_session(key, Wake())
     if keys:
         logger.info("carrying on %d sessions with open runs", len(keys))
+
+
+def _take_over_sessions(service: Service) -> None:
+    """Say which conversations the sessions of open exchanges are at (LOOP-2), and whose threads there are (SPAWN-12)."""
+    world = service.world
+    for stream in service.flows.open_exchanges():
+        exchange = service.flows.exchange(stream.partition(":")[2])
+        for key in () if exchange is None else (exchange.target, exchange.requester):
+            row = None if key is None else service.sessions.get(key)
+            if key is not None:
+                world.generations.found(
+                    key, None if row is None or row.archived is not None else row.session_id
+                )
+    for key, route in service.threads.all():
+        world.threads.claim(route, key)
 
 
 def _hold_accepted(service: Service) -> None:

@@ -8,12 +8,16 @@ from intersession_events.facts import ExchangeReleased
 
 
 class FirstReply(NamedTuple):
-    """What became of it. `waits`: it may not be given yet. `text` is what somebody wrote in its place."""
+    """What became of it. `waits`: it may not be given yet. `text` is what somebody wrote in its place.
+
+    `ended_by` is who ended the exchange while it was held: nobody is given it.
+    """
 
     waits: bool = False
     is_held: bool = False
     is_dropped: bool = False
     text: str | None = None
+    ended_by: str | None = None
 
 
 GOES_ON: Final = FirstReply()
@@ -44,17 +48,21 @@ def first_reply(service: Service, caller: Caller, run_id: str) -> FirstReply:
         # Nothing was decided on it yet. Nobody decides on what was set aside, which held nothing when it was.
         return FirstReply(waits=not {stream, "exchange"} & service.supervisor.degraded.keys())
     match exchange.first:
-        case "drop" | "end":
+        case "drop":
             return FirstReply(is_dropped=True)
+        case "end":
+            released = _released(service, stream)
+            return FirstReply(ended_by="somebody" if released is None else released.by)
         case "edit":
-            return FirstReply(text=_edited(service, stream))
+            released = _released(service, stream)
+            return FirstReply(text=None if released is None else released.text)
         case "go_on" | None:
             return GOES_ON
 
 
-def _edited(service: Service, stream: str) -> str | None:
-    released = (item.event for item in service.log.stream(stream))
-    return next((event.text for event in released if isinstance(event, ExchangeReleased)), None)
+def _released(service: Service, stream: str) -> ExchangeReleased | None:
+    events = (item.event for item in service.log.stream(stream))
+    return next((event for event in events if isinstance(event, ExchangeReleased)), None)
 
 
 def _stream(service: Service, run_id: str) -> str:

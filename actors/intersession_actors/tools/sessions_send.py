@@ -355,6 +355,8 @@ def send_result(
             }
             | ({"held": True} if first.is_held else {})
         )
+    if first.ended_by is not None:
+        return answer | {"status": "error", "error": f"aborted: {first.ended_by} ended the exchange"}
     text = spoken(outcome.reply) if first.text is None else first.text
     if first.is_dropped:
         text = None

@@ -149,13 +149,17 @@ class RunFailed(Fact, frozen=True, kw_only=True):
 
 
 class RunAborted(Fact, frozen=True, kw_only=True):
-    """Somebody stopped the run (GATE-5). `gone`: by archiving its session; logs written before say `archive` of who did that."""
+    """Somebody stopped the run (GATE-5).
+
+    `gone`: by archiving its session, or with `reset` by resetting it. Logs written before say `archive` of who archived it.
+    """
 
     run_id: str
     attempt: int
     by: str
     partial: str | None = None
     gone: bool = False
+    reset: bool = False
 
 
 class LateReplyDropped(Fact, frozen=True, kw_only=True):

@@ -82,6 +82,16 @@ class ThreadBindings:
             return Route(channel=channel, to=chat, account=account or None, thread=thread)
         return None
 
+    def all(self) -> list[tuple[str, Route]]:
+        """Return the sessions that have a thread, and theirs, in the order they got it."""
+        rows = self._log.query(
+            "SELECT session_key, channel, account, chat, thread FROM thread_bindings ORDER BY bound"
+        )
+        return [
+            (key, Route(channel=channel, to=chat, account=account or None, thread=thread))
+            for key, channel, account, chat, thread in rows
+        ]
+
     def limited_sessions(self) -> list[str]:
         """Return the sessions whose thread is theirs for a time, in the order they got it."""
         rows = self._log.query("SELECT session_key FROM thread_bindings WHERE is_limited = 1 ORDER BY bound")

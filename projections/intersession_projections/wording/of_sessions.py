@@ -180,7 +180,9 @@ def _by(who: str | None) -> str:
 
 
 def _archived(event: facts.RunAborted) -> str:
-    """Say that the session of a run was archived, and by whom; logs of before have a word for that in place of who."""
+    """Say that the session of a run was archived or reset, and by whom; logs of before have a word for that in place of who."""
+    if event.reset:
+        return f"{event.by} reset its session"
     return "its session was archived" if event.by == _ARCHIVE else f"{event.by} archived its session"
 
 

@@ -80,6 +80,7 @@ def _plain(answer: Any) -> Any:
     """Return an answer without what is random, a time, or the position of the log, which is everybody's."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", json.dumps(answer))
     text = re.sub(r"\b[0-9]{13}\b", '"TIME"', text)
+    text = re.sub(r'("age": ?)[0-9]+', r'\1"TIME"', text)
     return json.loads(re.sub(r'"(position|accepted|asOf)": [0-9]+', r'"\1": 0', text))
 
 

@@ -436,12 +436,16 @@ def test_a_reset_begins_a_generation_and_keeps_the_settings() -> None:
 
 
 @pytest.mark.clause("GATE-2")
-@pytest.mark.parametrize("history", [(queued("r1"),), (queued("r1"), started("r1"))])
-def test_a_session_with_work_to_do_is_not_reset(history: tuple[Event, ...]) -> None:
-    refused = decide_reset(state_after(OPENED, *history), Reset(session_id="s2"))
+def test_a_reset_ends_what_runs_and_what_waits() -> None:
+    state = state_after(OPENED, queued("r1"), queued("r2"), started("r1"))
 
-    assert isinstance(refused, Refused)
-    assert refused.code == "busy"
+    events = decide_reset(state, Reset(session_id="s2", by="operator"))
+
+    assert events == [
+        RunFailed(run_id="r2", attempt=0, code="target_gone", error="target_gone: the session was reset"),
+        RunAborted(run_id="r1", attempt=1, by="operator", gone=True, reset=True),
+        SessionReset(session_id="s2", previous_session_id="s1", by="operator"),
+    ]
 
 
 @pytest.mark.clause("HIST-7")

@@ -233,6 +233,8 @@ def test_the_status_is_never_the_models_word() -> None:
         ("announced", "final", "tool", "announced"),
         (None, "final", "tool", "final"),
         (None, None, "tool", "tool"),
+        ("announced", None, "tool", "announced\n\nLatest tool result: tool"),
+        ("announced", None, None, "announced"),
         ("NO_REPLY", None, None, "(no output)"),
     ],
 )
@@ -244,7 +246,7 @@ def test_the_result_falls_back_to_the_reply_and_then_to_the_last_tool_result(
     (decided,) = decide(state_after(accepted(), done, ASKED), ended(ANNOUNCE_RUN, announced), facts())
 
     assert isinstance(decided, AnnounceDecided)
-    assert lines(decided.text)[1] == f"Result: {shown}"
+    assert f"\nResult: {shown}\nNotes: (none)" in (decided.text or "")
 
 
 @pytest.mark.clause("SPAWN-9")

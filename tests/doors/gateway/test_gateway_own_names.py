@@ -174,7 +174,15 @@ def test_health_counts_the_sessions_that_a_caller_reaches(live: LiveGateway, sys
 
     assert (everything["sessions"]["count"], numbers(everything)) == (3, {"main": 1, "ops": 2})
     assert (some["sessions"]["count"], numbers(some)) == (1, {"main": 1})
-    assert everything["sessions"]["recent"] == []
+    recent = [[place["key"] for place in each["sessions"]["recent"]] for each in everything["agents"]]
+    assert recent == [["agent:main:room-0"], ["agent:ops:room-2", "agent:ops:room-1"]]
+    assert [place["key"] for place in everything["sessions"]["recent"]] == [
+        "agent:ops:room-2",
+        "agent:ops:room-1",
+        "agent:main:room-0",
+    ]
+    assert [place["key"] for place in some["sessions"]["recent"]] == ["agent:main:room-0"]
+    assert [place["key"] for place in some["agents"][0]["sessions"]["recent"]] == ["agent:main:room-0"]
     assert everything["sessions"]["defaults"]["model"] == "fake/one"
 
 

@@ -390,3 +390,51 @@ def test_a_thread_that_may_have_been_opened_before_a_stop_is_asked_for_again_onl
     assert closed.reason == ("announced" if idempotent else "not_started")
     assert len(again.wanted) == (1 if idempotent else 0)
     assert spawn(system, idempotencyKey="k")["status"] == ("accepted" if idempotent else "error")
+
+
+class OneThread(MemoryChannel):
+    """A channel that gives the same thread to whoever asks."""
+
+    def __init__(self) -> None:
+        super().__init__(idempotent=True)
+        self.threads = self._open
+
+    def _open(self, wanted: ThreadWanted) -> str:
+        del wanted
+        return "t1"
+
+
+@pytest.mark.clause("SPAWN-12")
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_thread_that_belongs_to_a_child_is_not_taken_from_it(booth: Booth, *, restarts: bool) -> None:
+    clock = ManualClock()
+    system = started(booth, OneThread(), clock=clock)
+    first = spawn(system, mode="run")
+    if restarts:
+        closed_spawn(system, first["runId"])
+        system.close()
+        system = booth.start({"main": talker}, {"discord": OneThread()}, clock=clock)
+
+    second = spawn(system)
+    said = say(system, "you?", thread="t1", wait=20)
+    closed_spawn(system, first["runId"])
+    pass_time(system, clock, HOUR + 1)
+    wait_for(system, ThreadUnbound)
+    third = spawn(system)
+
+    assert (second["status"], second["code"]) == ("error", "no_threads")
+    assert "another session" in second["error"]
+    assert said["sessionKey"] == first["childSessionKey"]
+    assert third["status"] == "accepted"
+    refused = [event for event in recorded(system, SpawnClosed) if event.reason == "not_started"]
+    assert [event.code for event in refused] == ["no_threads"]
+
+
+@pytest.mark.clause("SPAWN-12")
+def test_of_two_children_that_are_given_one_thread_at_once_one_has_it(booth: Booth) -> None:
+    system = started(booth, OneThread())
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda number: spawn(system, task=f"count {number}"), range(4)))
+
+    assert sorted(answer["status"] for answer in answers) == ["accepted", "error", "error", "error"]
+    assert len(recorded(system, ThreadBound)) == 1

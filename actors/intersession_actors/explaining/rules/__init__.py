@@ -6,6 +6,7 @@ from intersession_actors.explaining.rules.failures import (
     FAILURES,
     UNDELIVERED,
     WAITING,
+    WITHHELD,
     Undelivered,
     Waiting,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "UNBINDINGS",
     "UNDELIVERED",
     "WAITING",
+    "WITHHELD",
     "Undelivered",
     "Waiting",
 ]

@@ -34,6 +34,12 @@ FAILURES: Final[Mapping[FailureCode, Rule]] = {
     ),
 }
 
+WITHHELD: Final = Rule(
+    "INB-2",
+    "an answer that is exactly REPLY_SKIP or ANNOUNCE_SKIP goes to nobody, as in a loop or an announce",
+    "any other text; NO_REPLY keeps silent on purpose",
+)
+
 Cut = Literal["interrupted", "late", "aborted"]
 """What else can become of an attempt."""
 

@@ -47,7 +47,7 @@ def to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow |
             return ToSession(key, DeadlinePassed(run_id=event.run_id, attempt=event.attempt))
         case facts.RunFailed(code="limit"):
             return None
-        case facts.RunFailed(code="target_gone", attempt=0) if gone := _archived(key, together, recording):
+        case facts.RunFailed(code="target_gone", attempt=0) if gone := _over(key, together, recording):
             return gone
         case facts.RunFailed() as event:
             broke = Broke(code=event.code, error=event.error, traceback=event.traceback)
@@ -58,7 +58,7 @@ def to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow |
             broke = Broke(code="interrupted", error="interrupted")
             return _broken(key, event, broke, recording)
         case facts.RunAborted() as event:
-            return _archived(key, together, recording) or _aborted(key, event, together)
+            return _over(key, together, recording) or _aborted(key, event, together)
         case facts.LateReplyDropped() as event:
             late = RunReturned(
                 run_id=event.run_id,
@@ -76,11 +76,11 @@ def to_session(recorded: Recorded, recording: Recording) -> ToSession | ToFlow |
         case facts.SessionPatched() as event:
             return ToSession(key, _patch(event, None))
         case facts.SessionReset() as event:
-            return ToSession(key, Reset(session_id=event.session_id, reason=event.reason, by=event.by))
+            return _reset(key, event)
         case facts.SessionArchived():
-            return _archived(key, together, recording)
+            return _over(key, together, recording)
         case facts.ThreadUnbound(reason="archived"):
-            return _archived(key, together, recording)
+            return _over(key, together, recording)
         case facts.ThreadUnbound() as event:
             return ToSession(key, Unbind(only_due=event.reason in {"idle", "max_age"}, by=event.by))
         case _:
@@ -210,17 +210,26 @@ def _aborted(key: str, event: facts.RunAborted, together: Sequence[Recorded]) ->
     return ToSession(key, Abort(run_id=None if several else event.run_id, by=event.by))
 
 
-def _archived(key: str, together: Sequence[Recorded], recording: Recording) -> ToSession | ToFlow | None:
-    """Return what archived a session, with all that was under way or waited in it: somebody, or its spawn, whose time had come."""
-    archived = next((item.event for item in together if isinstance(item.event, facts.SessionArchived)), None)
+def _over(key: str, together: Sequence[Recorded], recording: Recording) -> ToSession | ToFlow | None:
+    """Return what archived or reset a session, with all that was under way or waited in it: somebody, or its spawn, whose time had come."""
+    over = (
+        item.event for item in together if isinstance(item.event, facts.SessionArchived | facts.SessionReset)
+    )
+    archived = next(over, None)
     if archived is None:
         return None
+    if isinstance(archived, facts.SessionReset):
+        return _reset(key, archived)
     opened = (item.event for item in reversed(recording.past(session_stream(key))))
     spawn_id = next((event.spawn_id for event in opened if isinstance(event, facts.SessionOpened)), None)
     flow = spawn_stream(spawn_id or "")
     if archived.reason in {"cleanup", "expired"} and recording.has(flow):
         return ToFlow(flow, ArchiveDue(stream=flow))
     return ToSession(key, Archive(reason=archived.reason, by=archived.by))
+
+
+def _reset(key: str, event: facts.SessionReset) -> ToSession:
+    return ToSession(key, Reset(session_id=event.session_id, reason=event.reason, by=event.by))
 
 
 def _patch(event: facts.SessionPatched, opening: facts.SessionOpened | None) -> Patch:
