@@ -25,6 +25,22 @@ _ASKS: Final = (
 """Events of a flow that a session's message and run go with."""
 
 
+_SAID: Final = (
+    facts.HoldRequested
+    | facts.HoldWithdrawn
+    | facts.SessionOpened
+    | facts.SessionPatched
+    | facts.SessionReset
+    | facts.SessionArchived
+    | facts.RouteChanged
+    | facts.RunAborted
+    | facts.ThreadBound
+    | facts.ThreadUnbound
+    | facts.DeliveryRetried
+)
+"""What somebody outside says begins an append so: nobody decides it anew."""
+
+
 def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
     """Return the event at a position with all that was appended together with it, in order; nothing for position 0."""
     if position <= 0:
@@ -66,6 +82,8 @@ def _related(window: Sequence[Recorded]) -> Iterable[list[Recorded]]:
 def _are_together(cause: Recorded, effect: Recorded) -> bool:
     """Whether two events are of one append, the second because of the first."""
     first, second = cause.event, effect.event
+    if isinstance(second, facts.ExchangeReleased | facts.HoldRequested | facts.HoldWithdrawn):
+        return False  # somebody outside said so, whatever was held before
     if isinstance(second, facts.RunStarted) or isinstance(first, facts.RunStarted):
         return False  # it begins what comes of it, and can be begun anew
     match first, second:
@@ -116,10 +134,12 @@ def _is_kept(together: Sequence[Recorded], position: int) -> bool:
 
 
 def _is_given(together: Sequence[Recorded]) -> bool:
-    """Whether somebody outside asked for it: a send, a spawn, a person's message."""
+    """Whether somebody outside asked for it: a send, a spawn, a person's message, what an operator said of a hold or a session."""
     events = [one.event for one in together]
     if any(isinstance(event, facts.ExchangeAccepted | facts.SpawnAccepted) for event in events):
         return True
+    if isinstance(events[0], facts.ExchangeReleased):
+        return True
     if any(isinstance(event, _ASKS) for event in events):
         return False
-    return any(isinstance(event, facts.RunQueued) for event in events)
+    return isinstance(events[0], _SAID) or any(isinstance(event, facts.RunQueued) for event in events)

@@ -29,7 +29,8 @@ from intersession_projections.places import (
 class MadeFork(NamedTuple):
     """A fork: its log id, its file, the id of what goes on in it, and where its source was cut.
 
-    `forked` is the id of that in the source: an edit of its message makes it another one.
+    `forked` is the id of that in the source: an edit of its message makes it another one. `notes` say in words what is otherwise
+    than somebody may think who asked for it: where the cut was moved, and what has no effect.
     """
 
     id: str
@@ -39,6 +40,7 @@ class MadeFork(NamedTuple):
     position: int
     edits: tuple[facts.ForkEdit, ...]
     forked: str
+    notes: tuple[str, ...] = ()
 
 
 class Wanted(NamedTuple):
@@ -114,6 +116,7 @@ def make_fork(
     except BaseException:
         remove_fork(Path(fork.path))
         raise
+    moved = step is None and replaced is None and cut != position
     return MadeFork(
         id=fork.id,
         path=fork.path,
@@ -122,6 +125,16 @@ def make_fork(
         position=fork.forked.position,
         edits=edits,
         forked=flow_id(flow),
+        notes=(_moved(position, cut),) if moved else (),
+    )
+
+
+def _moved(asked: int, cut: int) -> str:
+    """Say where a fork is cut in the place of the middle of an append."""
+    first, last = (asked, cut) if cut > asked else (cut + 1, asked + 1)
+    return (
+        f"it is cut at #{cut} and not at #{asked} ({cut - asked:+}): around #{first} to #{last} events were recorded together, "
+        "and what was decided together is in a fork as a whole or not at all"
     )
 
 

@@ -106,6 +106,52 @@ def check_settings(config: Config, edits: Iterable[ForkEdit], *, afar: bool) -> 
         raise invalid("--set", "workspaces can't be set from elsewhere, leave them as they are")
 
 
+_LATER: Final = (
+    "session.agentToAgent.oneWay",
+    "session.mainKey",
+    "session.scope",
+    "session.dmScope",
+    "session.identityLinks",
+    "tools.sessions.visibility",
+    "tools.agentToAgent",
+    "tools.sessions_spawn",
+    "tools.subagents",
+    "tools.sandbox",
+)
+_NEVER: Final = (
+    "audit",
+    "channels",
+    "checkpoints",
+    "deliveries",
+    "gateway",
+    "logging",
+    "store",
+    "tracing",
+    "transcripts",
+    "views",
+)
+
+
+def without_effect(edits: Iterable[ForkEdit]) -> list[str]:
+    """Say of settings that change nothing of what goes on in a fork, or only what begins there later: doors look at them."""
+    found: list[str] = []
+    for key in (edit.key for edit in edits if edit.kind == "set"):
+        if any(_is_under(key, path) for path in _LATER):
+            found.append(
+                f"--set {key}: what had begun before the cut goes on as it was let in; "
+                "this holds only for what agents begin in the fork from there on"
+            )
+        elif any(_is_under(key, path) for path in _NEVER):
+            found.append(
+                f"--set {key}: it changes nothing of what agents do in the fork, whose channels and checkpoints are sealed"
+            )
+    return found
+
+
+def _is_under(key: str, path: str) -> bool:
+    return key == path or key.startswith(f"{path}.")
+
+
 def _workspaces(config: Config) -> set[str | None]:
     return {None, config.agents.defaults.workspace, *(agent.workspace for agent in config.agents.list)}
 

@@ -20,13 +20,13 @@ from intersession_actors.agents import (
 from intersession_actors.config import Config, load_config
 from intersession_actors.debugger import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.forking.agents import EVERY, AgentSpecs
+from intersession_actors.forking.agents import EVERY, RECORDED, AgentSpecs
 from intersession_actors.forking.carrying import Stopping, carry_on
 from intersession_actors.forking.edits import check_edits
 from intersession_actors.forking.imports import attempts_of, is_imported
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
-from intersession_actors.forking.overlay import Merged, check_settings, merged
+from intersession_actors.forking.overlay import Merged, check_settings, merged, without_effect
 from intersession_actors.forking.told import Came
 from intersession_actors.service import Reader, Service
 from intersession_events import facts
@@ -141,7 +141,7 @@ class Forker:
         """Make a fork. Its agents are edits of it as well.
 
         Raises:
-            ToolRefused: there is no such run, place or agent id, or an edit is not possible there or from afar.
+            ToolRefused: there is no such run, place or recorded agent, or an edit is not possible there or from afar.
             ConfigError: a setting is none.
             ForkFailed: the file can't be written.
         """
@@ -150,13 +150,13 @@ class Forker:
         # Where it is cut is not known yet; whether a setting is one does not depend on that.
         check_settings(self._config or load_config(self._over).config, wanted.edits, afar=self._afar)
         given = {edit.key: edit.value for edit in wanted.edits if edit.kind == "agent"}
-        self._check_ids({**given, **agents})
+        notes = (*self._unknown({**given, **agents}), *without_effect(wanted.edits))
         told = tuple(
             facts.ForkEdit(kind="agent", key=agent_id, value=spec if isinstance(spec, str) else _ITSELF)
             for agent_id, spec in agents.items()
             if agent_id not in given
         )
-        return make_fork(
+        made = make_fork(
             self._source,
             self._reader.log,
             wanted._replace(edits=(*wanted.edits, *told)),
@@ -164,6 +164,7 @@ class Forker:
             now_ms=self._reader.clock.now_ms(),
             entropy=self._entropy,
         )
+        return made._replace(notes=(*made.notes, *notes))
 
     def configured(self, at: int) -> Merged:
         """Return the configuration that a fork which is cut at a position runs under, and what the file has changed of it.
@@ -228,21 +229,27 @@ class Forker:
             return edit  # the fork may not have it, and says what it has
         return facts.ForkEdit(kind="inject", place=edit.place, key=key, value=edit.value)
 
-    def _check_ids(self, agents: Given) -> None:
-        """Refuse what is no agent, and an id that nobody can ask for where a SPEC was given: it is mistyped."""
+    def _unknown(self, agents: Given) -> list[str]:
+        """Refuse what is no agent, or was never recorded; say which ids the log does not know yet: they may be mistyped, or come later."""
         for agent_id, given in agents.items():
             if not isinstance(given, str):
                 function_of(f"agents[{agent_id!r}]", given)
         specs = [agent_id for agent_id, spec in agents.items() if isinstance(spec, str) and agent_id != EVERY]
         if not specs:
-            return
+            return []
         known = {*agent_ids(self._reader), *self._named}
         for agent_id in specs:
-            if agent_id not in known:
+            if agent_id not in known and agents[agent_id] == RECORDED:
                 raise ToolRefused(
                     "unknown_agent",
                     f"agent {agent_id[:128]!r}: nobody is called that here; there are {', '.join(sorted(known))}",
                 )
+        return [
+            f"agent {agent_id[:128]!r}: nobody was called that up to here, so it answers only if somebody asks for it in the fork; "
+            f"there are {', '.join(sorted(known))}"
+            for agent_id in specs
+            if agent_id not in known
+        ]
 
     def _recorded(self, forked: str) -> Recording:
         """Return what agents answered in the source; in an imported flow only in that one, which is forked."""

@@ -33,6 +33,8 @@ def came_told(came: Came) -> JsonObject:
         "run": made.run,
         "edits": edits_told(made.edits),
     }
+    if made.notes:
+        value["notes"] = list(made.notes)
     if carried is None:
         return value
     value["state"] = carried.state

@@ -314,6 +314,26 @@ def test_a_fork_that_is_held_says_at_which_turn_and_what_releases_it(
 
 
 @pytest.mark.clause("FORK-4")
+def test_a_fork_tells_of_agents_that_are_not_known_and_of_settings_without_effect(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.txt"
+    script.write_text("hello\n", encoding="utf-8")
+    path = tmp_path / "log.db"
+    shutil.copy(demo_log.path, path)
+    given = ("--agent", f"newcomer=script:{script}", "--set", "session.agentToAgent.oneWay=[]", "--no-run")
+    made = ran("fork", f"{demo_log.exchange}@turn:2", *given, "--store", str(path), "--json").json
+    shown = ran("fork", f"{demo_log.exchange}@turn:2", *given, "--store", str(path)).out
+
+    *_, newcomer, one_way = made["notes"]
+    assert newcomer.startswith("agent 'newcomer': nobody was called that up to here")
+    assert one_way.startswith(
+        "--set session.agentToAgent.oneWay: what had begun before the cut goes on as it was"
+    )
+    assert f"  note: {newcomer}" in shown
+
+
+@pytest.mark.clause("FORK-4")
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -195,6 +195,8 @@ def show(screen: Screen, came: Came) -> None:
     """Say what was made, how it came out, and what to try with it."""
     made, carried = came.made, came.carried
     screen.line(safe("forked: ", "bold green"), f"at position {made.position}, in {made.path}")
+    for note in made.notes:
+        screen.line(safe(f"  note: {note}", "yellow"))
     if carried is not None:
         _show_end(screen, came, carried)
     screen.to_copy(f"  intersession replay {made.id}")
