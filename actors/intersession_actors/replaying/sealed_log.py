@@ -33,6 +33,10 @@ from intersession_events.log import (
 S = TypeVar("S")
 
 
+_GIVEN = {"contextHash", "used", "fit"}
+"""What a start says of the text that its agent is given."""
+
+
 class Durable:
     """An append that is durable at once."""
 
@@ -236,7 +240,7 @@ class SealedLog:
         if not is_erased and not self._recording.fits(recorded):
             derived = derived_id(self.log_id, recorded)
             fields.append(Field(path="id", recorded=recorded.id, now=derived))
-        if [field["path"] for field in fields] == ["contextHash"] and self._recording.has_erased():
+        if fields and {field["path"] for field in fields} <= _GIVEN and self._recording.has_erased():
             self.erased += 1  # its agent was given what is erased now
         elif fields and not is_exact and is_of_times(fields) and self._recording.stands(recorded):
             self.times.doubt(changed(recorded, draft, fields, self._command(part.stream)))

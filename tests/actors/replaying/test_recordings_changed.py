@@ -56,6 +56,7 @@ INPUTS: Final = {
     "run_queued.timeoutMs*": "how long a caller gave a run",
     "run_queued.budget.startedMs": "what the clock said when a chain of messages began",
     "run_queued.budget.heldMs": "for how long a chain had been held when a door looked",
+    "run_started.contextTokens*": "how much the agent's model takes, as the agent says it",
     "run_completed.*": "what an agent answered",
     "exchange_accepted.(causation)": "what a caller outside was at",
     "exchange_accepted.chainRuns*": "what a chain had used when a door looked: within what the log shows",
