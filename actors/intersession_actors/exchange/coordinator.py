@@ -400,9 +400,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def _watch(self, accepted: facts.ExchangeAccepted) -> None:
         generations, stream = self.world.generations, ids.exchange_stream(accepted.exchange_id)
-        generations.watch(accepted.target, accepted.target_session_id, by=stream)
-        if accepted.requester is not None and accepted.requester_session_id is not None:
-            generations.watch(accepted.requester, accepted.requester_session_id, by=stream)
+        generations.watch(accepted.target, by=stream)
+        if accepted.requester is not None:
+            generations.watch(accepted.requester, by=stream)
 
     def _unwatch(self, accepted: facts.ExchangeAccepted) -> None:
         for key in (accepted.target, accepted.requester):

@@ -20,17 +20,20 @@ _STREAM = "session:"
 
 
 class Generations:
-    """Which conversation the sessions that are watched are at: a reset or a deletion ends one (LOOP-2)."""
+    """Which conversation the sessions that are watched are at: a reset or a deletion ends one (LOOP-2).
+
+    It knows only what was recorded since a session is watched, and what was found at the start. A command may name a generation
+    that never came to be: of two that would open a session, one is refused.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._now: dict[str, str | None] = {}
         self._watched: dict[str, set[str]] = {}
 
-    def watch(self, key: str, session_id: str, *, by: str) -> None:
-        """Follow a session for a stream; as far as is known it is in the generation that is given."""
+    def watch(self, key: str, *, by: str) -> None:
+        """Follow a session for a stream, from now on."""
         with self._lock:
-            self._now.setdefault(key, session_id)
             self._watched.setdefault(key, set()).add(by)
 
     def unwatch(self, key: str, *, by: str) -> None:
@@ -48,7 +51,7 @@ class Generations:
             self._now[key] = session_id
 
     def is_over(self, key: str, session_id: str) -> bool:
-        """Whether a session that is watched is not in this generation any more."""
+        """Whether a session that is watched is known to be in another generation, or gone."""
         with self._lock:
             return key in self._now and self._now[key] != session_id
 
@@ -60,7 +63,7 @@ class Generations:
                 continue
             key = recorded.stream.removeprefix(_STREAM)
             with self._lock:
-                if key in self._now:
+                if key in self._watched or key in self._now:
                     self._now[key] = None if isinstance(event, SessionArchived) else event.session_id
 
 
