@@ -1,7 +1,7 @@
 """An OpenAI-compatible endpoint on a real socket, whose model takes so many tokens and refuses more, as real ones do."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -87,7 +87,7 @@ def calling(name: str, arguments: Said, call_id: str = "c1") -> Said:
 @contextmanager
 def an_endpoint(
     window: int = 1 << 30, refusal: Callable[[int, int], tuple[int, Said]] = as_openai
-) -> Iterator[Endpoint]:
+) -> Generator[Endpoint]:
     """Serve an endpoint as long as the block lasts."""
     with Endpoint(window, refusal) as served:
         thread = Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})

@@ -6,7 +6,7 @@ A test holds the lists against the library that is installed.
 import os
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, cast
 
 OF_THE_AGENT: Final = frozenset(
     {"model", "base_url", "api_key", "system", "most_rounds", "context_tokens", "client_options"}
@@ -107,7 +107,7 @@ def check_options(options: Mapping[str, object]) -> None:
                 f" endpoint takes beside these goes into extra_body={{{name!r}: …}}"
             )
     body = options.get("extra_body")
-    for name, value in body.items() if isinstance(body, Mapping) else ():
+    for name, value in cast("Mapping[str, object]", body).items() if isinstance(body, Mapping) else ():
         if name in DO_NOT_WORK and value not in (None, False):
             raise TypeError(f"extra_body.{name}: {DO_NOT_WORK[name]}")
     client = options.get("client_options")
@@ -115,12 +115,13 @@ def check_options(options: Mapping[str, object]) -> None:
         raise TypeError(
             f"client_options: is {type(client).__name__}, give a mapping of options of AsyncOpenAI"
         )
-    for name in client or ():
+    of_client = cast("Mapping[str, object]", client or {})
+    for name in of_client:
         if name not in OF_A_CLIENT:
             raise TypeError(f"client_options.{name}: is no option of AsyncOpenAI{_near(name, OF_A_CLIENT)}")
     _check_values(options)
     if options.get("api_key") is None and not _KEYS & {
-        name for name, value in (client or {}).items() if value is not None
+        name for name, value in of_client.items() if value is not None
     }:
         _check_key()
 

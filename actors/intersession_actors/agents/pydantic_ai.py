@@ -194,7 +194,8 @@ def _spelled_part(part: ModelResponsePart) -> ModelResponsePart:
 
 def _spelled_result(result: object) -> object:
     if isinstance(result, ToolReturn):
-        return replace(result, return_value=_spelled_result(result.return_value))
+        known = cast("ToolReturn[object]", result)
+        return replace(known, return_value=_spelled_result(known.return_value))
     if isinstance(result, str):
         return storable(result)
     if isinstance(result, dict | list):
@@ -204,7 +205,7 @@ def _spelled_result(result: object) -> object:
             return storable_value(cast("JsonObject", result))
         except (TypeError, ValueError):
             pass  # of the host's own kinds, which pydantic-ai has a form for
-    return result
+    return cast("object", result)
 
 
 def _reply(text: str | None, response: ModelResponse, usage: RunUsage) -> Reply:

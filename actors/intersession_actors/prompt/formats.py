@@ -16,7 +16,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -215,11 +215,12 @@ def _items_of(said: JsonObject) -> Iterator[JsonObject]:
         return
     content = said["content"]
     if isinstance(content, list):
+        parts = cast("list[dict[str, Any]]", content)
         content = [
             {"type": "input_text", "text": part["text"]}
             if part["type"] == "text"
             else {"type": "input_image", "image_url": part["image_url"]["url"], "detail": "auto"}
-            for part in content
+            for part in parts
         ]
     if content is not None:
         yield {"role": said["role"], "content": content}

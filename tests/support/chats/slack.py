@@ -40,6 +40,7 @@ class FakeSlack(Served):
 
     def say(self, text: str, place: str = "D1", *, told: bool = True, **more: Any) -> str:
         """Have somebody write; return the message's `ts`. With `told=False` no event is made of it: Slack gave that up."""
+        name = f"e{next(self._numbers)}"
         with self.changed:
             self._last = max(time.time(), self._last + 0.001)
             ts = str(more.pop("ts", f"{self._last:.6f}"))
@@ -49,7 +50,6 @@ class FakeSlack(Served):
             if told:
                 kind = "im" if place == "D1" else "channel"
                 event = {**message, "channel": place, "channel_type": kind}
-                name = f"e{next(self._numbers)}"
                 payload = {"type": "event_callback", "team_id": "T1", "event": event}
                 self.envelopes[name] = {
                     "type": "events_api",
