@@ -17,6 +17,7 @@ from intersession_actors.channels import Asked as InProcess
 from intersession_actors.channels import Outbound
 from intersession_actors.channels.attempts import Attempts
 from intersession_actors.delivery import outbox
+from intersession_actors.delivery import rules as delivery_rules
 from intersession_actors.exchange import holds
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.methods import runs
@@ -27,6 +28,7 @@ from intersession_actors.service import ask_session, gone_on
 from intersession_actors.session import SessionActor
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
+from intersession_actors.session.deciding import Decider
 from intersession_actors.streams import Accepted, Asked, Commit, Owner
 from intersession_actors.tools import sessions_send, sessions_spawn
 from intersession_events.stores.portable import inline_views
@@ -197,6 +199,44 @@ def a_hold_stops_twice() -> AbstractContextManager[object]:
     return patch.object(holds, "stops", stops)
 
 
+def an_edit_of_an_announce_is_left_out() -> AbstractContextManager[object]:
+    """An announce that was held and edited goes out as it was before."""
+    announced = exchange_rules._announce_released
+
+    def as_it_was(state: Any, held: Any, released: Any, now: Any) -> Any:
+        return announced(state, held, msgspec.structs.replace(released, text=None), now)
+
+    return patch.object(exchange_rules, "_announce_released", as_it_was)
+
+
+def an_answer_stands_for_its_run() -> AbstractContextManager[object]:
+    """What an agent said in its first attempt is taken for the answer of every attempt."""
+    kept: dict[str, Any] = {}
+    returned = Decider._returned
+
+    def first(self: Decider, command: RunReturned) -> Any:
+        result = kept.setdefault(command.run_id, command.result)
+        return returned(self, msgspec.structs.replace(command, result=result))
+
+    return patch.object(Decider, "_returned", first)
+
+
+def the_policy_is_asked_once() -> AbstractContextManager[object]:
+    """What the send policy said of a text's first attempt holds for every attempt."""
+    kept: dict[str, Any] = {}
+    checked = delivery_rules.decide_checked
+
+    def once(state: Any, verdict: Any, *rest: Any, **given: Any) -> Any:
+        return checked(state, kept.setdefault(state.decided.delivery_id, verdict), *rest, **given)
+
+    return patch.object(delivery_rules, "decide_checked", once)
+
+
+def pauses_do_not_grow() -> AbstractContextManager[object]:
+    """A text that fails again and again is tried each second."""
+    return patch.object(delivery_rules, "retry_delay_ms", lambda _: 1_000)
+
+
 def starts_what_the_chain_cannot_pay() -> AbstractContextManager[object]:
     """A run that waits starts though the others of its chain have meanwhile used all that there is."""
     return patch.object(session_rules, "check_start", lambda *_: None)
@@ -222,5 +262,9 @@ BUGS: Final[dict[str, Bug]] = {
         carries_out_again_what_was_recorded_before,
         a_hold_stops_twice,
         starts_what_the_chain_cannot_pay,
+        an_edit_of_an_announce_is_left_out,
+        an_answer_stands_for_its_run,
+        the_policy_is_asked_once,
+        pauses_do_not_grow,
     )
 }

@@ -44,6 +44,7 @@ class Agents:
     def __init__(self, world: "World") -> None:
         self._world = world
         self.asked: list[Asked] = []
+        self.answers: dict[tuple[str, int], str] = {}
         self._said: Counter[str] = Counter()
         self._given: dict[str, str] = {}
         """The id of the last message that each session's agent was given."""
@@ -63,7 +64,7 @@ class Agents:
             world.system.register_agent(name, self.all[name])
         if seconds := self._late(name):
             world.runtime.pause(seconds)
-        return self._words(turn)
+        return self._answered(turn)
 
     async def answer_later(self, turn: Turn) -> object:
         """Answer on an event loop, or not."""
@@ -73,7 +74,13 @@ class Agents:
         self._fail(turn.agent_id)
         if seconds := self._late(turn.agent_id):
             await asyncio.sleep(seconds)
-        return self._words(turn)
+        return self._answered(turn)
+
+    def _answered(self, turn: Turn) -> object:
+        words = self._words(turn)
+        if isinstance(words, str) and "\udce9" not in words:
+            self.answers[turn.run_id, turn.attempt] = words
+        return words
 
     def _note(self, turn: Turn) -> None:
         world = self._world

@@ -12,7 +12,9 @@ from intersession import Channel, Outbound, SessionSystem, Turn
 from intersession_events.facts import (
     ChildEnded,
     DeliveryDecided,
+    DeliveryDenied,
     DeliveryDone,
+    DeliveryFailed,
     DeliveryStarted,
     DeliveryUnknown,
     Event,
@@ -32,6 +34,7 @@ from intersession_events.facts import (
     RunQueued,
     RunStarted,
     SessionArchived,
+    SessionPatched,
     SpawnAccepted,
     SpawnClosed,
     TurnReplied,
@@ -361,6 +364,35 @@ def timed_out(evidence: Evidence) -> Evidence:
     return replace(instead(evidence, items[RunCompleted], failed), passed=times)
 
 
+def answered_before(evidence: Evidence) -> Evidence:
+    _, end = evidence.of(RunCompleted)[0]
+    return replace(evidence, answers={(end.run_id, end.attempt): "what was said in the attempt before"})
+
+
+def edited_for_nothing(evidence: Evidence) -> Evidence:
+    """Have the announce held and edited before it is decided as it is."""
+    first, second = (item for item, _ in evidence.of(TurnReplied)[-2:])
+    held = ExchangeHeld(
+        hold_id="x",
+        step="announce",
+        text="x",
+        speaker="x",
+        since_ms=0,
+        before="announce",
+        source="session",
+        by="operator",
+        order="x",
+    )
+    released = ExchangeReleased(hold_id="x", action="edit", text="other words", by="operator")
+    return instead(instead(evidence, first, held), second, released)
+
+
+def denied_meanwhile(evidence: Evidence) -> Evidence:
+    """Have the session that speaks be denied before it was decided that it speaks."""
+    changed_route = last(evidence, RouteChanged)
+    return instead(evidence, changed_route, SessionPatched(values={"sendPolicy": "deny"}))
+
+
 DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "an event is gone": ("in_order", lambda told: without(told, last(told, DeliveryStarted))),
     "an event is there twice": (
@@ -413,6 +445,34 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "a wait with another answer": ("waits_answer_alike", waited_for_another),
     "an agent that is asked too early": ("asked_once", asked_early),
     "an agent that is given another transcript": ("given_what_is_recorded", given_another),
+    "an answer of an attempt before": ("answers_of_their_attempt", answered_before),
+    "an announce that was edited for nothing": ("edits_go_on", edited_for_nothing),
+    "a text that is tried at once": (
+        "pauses_of_deliveries",
+        lambda told: instead(
+            told,
+            last(told, DeliveryDone),
+            DeliveryFailed(
+                delivery_id=told.of(DeliveryDone)[-1][1].delivery_id,
+                attempt=2,
+                error="down",
+                retry_at_ms=1_000,
+                failed_ms=0,
+            ),
+        ),
+    ),
+    "a text that goes out though nothing may": ("policy_at_each_attempt", denied_meanwhile),
+    "a text that is denied though all may go out": (
+        "policy_at_each_attempt",
+        lambda told: instead(
+            told,
+            last(told, DeliveryStarted),
+            DeliveryDenied(
+                delivery_id=told.of(DeliveryStarted)[-1][1].delivery_id,
+                rule="the session's own sendPolicy: deny",
+            ),
+        ),
+    ),
     "a text that was shown and is in doubt": (
         "shown_once",
         lambda told: instead(

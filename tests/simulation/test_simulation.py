@@ -42,7 +42,7 @@ FOUND_BY = {
     "a3_an_answer_is_given_up_at_once": 8,
     "a4_a_registration_cuts_off": 53,
     "a6_turns_come_to_whoever_has_the_key": 0,
-    "a8_a_message_interrupts_before_it_is_accepted": 7,
+    "a8_a_message_interrupts_before_it_is_accepted": 99,
     "a11_a_context_is_of_another_moment": 0,
     "a12_a_retry_is_judged_anew": 927,
     "a17_deadlines_are_by_the_wall_clock": 27,
@@ -55,6 +55,9 @@ FOUND_BY = {
     "carries_out_again_what_was_recorded_before": 13,
     "a_hold_stops_twice": 70,
     "starts_what_the_chain_cannot_pay": 105,
+    "an_edit_of_an_announce_is_left_out": 852,
+    "an_answer_stands_for_its_run": 16,
+    "the_policy_is_asked_once": 366,
 }
 """A seed that finds each planted fault."""
 

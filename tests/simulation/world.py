@@ -432,6 +432,7 @@ class World:
             aborts=self.aborts,
             passed=self._passed,
             decided=self._decided,
+            answers=self.agents.answers,
             attempts=self.attempts,
             ended=True,
         )

@@ -88,8 +88,8 @@ class Evidence:
 
     `called` are the keys that channels were called with, `aborts` the sessions in which somebody asked for an abort, `passed`
     says for positions when they were committed, in seconds of a clock that nobody sets. `decided` says for runs which position
-    the log had come to when their first start was decided. `attempts` is how often a run may be tried. With `ended` nothing may
-    be open.
+    the log had come to when their first start was decided. `answers` are the texts that agents gave, by run and attempt, where
+    somebody listened. `attempts` is how often a run may be tried. With `ended` nothing may be open.
     """
 
     events: Sequence[Recorded]
@@ -100,6 +100,7 @@ class Evidence:
     aborts: Collection[str] | None = None
     passed: Mapping[int, float] = field(default_factory=dict[int, float])
     decided: Mapping[str, int] = field(default_factory=dict[str, int])
+    answers: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     attempts: int = 2
     ended: bool = False
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from intersession_events.facts import ExchangeHeld, ExchangeReleased, HoldRequested
+from intersession_events.facts import AnnounceDecided, ExchangeHeld, ExchangeReleased, HoldRequested
 from support.history.evidence import Evidence
 
 
@@ -39,5 +39,23 @@ def holds_stop_once(evidence: Evidence) -> Iterator[str]:
                     stopped[source, order] += 1
                     if stopped[source, order] > (asked if source == "run" else 1):
                         yield f"#{item.position} holds {items[0].stream} once more by {source} {order}"
+                case _:
+                    pass
+
+
+def edits_go_on(evidence: Evidence) -> Iterator[str]:
+    """LIVE-1: an announce that was held and edited goes out in the words of whoever edited it, and in his name."""
+    for items in evidence.flows("exchange:"):
+        edited: ExchangeReleased | None = None
+        step = ""
+        for item in items:
+            match item.event:
+                case ExchangeHeld(step=step):
+                    edited = None
+                case ExchangeReleased(action="edit") as released if step == "announce":
+                    edited = released
+                case AnnounceDecided(text=text, edited_by=by) if edited is not None:
+                    if (text, by) != (edited.text, edited.by):
+                        yield f"#{item.position} announces {text!r} by {by}, and {edited.by} wrote {edited.text!r}"
                 case _:
                     pass

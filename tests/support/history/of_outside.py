@@ -19,7 +19,7 @@ from intersession_events.facts import (
     RunStarted,
     text_of,
 )
-from support.history.evidence import Evidence, Op, Shown
+from support.history.evidence import Evidence, Op, Shown, said
 
 
 def acknowledged_once(evidence: Evidence) -> Iterator[str]:
@@ -34,9 +34,9 @@ def acknowledged_once(evidence: Evidence) -> Iterator[str]:
         item, run = evidence.queued[op.run_id]
         if item.position > op.position:
             yield f"{op.call} was acknowledged at #{op.position} and recorded at #{item.position}"
-        said = [text_of(message) for _, message in evidence.messages.get(run.message_id, ())]
-        if op.text is not None and said != [op.text]:
-            yield f"{op.call} said {op.text!r}, and the log has {said}"
+        told = [text_of(message) for _, message in evidence.messages.get(run.message_id, ())]
+        if op.text is not None and told != [op.text]:
+            yield f"{op.call} said {op.text!r}, and the log has {told}"
 
 
 def said_once(evidence: Evidence) -> Iterator[str]:
@@ -169,6 +169,14 @@ def asked_once(evidence: Evidence) -> Iterator[str]:
     for item, event in evidence.of(RunCompleted):
         if (event.run_id, event.attempt) not in made:
             yield f"#{item.position} answers attempt {event.attempt}, which nobody was asked for"
+
+
+def answers_of_their_attempt(evidence: Evidence) -> Iterator[str]:
+    """S4: the answer of a run is what its agent said in that attempt, not in an earlier one."""
+    for item, event in evidence.of(RunCompleted):
+        words = evidence.answers.get((event.run_id, event.attempt))
+        if words is not None and said(words) != said(event.reply):
+            yield f"#{item.position} answers {event.reply!r}, and in attempt {event.attempt} {words!r} was said"
 
 
 def given_what_is_recorded(evidence: Evidence) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What exchanges, spawns and deliveries owe those who talk: who speaks, in which words, why it ends, and what people are shown."""
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from intersession_events.facts import (
@@ -10,6 +11,7 @@ from intersession_events.facts import (
     DeliveryDenied,
     DeliveryDone,
     DeliveryFailed,
+    DeliveryStarted,
     DeliveryUnknown,
     DeliveryWithheld,
     ExchangeAccepted,
@@ -23,7 +25,9 @@ from intersession_events.facts import (
     RunAsked,
     RunQueued,
     SessionArchived,
+    SessionImported,
     SessionOpened,
+    SessionPatched,
     SessionReset,
     SpawnAccepted,
     SpawnClosed,
@@ -278,6 +282,74 @@ def _answered(evidence: Evidence, item: Recorded, event: DeliveryDecided) -> Ite
         yield f"#{item.position} goes to {event.route}, and was meant for {queued.route}"
     if f"session:{event.session_key}" != asked.stream:
         yield f"#{item.position} goes out in the name of {event.session_key}, and {asked.stream} speaks"
+
+
+NO_RULE: Final = "no rule of session.sendPolicy matches: allow"
+OWN: Final = "the session's own sendPolicy: "
+
+
+def policy_at_each_attempt(evidence: Evidence) -> Iterator[str]:
+    """POL-3: the send policy is asked before each attempt; its word is of between the event before and the attempt."""
+    for items in evidence.flows("delivery:"):
+        decided = items[0].event
+        if not isinstance(decided, DeliveryDecided):
+            continue
+        for before, item in pairwise(items):
+            match item.event:
+                case DeliveryStarted(rule=str(rule)) | DeliveryDenied(rule=str(rule)):
+                    pass
+                case _:
+                    continue
+            if rule != NO_RULE and not rule.startswith(OWN):
+                continue  # a rule of the configuration, or the answer to a command
+            own = rule.removeprefix(OWN) if rule.startswith(OWN) else None
+            stood = _own_policies(evidence, f"session:{decided.session_key}", before.position, item.position)
+            if own not in stood:
+                yield f"#{item.position} goes by {rule!r}, and the session's own setting was {stood}"
+
+
+def _own_policies(evidence: Evidence, stream: str, since: int, until: int) -> list[str | None]:
+    """Return what a session's own send policy was, from one position to another."""
+    stood: list[str | None] = [None]
+    for item in evidence.streams.get(stream, ()):
+        if item.position >= until:
+            break
+        match item.event:
+            case SessionPatched(values=values, cleared=cleared) if "sendPolicy" in {*values, *cleared}:
+                now = values.get("sendPolicy")
+            case SessionImported(send_policy=now):
+                pass
+            case SessionOpened():
+                now = None
+            case _:
+                continue
+        stood = [*stood, now] if item.position > since else [now]
+    return stood
+
+
+PAUSES_MS: Final = (1_000, 4_000, 16_000, 64_000, 256_000)
+LONGEST_PAUSE_MS: Final = 300_000
+MOST_CUT_OFF: Final = 5
+
+
+def pauses_of_deliveries(evidence: Evidence) -> Iterator[str]:
+    """ANN-3: a text waits after each failure as the protocol says, or as its channel asks, and is not cut off for ever."""
+    for items in evidence.flows("delivery:"):
+        cut_off = 0
+        for item in items:
+            match item.event:
+                case DeliveryStarted():
+                    cut_off += 1
+                    if cut_off > MOST_CUT_OFF:
+                        yield f"#{item.position} is attempt {cut_off} in a row that has no outcome"
+                case DeliveryFailed(retry_at_ms=int(due), failed_ms=int(failed)) as event:
+                    cut_off = 0
+                    grown = [*PAUSES_MS[event.attempt - 1 : event.attempt], LONGEST_PAUSE_MS][0]
+                    pause = grown if event.later_ms is None else event.later_ms
+                    if due - failed != pause:
+                        yield f"#{item.position} waits for {due - failed} ms behind attempt {event.attempt}, not {pause}"
+                case _:
+                    cut_off = 0
 
 
 DELIVERED: Final[Mapping[str, tuple[type[object], ...]]] = {
