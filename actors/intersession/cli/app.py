@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "imports": ("questions.imports:imports", "List what imports left out, and why."),
     "usage": (
         "questions.usage:usage",
-        "Add up what runs have used, by day, agent, session, model or person.",
+        "Add up what runs have used, by day, agent, model or person.",
     ),
     "events": ("questions.events:events", "List the events of a log, one a line."),
     "tail": ("questions.tail:tail", "Show the events of a log as they come."),
@@ -149,6 +149,17 @@ def _version() -> str:
         return "intersession (not installed)"
 
 
+# Once for both tables: a command that is a table of its own keeps the group that it was given first, and cyclopts takes
+# another one of the same name for a mistake.
+_HEADINGS: Final = {
+    name: group
+    for group, names in (
+        (Group(heading, sort_key=place), names) for place, (heading, names) in enumerate(GROUPS.items())
+    )
+    for name in names
+}
+
+
 def _table(*, brief: bool) -> App:
     table = App(
         name="intersession",
@@ -166,17 +177,10 @@ def _table(*, brief: bool) -> App:
         default_parameter=Parameter(negative=(), show_default=False),
         suppress_keyboard_interrupt=False,
     )
-    headings = {
-        name: group
-        for group, names in (
-            (Group(heading, sort_key=place), names) for place, (heading, names) in enumerate(GROUPS.items())
-        )
-        for name in names
-    }
     for name, (where, line) in COMMANDS.items():
         meant = {"synonym": _MEANT[name]} if name in _MEANT else {}  # a group of commands takes none
         table.command(
-            f"{_ROOM}.{where}", name=name, help=line if brief else None, group=headings[name], **meant
+            f"{_ROOM}.{where}", name=name, help=line if brief else None, group=_HEADINGS[name], **meant
         )
     return table
 
