@@ -56,6 +56,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
         "events/log",
         "events/stores",
         "system/test_checkpoints.py",
+        "system/test_recipe_of_the_log.py",
         "system/test_damaged_rows.py",
         "system/test_tampering.py",
         "system/test_views_beside.py",

@@ -136,7 +136,7 @@ def test_the_traceback_is_kept_with_the_run_and_told_to_nobody_else(booth: Booth
     [
         (lambda _turn: 42, "bad_reply"),
         (lambda _turn: "x" * 2_000_000, "reply_too_large"),
-        (lambda _turn: "caf\udce9", "bad_reply"),
+        (lambda _turn: b"caf\xe9", "bad_reply"),
     ],
 )
 def test_every_way_to_fail_is_told(booth: Booth, heard: Heard, agent: Any, code: str) -> None:

@@ -261,6 +261,7 @@ def test_names_that_nobody_reads_are_refused(system: SessionSystem) -> None:
 
 
 @pytest.mark.clause("INB-1")
+@pytest.mark.sqlite("looks at a docstring, and opens no log")
 def test_help_names_every_field_of_a_message() -> None:
     said = SessionSystem.inbound.__doc__ or ""
 

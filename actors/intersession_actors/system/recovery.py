@@ -12,7 +12,7 @@ from intersession_actors.delivery import ended_in
 from intersession_actors.service import Service, run_ended
 from intersession_actors.session import Wake
 from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
-from intersession_events import ids
+from intersession_events import facts, ids
 from intersession_projections.flows import DeliverySummary
 from intersession_projections.held_sessions import HeldSessions
 
@@ -41,13 +41,27 @@ def _take_over_sessions(service: Service) -> None:
     for stream in service.flows.open_exchanges():
         exchange = service.flows.exchange(stream.partition(":")[2])
         for key in () if exchange is None else (exchange.target, exchange.requester):
-            row = None if key is None else service.sessions.get(key)
             if key is not None:
-                world.generations.found(
-                    key, None if row is None or row.archived is not None else row.session_id
-                )
+                world.generations.found(key, _generation_of(service, key))
     for key, route in service.threads.all():
         world.threads.claim(route, key)
+
+
+def _generation_of(service: Service, key: str) -> str | None:
+    """Return which conversation a session is at; None where it is gone."""
+    if service.log.forked is None:
+        row = service.sessions.get(key)
+        return None if row is None or row.archived is not None else row.session_id
+    # In a fork the list would be folded for that; the few sessions of its flows say it themselves.
+    for recorded in service.log.stream(ids.session_stream(key), backwards=True):
+        match recorded.event:
+            case facts.SessionArchived():
+                return None
+            case facts.SessionOpened() | facts.SessionReset() as begun:
+                return begun.session_id
+            case _:
+                pass
+    return None
 
 
 def _hold_accepted(service: Service) -> None:

@@ -27,7 +27,7 @@ def usage(
     until: Annotated[str | None, Parameter(help="Only up to this day of UTC.")] = None,
     common: Common = COMMON,
 ) -> Answer:
-    """Add up what runs have used, by day, agent, session, model or person.
+    """Add up what runs have used, by day, agent, model or person.
 
     Tokens and money are what agents reported of runs that were answered, and what imported answers say. A person's is all that
     came of their words; the log is read for that. All other sums are kept in `<store>.views`, or in the log's database,
