@@ -3,7 +3,7 @@
 from intersession.web.access import ACCESS, Question
 from intersession.web.alone import Alone, Coming, Deed
 from intersession.web.answers import HANDLERS, Application, declared, failed, told
-from intersession.web.cookies import HEADER, cookie_in, cookie_of
+from intersession.web.cookies import HEADER, Halves, cookie_of, halves_in
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
 from intersession.web.happened import ForksBeside, ForksFolder, StoreNews, all_news, told_erased, told_live
 from intersession.web.questions import routes
@@ -26,18 +26,19 @@ __all__ = [
     "Deed",
     "ForksBeside",
     "ForksFolder",
+    "Halves",
     "LastEventId",
     "Question",
     "Rates",
     "StoreNews",
     "all_news",
     "begun_behind",
-    "cookie_in",
     "cookie_of",
     "declared",
     "ended_well",
     "failed",
     "file_at",
+    "halves_in",
     "is_static",
     "routes",
     "server_stops",

@@ -1,6 +1,6 @@
 """The web debugger on a read-only log: an ASGI application for a browser on this machine, with no running system behind it.
 
-Whoever has the one-time word of its address gets the cookie; it listens on the loopback alone, and changes nothing.
+Whoever has the one-time word of its address is let in; it listens on the loopback alone, and changes nothing.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from litestar.types import Receive, Send
 
 from intersession.web.access import ACCESS, Question
 from intersession.web.answers import HANDLERS, Application
-from intersession.web.cookies import HEADER, cookie_in, cookie_of
+from intersession.web.cookies import HEADER, Halves, cookie_of, halves_in
 from intersession.web.files import API, LOGIN, file_at
 from intersession.web.happened import (
     ForksBeside,
@@ -53,6 +53,10 @@ _DO: Final = f"{API}do"
 _STATUS: Final[dict[str, int]] = {"forbidden": 403, "unavailable": 503, "busy": 503, "internal": 500}
 _LOOK_S: Final = 0.5
 _STILL_HERE: Final = 30
+_OUT: Final = (
+    "Open the address that the command has printed. It lets in once: after that, go on in a tab that is in, "
+    "or start the command again."
+)
 _MOST_BODY: Final = 4_096
 _MOST_DEED: Final = 4 * 1024 * 1024
 
@@ -175,7 +179,7 @@ class Alone:
         self.ending = False
         self.coming = coming or Coming(what="the log")
         self._monotonic = monotonic
-        self._cookie = secrets.token_urlsafe(32)
+        self._halves = Halves.new()
         self._fork: Deed | None = None
         self._access: ReadOnly | None = None
         self._routes: Any = Application(  # litestar's own type of a scope is narrower than the server's
@@ -214,10 +218,14 @@ class Alone:
             await _send(send, file.status, file.headers, file.body)
         elif not path.startswith(API):
             await _answer(send, 404, {"error": "there is nothing here"})
-        elif not _same(cookie_in(headers), self._cookie):
-            await _answer(send, 401, {"error": "open the address that the command has printed"})
+        elif not self._is_in(headers):
+            await _answer(send, 401, {"error": _OUT})
         else:
             await self._asked(scope, receive, send)
+
+    def _is_in(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        halves = halves_in(headers)
+        return halves is not None and hmac.compare_digest(halves.digest, self._halves.digest)
 
     def _is_local(self, headers: list[tuple[bytes, bytes]]) -> bool:
         host = _one(headers, b"host") or ""
@@ -239,11 +247,11 @@ class Alone:
     async def _do(self, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
         """Make or delete a fork, for whoever is in: a file beside the log, which itself is only read."""
         body = await _body(receive, _MOST_DEED)
-        if not _same(cookie_in(headers), self._cookie):
-            await _answer(send, 401, {"error": "open the address that the command has printed"})
+        if not self._is_in(headers):
+            await _answer(send, 401, {"error": _OUT})
             return
-        if _one(headers, HEADER) is None or self._fork is None:
-            await _answer(send, 403, {"error": "only a page of this debugger does that, where it may"})
+        if self._fork is None:
+            await _answer(send, 403, {"error": "no forks are made here"})
             return
         try:
             asked = msgspec.json.decode(body, type=_Asked)
@@ -265,7 +273,8 @@ class Alone:
             await _answer(send, 401, {"error": "that address was used already, or is another one's"})
             return
         self.word = None
-        await _answer(send, 200, {"ok": True}, ("set-cookie", cookie_of(self._cookie, secure=False)))
+        given: JsonObject = {"ok": True, "page": self._halves.page}
+        await _answer(send, 200, given, ("set-cookie", cookie_of(self._halves.cookie, secure=False)))
 
 
 def _same(said: str | None, known: str | None) -> bool:

@@ -43,7 +43,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
 
 _SAID: Final = {
     400: "The request, or the tool's arguments, are wrong.",
-    401: "No valid bearer token.",
+    401: "No valid bearer token, and of a browser's login not both halves.",
     403: "The credential or the page may not do this.",
     404: "There is no such tool here.",
     405: "Not with this method.",

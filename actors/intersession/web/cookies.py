@@ -1,20 +1,48 @@
-"""The login cookie of a browser, and the header that every request that changes something must have.
+"""The two halves that let a browser in: a cookie, and a word that the page keeps and sends as a header.
 
-The cookie holds a random word that stands for a token, never the token. No script reads it, no other site sends it.
+Both are random and stand for a token, never are it. No script reads the cookie and no other site sends it, but browsers
+know no ports: it goes to every server of the same host name. The page's half goes to the server of its own origin alone.
 """
 
+import hmac
+import secrets
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 COOKIE: Final = "intersession"
 HEADER: Final = b"x-intersession"
-"""A form of another site can't send it, so whatever changes something asks for it."""
+"""Has the page's half; at a login, which has none yet, anything. A form of another site can't send it."""
 
 _MOST: Final = 256
 
 
-def cookie_in(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
-    """Return the word in the cookie that a request has; None where it has none."""
+class Halves(NamedTuple):
+    """What a browser that is in has. One without the other is nothing."""
+
+    cookie: str
+    page: str
+
+    @classmethod
+    def new(cls) -> "Halves":
+        """Return two halves that nobody can guess, nor tell one from the other."""
+        return cls(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+
+    @property
+    def digest(self) -> bytes:
+        """What both together come to: 32 bytes that a server keeps and compares, and that are no token's digest."""
+        return hmac.digest(_bytes(self.page), _bytes(self.cookie), "sha256")
+
+
+def halves_in(headers: Sequence[tuple[bytes, bytes]]) -> Halves | None:
+    """Return the halves that a request has; None where one is missing."""
+    cookie = _cookie_in(headers)
+    pages = [value for name, value in headers if name.lower() == HEADER]
+    if cookie is None or len(pages) != 1 or not 0 < len(pages[0]) <= _MOST:
+        return None
+    return Halves(cookie, pages[0].decode("latin-1"))
+
+
+def _cookie_in(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
     for name, value in headers:
         if name.lower() != b"cookie":
             continue
@@ -25,8 +53,12 @@ def cookie_in(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
     return None
 
 
+def _bytes(half: str) -> bytes:
+    return half.encode("latin-1")
+
+
 def cookie_of(word: str | None, *, secure: bool) -> str:
-    """Return the header that gives a browser the word; None takes it away.
+    """Return the header that gives a browser its cookie; None takes it away.
 
     It has no path, so that it goes to the addresses beside that of the login alone, whatever prefix a proxy puts before them.
     """

@@ -39,7 +39,18 @@ def gateway() -> Iterator[LiveGateway]:
 
 
 def logged_in(client: httpx.Client) -> httpx.Response:
-    return client.post("/debug/login", json={"token": TOKEN}, headers=OURS)
+    """Log in; from then on the client has both halves, the cookie and the page's."""
+    answer = client.post("/debug/login", json={"token": TOKEN}, headers=OURS)
+    if answer.status_code == 200:
+        client.headers["x-intersession"] = answer.json()["page"]
+    return answer
+
+
+async def let_in(client: httpx.AsyncClient, word: str | None) -> httpx.Response:
+    answer = await client.post("/debug/login", json={"token": word}, headers=OURS)
+    if answer.status_code == 200:
+        client.headers["x-intersession"] = answer.json()["page"]
+    return answer
 
 
 def test_the_token_gets_a_cookie_that_no_script_reads_and_no_other_site_sends(gateway: LiveGateway) -> None:
@@ -51,33 +62,55 @@ def test_the_token_gets_a_cookie_that_no_script_reads_and_no_other_site_sends(ga
     cookie = answer.headers["set-cookie"]
     assert (before, answer.status_code, after.status_code) == (401, 200, 200)
     assert {"HttpOnly", "SameSite=Strict"} <= set(cookie.split("; "))
-    assert TOKEN not in cookie
+    assert TOKEN not in cookie + answer.text
+    assert answer.json()["page"] not in cookie
+    assert answer.headers["cache-control"] == "no-store"
     assert "Path" not in cookie, "a proxy may have put the debugger below another path"
 
 
-def test_the_cookie_is_for_the_debuggers_questions_alone(gateway: LiveGateway) -> None:
+def test_a_login_is_for_the_debuggers_questions_alone(gateway: LiveGateway) -> None:
     with gateway.http(None) as client:
         logged_in(client)
         cookies = {"cookie": f"intersession={client.cookies['intersession']}"}
+        bearers = [client.cookies["intersession"], client.headers["x-intersession"]]
+        bearers += ["".join(bearers), ".".join(bearers)]
         calls = [
             client.post("/tools/invoke", json={"tool": "sessions_list"}, headers=cookies).status_code,
             client.get("/events", headers=cookies).status_code,
             client.get("/metrics", headers=cookies).status_code,
-            client.post("/debug/api/about", json={}, headers=cookies).status_code,
+            *(
+                client.get("/metrics", headers={"authorization": f"Bearer {word}"}).status_code
+                for word in bearers
+            ),
         ]
 
-    assert calls == [401, 401, 401, 403]
+    assert calls == [401] * 7
+
+
+def test_a_token_in_the_place_of_a_login_is_none_and_so_cannot_be_guessed_there(gateway: LiveGateway) -> None:
+    with gateway.http(None) as client:
+        tried = [
+            client.get(
+                "/debug/api/about", headers={"cookie": f"intersession={cookie}", "x-intersession": page}
+            )
+            for cookie, page in ((TOKEN, "1"), (TOKEN, TOKEN), (TOKEN[:9], TOKEN[9:]))
+        ]
+
+    assert [answer.status_code for answer in tried] == [401, 401, 401]
 
 
 def test_who_leaves_is_out_and_so_is_whose_cookie_was_made_up(gateway: LiveGateway) -> None:
     with gateway.http(None) as client:
         logged_in(client)
         kept = {"cookie": f"intersession={client.cookies['intersession']}"}
-        left = client.post("/debug/logout", json={}, headers=OURS | kept)
+        alone = client.post("/debug/logout", json={}, headers=OURS | kept)
+        still = client.get("/debug/api/about", headers=kept)
+        left = client.post("/debug/logout", json={}, headers=kept)
         again = client.get("/debug/api/about", headers=kept)
         made_up = client.get("/debug/api/about", headers={"cookie": "intersession=made-up"})
 
     assert "Max-Age=0" in left.headers["set-cookie"]
+    assert (alone.status_code, still.status_code) == (200, 200), "whoever has the cookie alone ends nothing"
     assert (left.status_code, again.status_code, made_up.status_code) == (200, 401, 401)
 
 
@@ -275,7 +308,7 @@ async def test_a_log_alone_lets_in_once_by_its_word_and_changes_nothing(demo_log
             before = (await client.get("/debug/api/about")).status_code
             wrong = (await client.post("/debug/login", json={"token": "guessed"}, headers=OURS)).status_code
             plain = (await client.post("/debug/login", json={"token": word})).status_code
-            first = await client.post("/debug/login", json={"token": word}, headers=OURS)
+            first = await let_in(client, word)
             about = (await client.get("/debug/api/about")).json()
             runs = (await client.get("/debug/api/runs")).json()["runs"]
             again = (await client.post("/debug/login", json={"token": word}, headers=OURS)).status_code
@@ -306,7 +339,10 @@ async def test_a_log_alone_is_forked_beside_and_by_nobody_else(demo_log: DemoLog
         ) as client:
             deed: dict[str, Any] = {"method": "forks.make", "params": {}}
             outside = (await client.post("/debug/api/do", json=deed, headers=OURS)).status_code
-            await client.post("/debug/login", json={"token": alone.word}, headers=OURS)
+            await let_in(client, alone.word)
+            mine = client.headers.pop("x-intersession")
+            replayed = (await client.post("/debug/api/do", json=deed, headers=OURS)).status_code
+            client.headers["x-intersession"] = mine
             can = (await client.get("/debug/api/about")).json()["can"]
             (run,) = (await client.get("/debug/api/runs?kind=exchange")).json()["runs"]
             deed["params"] = {
@@ -315,8 +351,7 @@ async def test_a_log_alone_is_forked_beside_and_by_nobody_else(demo_log: DemoLog
                 "edits": [{"kind": "reply", "value": "Only up to 2.8 tonnes."}],
                 "agents": {"*": "recorded"},
             }
-            plain = (await client.post("/debug/api/do", json=deed)).status_code
-            made = (await client.post("/debug/api/do", json=deed, headers=OURS)).json()["result"]
+            made = (await client.post("/debug/api/do", json=deed)).json()["result"]
             compared = (
                 await client.get(
                     "/debug/api/compare", params={"a": run["id"], "b": made["run"], "other": made["fork"]}
@@ -325,28 +360,27 @@ async def test_a_log_alone_is_forked_beside_and_by_nobody_else(demo_log: DemoLog
             removed = await client.post(
                 "/debug/api/do",
                 json={"method": "forks.remove", "params": {"fork": made["fork"]}},
-                headers=OURS,
             )
-            other = await client.post("/debug/api/do", json={"method": "sessions.erase"}, headers=OURS)
+            other = await client.post("/debug/api/do", json={"method": "sessions.erase"})
             listed = (await client.get("/debug/api/forks")).json()["forks"]
 
     assert can == ["file", "forks.make", "forks.remove"]
-    assert (outside, plain, other.status_code) == (401, 403, 400)
+    assert (outside, replayed, other.status_code) == (401, 401, 400)
     assert compared["firstDivergence"]["turn"] == "turn:2"
     assert (removed.status_code, listed) == (200, [])
 
 
 @pytest.mark.clause("LIVE-1")
-def test_what_a_page_has_done_takes_the_scope_of_the_method_and_the_header(gateway: LiveGateway) -> None:
+def test_what_a_page_has_done_takes_the_scope_of_the_method_and_both_halves(gateway: LiveGateway) -> None:
     deed = {"method": "exchanges.hold", "params": {"sessionKey": "agent:main:main"}}
     undone = {"method": "exchanges.release", "params": {"sessionKey": "agent:main:main", "forGood": True}}
     with gateway.http(None) as client:
         logged_in(client)
         can = client.get("/debug/api/about").json()["can"]
-        plain = client.post("/debug/api/do", json=deed)
-        done = client.post("/debug/api/do", json=deed, headers=OURS)
-        undo = client.post("/debug/api/do", json=undone, headers=OURS)
-        other = client.post("/debug/api/do", json={"method": "sessions.erase"}, headers=OURS)
+        plain = client.post("/debug/api/do", json=deed, headers=OURS)
+        done = client.post("/debug/api/do", json=deed)
+        undo = client.post("/debug/api/do", json=undone)
+        other = client.post("/debug/api/do", json={"method": "sessions.erase"})
     with gateway.http(READER) as client:
         reads = client.post("/debug/api/do", json=deed)
         sees = client.get("/debug/api/about").json()["can"]
@@ -354,7 +388,7 @@ def test_what_a_page_has_done_takes_the_scope_of_the_method_and_the_header(gatew
     assert {"deliveries.retry", "exchanges.hold", "exchanges.release", "notes.pin", "runs.retry", "file"} <= {
         *can
     }
-    assert (plain.status_code, done.status_code, other.status_code) == (403, 200, 400)
+    assert (plain.status_code, done.status_code, other.status_code) == (401, 200, 400)
     assert undo.status_code in {200, 400}, undo.text
     assert (reads.status_code, sees) == (403, [])
 
@@ -409,7 +443,7 @@ async def test_a_log_that_is_still_imported_says_how_far_it_is_to_who_is_in(demo
             transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1:8000"
         ) as client:
             outside = (await client.get("/debug/api/about")).status_code
-            await client.post("/debug/login", json={"token": alone.word}, headers=OURS)
+            await let_in(client, alone.word)
             meanwhile = await client.get("/debug/api/about")
             alone.opened(log.debug.view.reader)
             then = await client.get("/debug/api/about")

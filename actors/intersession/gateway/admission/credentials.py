@@ -4,7 +4,6 @@ Only SHA-256 digests are compared, each with each, in constant time. A changed c
 """
 
 import hmac
-import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
@@ -51,9 +50,7 @@ class Credentials:
     def match(self, token: bytes) -> Credential | None:
         """Return who has a token, or a ticket; nobody has an empty one."""
         digest = token_digest(token)
-        found = self._tickets.get(digest)
-        if found is not None and not self.count(found):
-            found = None
+        found = self.of_ticket(digest)
         for credential in self.known:
             if hmac.compare_digest(digest, credential.digest):
                 found = credential
@@ -66,21 +63,21 @@ class Credentials:
             if handshake.proves(credential.digest, "client", said):
                 found = credential
         if found is not None:
-            self._keep(handshake.proof(found.digest, "ticket"), found)
+            self.keep(token_digest(handshake.proof(found.digest, "ticket").encode()), found)
         return found
 
-    def ticket_for(self, credential: Credential) -> str:
-        """Return a random word that stands for somebody from now on: what a browser's cookie holds in a token's place."""
-        ticket = secrets.token_urlsafe(32)
-        self._keep(ticket, credential)
-        return ticket
+    def of_ticket(self, digest: bytes) -> Credential | None:
+        """Return whom a ticket stands for, by its digest; a token is none."""
+        found = self._tickets.get(digest)
+        return found if found is not None and self.count(found) else None
 
-    def forget(self, ticket: str) -> None:
+    def forget(self, digest: bytes) -> None:
         """Let a ticket stand for nobody any more."""
-        self._tickets.pop(token_digest(ticket.encode()), None)
+        self._tickets.pop(digest, None)
 
-    def _keep(self, ticket: str, credential: Credential) -> None:
-        self._tickets[token_digest(ticket.encode())] = credential
+    def keep(self, digest: bytes, credential: Credential) -> None:
+        """Let a ticket stand for somebody from now on: what a browser has in a token's place."""
+        self._tickets[digest] = credential
         if len(self._tickets) > MOST_TICKETS:
             self._tickets.popitem(last=False)
 

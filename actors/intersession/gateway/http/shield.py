@@ -37,10 +37,11 @@ from intersession.web import (
     HEADER,
     LOGIN,
     LOGOUT,
-    cookie_in,
+    Halves,
     cookie_of,
     ended_well,
     file_at,
+    halves_in,
     is_static,
 )
 from intersession_events.plain_json import JsonMapping
@@ -164,7 +165,7 @@ class Shield:
         return Answer(*found)
 
     async def _through_login(self, scope: Scope, headers: Headers, receive: Receive) -> Answer:
-        """Let a browser in that has the token, or let it go again: it gets a cookie that no script reads."""
+        """Let a browser in that has the token, or let it go again: it gets a cookie that no script reads, and a word for its page."""
         said = (("content-type", "application/json"), ("cache-control", "no-store"))
         if not self._door.settings.control_ui.enabled:
             return Refusal(404, "not_found", "gateway.controlUi.enabled is off").as_json()
@@ -177,13 +178,16 @@ class Shield:
             return body.as_json()
         secure = (_one(headers, "origin") or "").startswith("https://")
         if _path(scope) == LOGOUT:
-            self._door.credentials.forget(cookie_in(scope["headers"]) or "")
+            if (left := halves_in(scope["headers"])) is not None:
+                self._door.credentials.forget(left.digest)
             return Answer(200, (*said, ("set-cookie", cookie_of(None, secure=secure))), b'{"ok":true}')
         judged = self._known(scope, headers, token_in(body))
         if isinstance(judged, Refusal):
             return judged.as_json()
-        ticket = self._door.credentials.ticket_for(judged)
-        return Answer(200, (*said, ("set-cookie", cookie_of(ticket, secure=secure))), b'{"ok":true}')
+        halves = Halves.new()
+        self._door.credentials.keep(halves.digest, judged)
+        given = msgspec.json.encode({"ok": True, "page": halves.page})
+        return Answer(200, (*said, ("set-cookie", cookie_of(halves.cookie, secure=secure))), given)
 
     def _wants_page(self, scope: Scope, headers: Headers) -> bool:
         return self._door.settings.control_ui.enabled and wants_page(scope["method"], _one(headers, "accept"))
@@ -224,18 +228,10 @@ class Shield:
         given = (_one(headers, "authorization") or "").encode("latin-1")
         if given.lower().startswith(_BEARER):
             return self._known(scope, headers, given[len(_BEARER) :].strip())
-        # The cookie is for the debugger's own questions alone: no other route can be reached by what a browser sends of itself.
+        # A login is for the debugger's own questions alone: no other route can be reached by what a browser sends of itself.
         if _path(scope).startswith(API) and self._door.settings.control_ui.enabled:
-            word = cookie_in(scope["headers"])
-            found = None if word is None else self._door.credentials.match(word.encode())
-            if (
-                found is not None
-                and scope["method"] not in {"GET", "HEAD"}
-                and _one(headers, HEADER.decode()) is None
-            ):
-                return Refusal(
-                    403, "forbidden", f"{HEADER.decode()}: missing, a page of the debugger sends it"
-                )
+            halves = halves_in(scope["headers"])
+            found = None if halves is None else self._door.credentials.of_ticket(halves.digest)
             if found is not None:
                 return found
         return _UNAUTHORIZED

@@ -1,10 +1,12 @@
 // Asks the log: one function for a question, one for the stream of what comes. Every text in an answer is data.
 import { signal } from './lib.js';
+import { heard } from './heard.js';
 import { learn } from './words.js';
 
 const HERE = new URL('../..', import.meta.url); // …/debug/, wherever a proxy has put it
 export const BASE = HERE.pathname;
 export const out = signal(false); // nobody is in: show the door
+export const turnedAway = signal(''); // what somebody is told whom no token lets in
 export const coming = signal(null); // how far a log is that is imported just now
 export const live = signal({ state: 'waiting', head: 0, since: 0 });
 export const forked = signal(''); // what stands for the forks beside the log: another text, once they are other ones
@@ -24,6 +26,61 @@ export class Refused extends Error {
 
 export const inside = { fork: '' }; // the fork that is looked at; '' is the log itself
 
+// The cookie goes to every port of this machine. What lets in is that and a second half, which this tab keeps; a tab
+// without one has it from another tab of the same origin, where one is open.
+const KEPT = `intersession ${BASE}`;
+const tabs = new BroadcastChannel(KEPT);
+let half = sessionStorage.getItem(KEPT) ?? '';
+export const admitted = signal(0); // how often this tab was let in by another one, while it showed the door
+const refused = new Set(); // halves that were good once
+let admit = () => {};
+function keep(word) {
+  half = word;
+  sessionStorage.setItem(KEPT, word);
+}
+export function leave() {
+  half = '';
+  sessionStorage.removeItem(KEPT);
+  out.value = true;
+}
+function shut() {
+  refused.add(half);
+  out.value = true;
+  tabs.postMessage({ wanted: true });
+}
+function take(word) {
+  keep(word);
+  admit();
+  if (!out.peek()) return;
+  out.value = false;
+  admitted.value += 1;
+}
+// One that answers later than that is still let in by: the door is shown meanwhile.
+const ANSWER_MS = 300;
+export const askTabs = () =>
+  new Promise(done => {
+    if (half) return done();
+    admit = done;
+    tabs.postMessage({ wanted: true });
+    setTimeout(done, ANSWER_MS);
+  });
+tabs.onmessage = ({ data }) => {
+  if (data.wanted && half && !out.peek()) tabs.postMessage({ half });
+  // Whoever is in keeps theirs, but for the one of a new login: the cookie is that one's from now on.
+  if (data.half && !refused.has(data.half) && (data.isNew || !half || out.peek())) take(data.half);
+  if (data.position) erasedAt(data.position);
+};
+async function send(url, given, isLogin = false) {
+  for (;;) {
+    const mine = half;
+    const found = await fetch(url, { ...given, headers: { ...given.headers, 'x-intersession': mine || '1' } });
+    if (found.status !== 401) return found;
+    if (mine !== half) continue;
+    if (!isLogin) shut();
+    return found;
+  }
+}
+
 const wait = ms => new Promise(done => setTimeout(done, ms));
 
 // A log that is imported just now is waited for: `coming` says how far it is.
@@ -34,7 +91,7 @@ const AGAIN_MS = 1500;
 async function reached(url, given) {
   for (;;) {
     try {
-      return await fetch(url, given);
+      return await send(url, given);
     } catch (error) {
       if (given.signal?.aborted || error.name === 'AbortError') throw error;
       if (live.peek().state !== 'lost') live.value = { ...live.peek(), state: 'lost', since: Date.now() };
@@ -124,28 +181,39 @@ async function read(answer) {
     /* no JSON: the status says it */
   }
   if (answer.ok) return said;
-  if (answer.status === 401) out.value = true;
   const error = said.error ?? {};
+  if (answer.status === 401 && error.type === 'refused') turnedAway.value = error.message;
   const words = error.message ?? `The server answered ${answer.status}.`;
   const refused = new Refused(answer.status, error.code ?? error.type, words);
   throw Object.assign(refused, { what: error.what, done: error.done, total: error.total });
 }
 
-export const fileOf = given => {
+export const addressOf = given => {
   const url = new URL('api/file', HERE);
   for (const [key, value] of Object.entries({ fork: inside.fork, ...given }))
     if (value) url.searchParams.set(key, value);
   return url.href;
 };
+export async function download(url) {
+  const answer = await reached(url, {});
+  if (!answer.ok) await read(answer);
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = /filename="(.*)"/.exec(answer.headers.get('content-disposition'))[1];
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), KEEP_MS);
+}
+const KEEP_MS = 60_000; // so long may a browser take to begin to keep it
 
 export async function tell(path, body) {
   let answer;
+  const given = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body ?? {}),
+  };
   try {
-    answer = await fetch(new URL(path, HERE), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-intersession': '1' },
-      body: JSON.stringify(body ?? {}),
-    });
+    answer = await send(new URL(path, HERE), given, path === 'login');
   } catch {
     throw new Refused(0, 'unreachable', 'The server does not answer: look whether it was done before you do it again.');
   }
@@ -153,84 +221,78 @@ export async function tell(path, body) {
 }
 
 export const login = async token => {
-  await tell('login', { token });
+  const { page } = await tell('login', { token });
+  keep(page);
+  tabs.postMessage({ half: page, isNew: true });
   out.value = false;
 };
 
-// Refused for good, by a server that was started anew: whether one is still in is what a question says.
-async function followAgain(after) {
-  const mine = source;
-  await wait(AGAIN_MS);
-  try {
-    await ask('about');
-  } catch {
-    /* `read` shows the door, or it is asked again below */
-  }
-  if (source === mine && !out.peek()) follow(after);
-}
-
-// A browser has few connections for one server, and a stream takes one: a tab that nobody sees gives its own back, or
-// with some tabs open no other one could be read. Once it is seen again, it goes on where it was.
-let source = null;
-let behind = null;
-function rest() {
-  source?.close();
-  source = null;
-}
-document.addEventListener('visibilitychange', () => {
-  if (document.hidden) rest();
-  else if (behind !== null && !source && !out.peek()) follow(live.peek().head || behind);
-});
-
 // Whoever shows words that are erased drops all that they have: the address says what to show, and it is asked anew.
 // A tab that nobody sees is told by one that somebody does.
-const tabs = new BroadcastChannel(`intersession ${BASE}`);
 let lastErased = 0;
 function erasedAt(position) {
   if (position <= lastErased) return;
   lastErased = position;
   erased.value += 1;
 }
-tabs.onmessage = ({ data }) => erasedAt(data.position);
+
+// A browser has few connections for one server, and a stream takes one: a tab that nobody sees gives its own back, or
+// with some tabs open no other one could be read. Once it is seen again, it goes on where it was.
+let stream = null;
+let behind = null;
+function rest() {
+  stream?.abort();
+  stream = null;
+}
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) rest();
+  else if (behind !== null && !stream && !out.peek()) follow(live.peek().head || behind);
+});
 
 export function follow(after) {
   rest();
   behind = after;
   if (document.hidden) return;
-  source = new EventSource(new URL(`api/live?after=${after}`, HERE));
-  source.onopen = () => {
-    live.value = { ...live.peek(), state: 'live' };
-  };
-  source.onerror = () => {
-    live.value = {
-      ...live.peek(),
-      state: 'lost',
-      since: live.peek().state === 'lost' ? live.peek().since : Date.now(),
-    };
-    if (source.readyState === EventSource.CLOSED) followAgain(live.peek().head || after);
-  };
-  source.addEventListener('erased', event => {
-    const { position } = JSON.parse(event.data);
-    erasedAt(position);
-    tabs.postMessage({ position });
-  });
-  let begun = false;
-  source.addEventListener('forks', event => {
-    const said = JSON.parse(event.data);
-    // What was erased in a fork while nobody listened, nobody tells: one that has changed meanwhile is drawn anew.
-    const missed = !begun && forked.peek() && forked.peek() !== said.state;
-    begun = true;
-    forked.value = said.state;
-    if (inside.fork && (missed || said.erased.some(fork => fork.startsWith(inside.fork)))) erased.value += 1;
-  });
-  source.addEventListener('store', event => {
-    if (JSON.parse(event.data).available) back();
-    else {
-      away('');
-      ask('about').catch(() => {}); // until it is answered
+  stream = new AbortController();
+  listen(after, stream.signal);
+}
+async function listen(after, stop) {
+  while (!stop.aborted && !out.peek()) {
+    try {
+      const url = new URL(`api/live?after=${live.peek().head || after}`, HERE);
+      const answer = await send(url, { signal: stop, headers: { accept: 'text/event-stream' } });
+      if (answer.ok) await hear(answer.body);
+      else await ask('about', {}, { signal: stop }); // shows the door, or is asked until it is answered
+    } catch {
+      /* it is begun again below */
     }
-  });
-  source.addEventListener('head', event => {
-    live.value = { state: 'live', head: Number(event.lastEventId), since: 0 };
-  });
+    if (stop.aborted || out.peek()) return;
+    if (live.peek().state !== 'lost') live.value = { ...live.peek(), state: 'lost', since: Date.now() };
+    await wait(AGAIN_MS);
+  }
+}
+async function hear(body) {
+  live.value = { ...live.peek(), state: 'live' };
+  let begun = false;
+  for await (const { kind, id, data } of heard(body)) {
+    if (kind === 'head') live.value = { state: 'live', head: Number(id), since: 0 };
+    if (kind === 'erased') {
+      erasedAt(data.position);
+      tabs.postMessage({ position: data.position });
+    }
+    if (kind === 'forks') {
+      // What was erased in a fork while nobody listened, nobody tells: one that has changed meanwhile is drawn anew.
+      const missed = !begun && forked.peek() && forked.peek() !== data.state;
+      begun = true;
+      forked.value = data.state;
+      if (inside.fork && (missed || data.erased.some(fork => fork.startsWith(inside.fork)))) erased.value += 1;
+    }
+    if (kind === 'store') {
+      if (data.available) back();
+      else {
+        away('');
+        ask('about').catch(() => {}); // until it is answered
+      }
+    }
+  }
 }

@@ -1,7 +1,7 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
 import './focus.js';
 import { effect, html, render, seen, signal, view } from './lib.js';
-import { BASE, coming, erased, inside, live, login, out } from './api.js';
+import { BASE, admitted, askTabs, coming, erased, inside, live, login, out } from './api.js';
 import { about, begin, go, href, link, problem, route, unproven } from './state.js';
 import { Deliveries } from './deliveries.js';
 import { Diff } from './diff.js';
@@ -111,9 +111,10 @@ async function start() {
     try {
       await login(word);
     } catch {
-      /* used already: the cookie may be here */
+      /* used already: this tab, or another one, may be in */
     }
   }
+  await askTabs();
   if (!location.pathname.startsWith(BASE) || location.pathname === BASE) go(href('runs'), { replace: true });
   entered.value = true;
   try {
@@ -125,6 +126,9 @@ async function start() {
 
 addEventListener('popstate', () => {
   open.value = null;
+});
+effect(() => {
+  if (admitted.value) start();
 });
 // What a window has begun with may be words that are erased.
 effect(() => {

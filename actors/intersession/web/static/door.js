@@ -1,6 +1,6 @@
 // What stands before the pages: the login, and the wait for a log that is imported just now.
 import { html, signal, view } from './lib.js';
-import { BASE, coming, live, login } from './api.js';
+import { BASE, coming, live, login, turnedAway } from './api.js';
 import { begin } from './state.js';
 import { counted } from './words.js';
 
@@ -17,6 +17,13 @@ export const Door = view((_, self) => {
     }
     state.busy.value = false;
   };
+  if (turnedAway.value)
+    return html`
+      <main class="door">
+        <h1>Intersession</h1>
+        <p class="alert" role="alert">${turnedAway.value}</p>
+      </main>
+    `;
   return html`
     <main class="door">
       <h1>Intersession</h1>

@@ -1,6 +1,6 @@
 // The frame of every page: the bar above, with pages, search and proof, and the line at the foot.
 import { html, signal, view } from './lib.js';
-import { live, out, tell } from './api.js';
+import { leave, live, tell } from './api.js';
 import { ProofBadge } from './badge.js';
 import { KEYS } from './keys.js';
 import { Icon } from './parts.js';
@@ -79,12 +79,12 @@ export const Top = view((_, self) => {
   `;
 });
 const Leave = () => {
-  const leave = async () => {
+  const leaving = async () => {
     await tell('logout');
-    out.value = true;
+    leave();
   };
   return html`
-    <button class="btn leave" type="button" aria-label="Leave" title="Leave" onClick=${leave}>
+    <button class="btn leave" type="button" aria-label="Leave" title="Leave" onClick=${leaving}>
       <${Icon} name="out" />
     </button>
   `;

@@ -1,6 +1,6 @@
 // Handing a run on: as a file, as a note pinned to a place, as a link or a command.
 import { html } from './lib.js';
-import { fileOf, tell } from './api.js';
+import { addressOf, download, tell } from './api.js';
 import { about } from './state.js';
 import { Icon } from './parts.js';
 import { can } from './deeds.js';
@@ -23,6 +23,16 @@ const FILES = [
     'A pytest module with its recording: it fails when today’s rules decide otherwise.',
   ],
 ];
+// The address alone gets nothing: the page's half of the login has to go with it.
+async function taken(event, name) {
+  event.preventDefault();
+  say(`${name} is being downloaded`);
+  try {
+    await download(event.currentTarget.href);
+  } catch (error) {
+    say(error.message);
+  }
+}
 export const files = place => {
   const run = place.run.peek();
   const at = String(place.position.peek());
@@ -40,9 +50,8 @@ export const files = place => {
               <a
                 class="btn"
                 autofocus=${number === 0}
-                download=""
-                href=${fileOf({ run: run.id, what, at: what === 'test' ? '' : at })}
-                onClick=${() => say(`${name} is being downloaded`)}>
+                href=${addressOf({ run: run.id, what, at: what === 'test' ? '' : at })}
+                onClick=${event => taken(event, name)}>
                 <${Icon} name="down" />
                 ${name}
               </a>
