@@ -509,6 +509,18 @@ def test_a_key_is_one_run_for_ever_also_after_a_restart(booth: Booth) -> None:
 
 
 @pytest.mark.clause("SEND-11")
+def test_without_a_key_the_same_words_are_another_message(booth: Booth) -> None:
+    system = booth.start(AGENTS, None, QUIET)
+    request = {"sessionKey": OPS, "message": "pay"}
+
+    first, second = (system.tools(MAIN).call("sessions_send", request) for _ in range(2))
+
+    assert first["reply"] == second["reply"] == "heard pay"
+    assert first["runId"] != second["runId"]
+    assert len(recorded(system, RunQueued)) == 2
+
+
+@pytest.mark.clause("SEND-11")
 def test_a_key_that_races_with_itself_over_two_messages_lets_one_win(booth: Booth) -> None:
     system = booth.start(AGENTS, None, QUIET)
     requests = [{"sessionKey": OPS, "message": f"pay {n}", "idempotencyKey": "k1"} for n in range(6)]

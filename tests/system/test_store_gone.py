@@ -8,14 +8,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem, Turn
+from intersession import Failure, MemoryChannel, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_events.facts import (
+    CheckpointTaken,
     ChildArchived,
     RunCompleted,
     RunFailed,
@@ -166,6 +168,26 @@ def log(log_url: str, clock: ManualClock) -> Iterator[AnyLog]:
 
 def said(system: SessionSystem, text: str) -> Any:
     return system.inbound(channel="x", chat_id="1", sender="1", text=text)
+
+
+@pytest.mark.clause("CHECK-1", "D5")
+def test_a_checkpoint_that_the_store_does_not_take_is_told_and_taken_later(
+    log: AnyLog, clock: ManualClock
+) -> None:
+    told: Queue[Failure] = Queue()
+    settings = {"checkpoints": {"everyEvents": 0, "everySeconds": 60, "atStop": False}}
+    with SessionSystem(
+        log, agents={"main": lambda _: "hello"}, config=settings, clock=clock, on_failure=told.put
+    ) as system:
+        said(system, "hi")
+        wait_for(system, RunCompleted)
+        FAULT.down = disk_full()
+        pass_time(system, clock, 61_000)
+        while told.get(timeout=WAIT).kind != "checkpoint_failed":
+            pass
+        FAULT.down = None
+
+        assert pass_time_until(system, clock, 60_000, CheckpointTaken).position > 0
 
 
 @pytest.mark.clause("D5", "S6")

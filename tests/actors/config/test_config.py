@@ -414,11 +414,28 @@ def test_credentials_have_names_and_tokens_of_their_own_and_act_as_nobody_by_def
 
     auth = load_config(at("gateway.auth.credentials", [one])).config.gateway.auth
     assert auth.credentials[0].act_as == ()
+    assert auth.credentials[0].scopes == ("operator.read",)
     assert refused(at("gateway.auth.credentials", [one, one | {"token": "b"}])).path.endswith("[1].name")
     assert refused(at("gateway.auth.credentials", [one, one | {"name": "cd"}])).path.endswith("[1].token")
     assert (
         refused(at("gateway.auth.credentials", [{"name": "ci"}])).path == "gateway.auth.credentials[0].token"
     )
+
+
+@pytest.mark.parametrize(
+    ("gateway", "host"),
+    [
+        ({}, "127.0.0.1"),
+        ({"bind": "loopback"}, "127.0.0.1"),
+        ({"bind": "auto"}, "127.0.0.1"),
+        ({"bind": "lan"}, "0.0.0.0"),  # noqa: S104 - nothing is bound
+        ({"bind": "custom", "customBindHost": "192.168.1.5"}, "192.168.1.5"),
+    ],
+)
+def test_a_gateway_listens_on_this_machine_alone_unless_told_otherwise(
+    gateway: dict[str, str], host: str
+) -> None:
+    assert load_config({"gateway": gateway}).config.gateway.host == host
 
 
 def test_other_files_are_not_taken_in_silently() -> None:

@@ -60,7 +60,7 @@ def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.clause("O6", "D10")
+@pytest.mark.clause("O6", "D10", "B2")
 def test_a_backup_that_is_killed_leaves_the_log_and_the_old_backup_as_they_were(
     demo_log: DemoLog, tmp_path: Path
 ) -> None:

@@ -110,6 +110,11 @@ def test_what_got_into_a_database_unheard_is_known_when_it_is_told_again(
         told_again_unheard(log, monkeypatch)
 
 
+def test_as_many_ids_are_remembered_as_the_page_of_reliability_says() -> None:
+    """Twenty thousand appends take half a minute, so that only the number is looked at, and the next test tries a small one."""
+    assert (recent.KNOWN, recent._LAST_EVENTS) == (20_000, 512)
+
+
 def test_a_bounded_number_of_ids_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "KNOWN", 2)
     with SqliteLog(tmp_path / "log.db") as log:
