@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intersession import Inbound, InboundFields, SessionSystem, ToolRefused
+from intersession import Channel, Inbound, InboundFields, SessionSystem, ToolRefused
 from intersession import open_log as open_to_read
 from intersession_events.errors import IntersessionError
 from intersession_events.stores import open_log
@@ -268,3 +268,29 @@ def test_help_names_every_field_of_a_message() -> None:
     assert [
         name for name in InboundFields.__annotations__ if f"{name}," not in said and f"{name}=" not in said
     ] == []
+
+
+@pytest.mark.clause("L3")
+def test_functions_that_take_other_arguments_are_refused_when_they_are_given(system: SessionSystem) -> None:
+    made_with: Any = SessionSystem
+    two: Any = lambda one, other: (one, other)  # noqa: E731 - a function without a name of its own
+    none: Any = lambda: None  # noqa: E731 - the same
+
+    for given in (
+        {"agents": {"main": none}},
+        {"agents": {"main": two}},
+        {"channels": {"telegram": none}},
+        {"channels": {"telegram": Channel(deliver=two)}},
+        {"channels": {"telegram": Channel(deliver=print, threads=none)}},
+        {"channels": {"telegram": Channel(deliver=print, escape=two)}},
+        {"hold": none},
+        {"on_failure": two},
+        {"smells": [none]},
+        {"new_id": lambda one: one},
+    ):
+        with pytest.raises(ToolRefused, match=r"it is called as .*<lambda>\("):
+            made_with(":memory:", **given)
+    with pytest.raises(ToolRefused, match=r"it is called as .*<lambda>\(turn\)"):
+        system.register_agent("other", two)
+    with pytest.raises(ToolRefused, match=r"it is called as .*<lambda>\(outbound\)"):
+        system.register_channel("other", none)

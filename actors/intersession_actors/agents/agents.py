@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 from intersession_actors.agents.endpoint_options import check_options
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
-from intersession_actors.gate import invalid
+from intersession_actors.gate import flaw_of_call, invalid
 from intersession_actors.host import HostActor, asking, imported, is_host_actor, needed, off_loop
 from intersession_actors.policy import ModelWindow
 from intersession_actors.prompt import tokens_in
@@ -35,7 +35,7 @@ def as_function(agent: Agent) -> AgentFunction:
     """Return the one form in which all kinds of agents are called.
 
     Raises:
-        TypeError: this is no agent.
+        TypeError: this is no agent, or not one that can be called with a turn alone.
         MissingExtra: it is a pydantic-ai agent, and the extra `models` is not installed.
     """
     if is_host_actor(agent):
@@ -43,6 +43,9 @@ def as_function(agent: Agent) -> AgentFunction:
     if any(base.__module__.partition(".")[0] == "pydantic_ai" for base in inspect.getmro(type(agent))):
         return pydantic_ai_agent(agent)
     if callable(agent) and not isinstance(agent, type):
+        flaw = flaw_of_call(agent, "turn")
+        if flaw is not None:
+            raise TypeError(flaw)
         return agent
     raise TypeError(
         f"{agent!r} is no agent, give a function `agent(turn)`, sync or async, a Pykka actor's ref, "
@@ -54,7 +57,7 @@ def function_of(field: str, agent: Agent) -> AgentFunction:
     """Return an agent that a host gives in the one form in which all are called; `field` says where it was given.
 
     Raises:
-        ToolRefused: this is no agent.
+        ToolRefused: this is no agent, or not one that can be called with a turn alone.
         MissingExtra: it is a pydantic-ai agent, and the extra `models` is not installed.
     """
     try:

@@ -70,7 +70,8 @@ class AgentExecutor:
         """Say who answers for an agent id, from the next turn on.
 
         Raises:
-            ToolRefused: this is no agent: not callable, no Pykka actor, no pydantic-ai Agent.
+            ToolRefused: this is no agent: not callable, no Pykka actor, no pydantic-ai Agent; or a function
+                that can't be called with a turn alone.
             MissingExtra: the library it belongs to is an extra that is not installed.
         """
         function = function_of(f"agents[{agent_id!r}]", agent)

@@ -1,5 +1,7 @@
 """The result of one call of an agent, made of whatever the agent returned or raised."""
 
+import inspect
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, cast
@@ -15,6 +17,11 @@ from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact, FailureCode, Message, ToolCallBlock, Usage, check_unknown
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
+
+_COROUTINE: Final = re.compile(
+    r"<(coroutine|async_generator) object [^<>\s]+(<locals>[^<>\s]+)* at 0x[0-9a-fA-F]+>"
+)
+"""How Python prints what was not awaited. A text that has this among other words may be one about Python."""
 
 
 class Answered(Fact, frozen=True, kw_only=True):
@@ -50,14 +57,17 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
             return Broke(
                 code="backend", error=described(error), traceback=traced(error), too_long=is_too_long(error)
             )
+        case Came(Broke() as broke):
+            return broke  # an agent that does again what another did
+        case Came() if turn.tools.forgotten:
+            what = ", ".join(dict.fromkeys(turn.tools.forgotten))
+            return _bad(turn, f"never awaited {what}, so that nothing was called: write `await` before it")
         case Came(None):
             return Answered(text=None)
         case Came(str() as text):
             return _checked(Reply(gate.plain_text(text)), turn, most_bytes)
         case Came(Reply() as reply):
             return _checked(reply, turn, most_bytes)
-        case Came(Broke() as broke):
-            return broke  # an agent that does again what another did
         case Came(value):
             return _bad(turn, f"returned {type(value).__name__}; an agent returns str, None or Reply")
 
@@ -65,6 +75,8 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
 def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     if reply.skipped:
         reply = msgspec.structs.replace(reply, text=turn.skip_word)
+    if isinstance(reply.text, str) and _COROUTINE.fullmatch(reply.text.strip()):
+        return _bad(turn, f"returned {reply.text.strip()} as a text: write `await` before what gave it")
     notes: list[str] = []
     try:
         # A Reply checks nothing when it is made; the log must never see what it can't store.
@@ -213,7 +225,8 @@ def _plain(value: object) -> str:
 
 def _text_sized(text: object, most_bytes: int) -> None:
     if not isinstance(text, str):
-        raise TypeError(f"its text is {type(text).__name__}")
+        hint = ", write `await` before what gave it" if inspect.isawaitable(text) else ""
+        raise TypeError(f"its text is {type(text).__name__}{hint}")
     text = gate.plain_text(text)
     if len(text) > most_bytes or len(text.encode("utf-8", "surrogatepass")) > most_bytes:
         raise _TooLarge(f"returned a text of more than {most_bytes} bytes")

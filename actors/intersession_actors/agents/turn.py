@@ -1,9 +1,9 @@
 """What an agent is called with: one message to answer, what came before it, and the tools that it may use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Literal, ParamSpec, Self, TypeVar, overload
 
 import msgspec
@@ -18,7 +18,7 @@ from intersession_actors.answers import (
     SpawnAnswer,
 )
 from intersession_actors.gate import spelled_out
-from intersession_actors.host import imported
+from intersession_actors.host import ToolCoroutine, imported
 from intersession_actors.prompt import (
     ANNOUNCE_SKIP,
     NO_REPLY,
@@ -100,9 +100,19 @@ class ToolBox:
     async def acall(self, name: Literal["agents_list"], arguments: Given = None) -> AgentsAnswer: ...
     @overload
     async def acall(self, name: str, arguments: Given = None) -> JsonValue: ...
-    async def acall(self, name: str, arguments: Given = None) -> JsonValue:
-        """Call a tool and await its answer, without ever blocking the event loop."""
-        return await self._acalled(name, arguments)
+    def acall(self, name: str, arguments: Given = None) -> Coroutine[object, object, JsonValue]:
+        """Call a tool and await its answer, without ever blocking the event loop.
+
+        Nothing is called until it is awaited. A run whose agent answers and has left that out fails with `bad_reply`.
+        """
+        return ToolCoroutine(
+            f"tools.acall({name!r})", lambda: self._acalled(name, arguments), self.forgotten.append
+        )
+
+    @cached_property
+    def forgotten(self) -> list[str]:
+        """The calls of `acall` that nobody awaited and nobody can await any more, in words."""
+        return []
 
     def schemas(self, dialect: str = "openai") -> list[JsonObject]:
         """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
+from intersession_actors.gate import flaw_of_call
 from intersession_actors.host import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact, ready
@@ -92,7 +93,8 @@ def as_channel(channel: AnyChannel) -> Channel:
     """Return a channel, made with all defaults of what is none yet.
 
     Raises:
-        TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor; or calling it runs nothing.
+        TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor; or calling it runs nothing; or one of its functions
+            takes something else than the one argument that it is called with.
     """
     if isinstance(channel, Channel):
         return _checked(channel)
@@ -109,14 +111,24 @@ def _checked(channel: Channel) -> Channel:
     """Make sure that a call does something: a text would be taken for delivered that nobody sent.
 
     Raises:
-        TypeError: it would not, or `max_chars` is no number of characters.
+        TypeError: it would not, or can't be called as it will be, or `max_chars` is no number of characters.
     """
     most: object = channel.max_chars  # whatever the host's code gives
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
         raise TypeError(
             f"max_chars={most!r} is no number of characters: give 1 or more, or None for no limit"
         )
-    for function in (channel.deliver, channel.threads):
+    called = (
+        (channel.deliver, "outbound"),
+        (channel.threads, "wanted"),
+        (channel.escape, "text"),
+    )
+    for function, name in called:
+        if function is None or is_host_actor(function):
+            continue
+        flaw = flaw_of_call(function, name) if callable(function) else f"{function!r} can't be called"
+        if flaw is not None:
+            raise TypeError(flaw)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
                 f"{function!r} is a generator, and calling it sends nothing: return what it yields, or take the yield out"

@@ -48,6 +48,7 @@ with on_demand(globals()):
     from intersession_actors.gate.shapes import (
         callable_of,
         callables_of,
+        flaw_of_call,
         mapping_of,
         path_of,
         text_of,
@@ -121,6 +122,7 @@ __all__ = [
     "fit_usage",
     "fit_word",
     "flaw_of",
+    "flaw_of_call",
     "flaw_of_message",
     "id_of",
     "invalid",

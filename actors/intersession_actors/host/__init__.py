@@ -4,6 +4,7 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_actors.host.actors import HostActor, asking, is_host_actor
+    from intersession_actors.host.awaited import ToolCoroutine
     from intersession_actors.host.calls import Call, Came, Inside, Outcome, Outside, Raised, is_async
     from intersession_actors.host.door_threads import ABOUT, DoorThreads, LimitedLane
     from intersession_actors.host.extras import imported, is_installed, needed
@@ -30,6 +31,7 @@ __all__ = [
     "Outside",
     "OwnLoop",
     "Raised",
+    "ToolCoroutine",
     "Workers",
     "asking",
     "imported",

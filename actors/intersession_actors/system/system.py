@@ -129,8 +129,8 @@ class SessionSystem(Operated):
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
         for name in given_channels:
             checked("channels: a name", name, most=CREDENTIAL.most)
-        callable_of("on_failure", on_failure)
-        callable_of("hold", hold)
+        callable_of("on_failure", on_failure, "failure")
+        callable_of("hold", hold, "going_on")
         self._settings = Settings(config, agents=filter(is_agent, given_agents), channels={*given_channels})
         self._channels = {**self._settings.begun.channels, **given_channels}
         self._clock = clock_of(clock)
@@ -138,7 +138,7 @@ class SessionSystem(Operated):
         self._runtime = runtime_of(runtime)
         self._on_failure = on_failure
         self._tracer_provider = tracer_provider_of(tracer_provider)
-        self._smells = callables_of("smells", smells)
+        self._smells = callables_of("smells", smells, "seen")
         self._deliver = frozenset(texts_of("deliver", deliver))
         self._hold = hold
         self._agents = given_agents

@@ -2,6 +2,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial, wraps
 from queue import Queue
 from typing import Any
 
@@ -779,3 +780,117 @@ def answering_async(text: str) -> Any:
         return text
 
     return agent
+
+
+def in_a_text(turn: Turn) -> object:
+    return f"Here they are: {turn.tools.acall('sessions_list')}"
+
+
+async def beside_the_text(turn: Turn) -> object:
+    _ = turn.tools.acall("sessions_list", {"limit": 1})
+    return "done"
+
+
+async def in_a_reply(turn: Turn) -> object:
+    return Reply(str([turn.tools.acall("sessions_list")]))
+
+
+@pytest.mark.clause("L3")
+@pytest.mark.filterwarnings("ignore:coroutine tools.acall:RuntimeWarning")
+@pytest.mark.parametrize("agent", [in_a_text, beside_the_text, in_a_reply])
+def test_a_tools_call_that_nobody_awaits_is_a_bad_reply_that_names_it(
+    executor: AgentExecutor, agent: Callable[[Turn], object]
+) -> None:
+    result = outcome_of(executor, agent)
+
+    assert isinstance(result, Broke)
+    assert result.code == "bad_reply"
+    assert "never awaited tools.acall('sessions_list')" in result.error
+    assert "write `await` before it" in result.error
+
+
+@pytest.mark.clause("L3")
+def test_a_coroutine_of_the_hosts_in_place_of_the_text_is_a_bad_reply(executor: AgentExecutor) -> None:
+    async def weather() -> str:
+        return "sun"
+
+    async def as_text(_turn: Turn) -> object:
+        coroutine = weather()
+        coroutine.close()
+        return f" {coroutine} "
+
+    async def in_its_place(_turn: Turn) -> object:
+        coroutine: Any = weather()
+        coroutine.close()
+        return Reply(coroutine)
+
+    for agent in (as_text, in_its_place):
+        result = outcome_of(executor, agent)
+
+        assert isinstance(result, Broke)
+        assert result.code == "bad_reply"
+        assert "write `await` before what gave it" in result.error
+
+
+@pytest.mark.clause("L3")
+def test_a_call_that_is_awaited_closed_or_cancelled_is_not_forgotten(executor: AgentExecutor) -> None:
+    async def agent(turn: Turn) -> str:
+        acall = turn.tools.acall
+        answers = [await acall("a"), *await asyncio.gather(acall("b"), asyncio.create_task(acall("c")))]
+        cancelled = asyncio.create_task(acall("d"))
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        acall("e").close()
+        return f"{len(answers)} of <coroutine object agent at 0x7f3a>"
+
+    result = outcome_of(executor, agent)
+
+    assert isinstance(result, Answered)
+    assert result.text == "3 of <coroutine object agent at 0x7f3a>"
+    assert isinstance(outcome_of(executor, lambda turn: turn.tools.acall("returned")), Broke)  # a dict
+
+
+@pytest.mark.clause("L3")
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        (lambda: "x", "has too many positional arguments"),
+        (lambda turn, channel: (turn, channel), "has missing a required argument: 'channel'"),
+        (lambda *, turn: turn, "has too many positional arguments"),
+    ],
+)
+def test_an_agent_that_takes_something_else_than_a_turn_is_refused_at_once(
+    executor: AgentExecutor, agent: Any, said: str
+) -> None:
+    with pytest.raises(
+        ToolRefused, match=r"agents\['agent'\]: .*<lambda>\(.*it is called as .*\(turn\)"
+    ) as refused:
+        executor.register("agent", agent)
+
+    assert said in str(refused.value)
+
+
+@pytest.mark.clause("L3")
+def test_an_agent_is_judged_by_what_is_called(executor: AgentExecutor) -> None:
+    def with_a_greeting(function: Any) -> Any:
+        @wraps(function)
+        def called(turn: Turn) -> object:
+            return function(turn, "hi")
+
+        return called
+
+    @with_a_greeting
+    def decorated(turn: Turn, greeting: str) -> str:
+        return f"{greeting} {turn.message}"
+
+    def tuned(turn: Turn, greeting: str, *, loud: bool = False) -> str:
+        return f"{greeting} {turn.message}{'!' if loud else ''}"
+
+    class Called:
+        def __call__(self, turn: Turn, greeting: str = "hi") -> str:
+            return f"{greeting} {turn.message}"
+
+    for agent in (decorated, partial(tuned, greeting="hi"), Called(), Called().__call__):
+        result = outcome_of(executor, agent)
+        assert isinstance(result, Answered)
+        assert result.text == "hi hello"
