@@ -10,8 +10,10 @@ import pytest
 from intersession import MemoryChannel, SessionSystem
 from intersession.cli.checks import disk_findings
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
+from intersession_events.machine import wall_clock_ms
 from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway
+from support.fakes import ManualClock
 from support.hosts_code import broken, doubts, fails, parrot, refuses
 from support.running import WAIT, Booth, Gate, wait_for
 
@@ -143,6 +145,30 @@ def test_of_a_server_that_is_away_nobody_says_that_the_log_may_be_damaged() -> N
     assert done.exit_code == 1
     assert found["store_unreadable"]["advice"].endswith("see to it that its server runs and takes this role")
     assert "s3cr3t" not in done.out + done.err
+
+
+@pytest.mark.clause("L8")
+def test_a_log_that_a_wrong_clock_has_brought_ahead_is_named_with_its_first_position(booth: Booth) -> None:
+    now = wall_clock_ms()
+    clock = ManualClock(now)
+    system = booth.start({"main": parrot}, clock=clock)
+    speak(system)
+    before = system.log.head()
+    clock.set_wall(now + 240_000)
+    speak(system)
+    _, minutes = examined(booth.url)
+    clock.set_wall(now + 315_360_000_000)
+    speak(system)
+    clock.set_wall(now)
+    speak(system)
+    booth.close()
+    _, found = examined(booth.url)
+
+    assert "log_ahead" not in minutes
+    assert found["log_ahead"]["level"] == "warning"
+    first = int(found["log_ahead"]["what"].partition("from position ")[2].partition(" ")[0])
+    assert first > before
+    assert "name places by position" in found["log_ahead"]["advice"]
 
 
 def test_little_room_is_named(tmp_path: Path) -> None:

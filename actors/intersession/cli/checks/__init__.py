@@ -3,6 +3,7 @@
 from intersession.cli.checks.of_config import endpoint_findings, setting_findings
 from intersession.cli.checks.of_store import (
     checkpoint_findings,
+    clock_findings,
     damage_findings,
     disk_findings,
     lock_findings,
@@ -11,6 +12,7 @@ from intersession.cli.checks.of_store import (
 
 __all__ = [
     "checkpoint_findings",
+    "clock_findings",
     "damage_findings",
     "disk_findings",
     "endpoint_findings",

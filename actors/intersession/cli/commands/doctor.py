@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from intersession.cli.checks import (
     checkpoint_findings,
+    clock_findings,
     damage_findings,
     disk_findings,
     endpoint_findings,
@@ -80,6 +81,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             if store.is_file:
                 yield from disk_findings(store.place)
                 yield from damage_findings(reader.log)
+            yield from clock_findings(reader)
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:
