@@ -1,6 +1,7 @@
 """Each call leaves one receipt of what was decided (VIS-4)."""
 
 import asyncio
+import hashlib
 import json
 from typing import Any
 
@@ -148,3 +149,10 @@ def test_calls_of_a_credential_that_acts_as_a_session_name_both(passing_url: str
 def test_what_somebody_looked_for_is_kept_by_its_size_alone(asked: dict[str, Any], kept: str) -> None:
     """The words stayed in the receipt, which nothing erases, when they had been erased where they were said."""
     assert json.loads(filters_of(asked)) == json.loads(kept)
+
+
+def test_the_digest_of_a_receipt_is_that_of_the_sorted_keys_as_compact_json() -> None:
+    expected = hashlib.sha256('["agent:main:main","agent:ops:é"]'.encode()).hexdigest()
+
+    assert keys_digest(["agent:ops:é", "agent:main:main"]) == expected
+    assert keys_digest(["agent:main:main"]) != expected

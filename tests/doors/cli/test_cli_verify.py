@@ -247,3 +247,20 @@ def test_snapshots_are_compared_with_the_events_and_a_rebuild_takes_them_anew(tm
     assert (after.exit_code, after.json["counts"]) == (0, {})
     # They are there again: who wakes it reads a snapshot, as in a log of an earlier version, which has none.
     assert (everything.json["snapshotsDropped"], everything.json["sessionsFolded"]) == (1, 1)
+
+
+@pytest.mark.clause("ERASE-2")
+def test_an_erasure_is_listed_with_who_wanted_it_why_and_how_much(demo_log: DemoLog, tmp_path: Path) -> None:
+    store = demo_log.copy(tmp_path)
+    erased = ran("erase", "agent:research:main", "--reason", "Ada asked", "--yes", "--store", store)
+    assert erased.exit_code == 0, erased.err
+
+    in_words = ran("verify", "--events-only", "--store", store)
+    in_json = ran("verify", "--events-only", "--store", store, "--json")
+
+    assert (in_words.exit_code, in_json.exit_code) == (0, 0)
+    assert "Ada asked" in in_words.out
+    listed = in_json.json["erasures"]
+    assert {(one["by"], one["reason"]) for one in listed} == {("operator", "Ada asked")}
+    assert all(one["checkpoint"] >= one["position"] for one in listed)
+    assert sum(one["rows"] for one in listed) > 0

@@ -137,6 +137,17 @@ def test_who_sees_some_sessions_finds_no_fork_by_its_name(talk: Conversation, li
     assert hidden["message"].replace(came["fork"][:8], "00000000") == nobody["message"]
 
 
+def test_a_fork_that_is_only_made_is_not_carried_on(talk: Conversation, live: LiveGateway) -> None:
+    came = made(live, run=talk.exchange, at="turn:1", carryOn=False)
+
+    assert "state" not in came
+    assert "outcome" not in came
+    with open_log(came["store"], read_only=True) as fork:
+        began = [one.position for one in fork.all() if one.position > came["from"]["position"]]
+        closed = [one for one in fork.all() if isinstance(one.event, ExchangeClosed)]
+    assert (len(began) > 0, closed) == (True, [])
+
+
 def test_a_script_answers_and_whoever_does_not_wait_hears_of_it_later(
     talk: Conversation, live: LiveGateway
 ) -> None:
