@@ -28,7 +28,11 @@ from support.paths import ROOT
 PAGES: Final = (
     "README.md",
     "docs/reliability.md",
+    "docs/howto/audit-and-verify.md",
+    "docs/howto/retention.md",
+    "docs/howto/security.md",
     "docs/howto/serve.md",
+    "docs/howto/time-travel.md",
 )
 COMMAND: Final = "python tests/support/pages/promises.py --write"
 LISTS: Final = ROOT / "tests" / "data" / "promises"
