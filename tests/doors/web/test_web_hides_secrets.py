@@ -15,6 +15,12 @@ from support.running import SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 
+BESIDE: Final = "a-token-that-sees-main-from-ops"
+CREDENTIALS: Final[list[dict[str, Any]]] = [
+    *GATEWAY["gateway"]["auth"]["credentials"],
+    {"name": "beside", "token": BESIDE, "actAs": ["agent:ops:*"], "sees": ["agent:main:*"]},
+]
+
 NAMED: Final = "Zq7wm2Xk9vTb4LpR1c"
 CUT: Final = "sk-proj-Aa9Bb8Cc7Dd6Ee5Ff4Gg3Hh2Ii1"
 SECRETS: Final = {
@@ -67,7 +73,7 @@ def told() -> Iterator[Told]:
             ":memory:",
             agents={"main": talks, "ops": echo("heard ")},
             channels={"telegram": channel},
-            config=merged(SEES_ALL, GATEWAY),
+            config=merged(SEES_ALL, GATEWAY, {"gateway": {"auth": {"credentials": CREDENTIALS}}}),
         ) as system,
         LiveGateway(system) as live,
     ):
@@ -129,6 +135,36 @@ def test_no_verb_tells_a_limited_caller_a_part_of_one(told: Told, name: str) -> 
         ]
 
     assert told_of("".join(answers)) == []
+
+
+TOOLS: Final[list[tuple[str, dict[str, Any]]]] = [
+    ("sessions_list", {"messageLimit": 20}),
+    ("sessions_history", {"sessionKey": MAIN, "includeTools": True}),
+    ("sessions_search", {"query": "password"}),
+    ("sessions_search", {"query": "call"}),
+    ("sessions_search", {"query": "word"}),
+    ("agents_list", {}),
+]
+
+
+@pytest.mark.clause("HIST-5", "FIND-2")
+@pytest.mark.parametrize(("tool", "args"), TOOLS)
+def test_no_tool_tells_a_limited_caller_a_part_of_one_that_another_session_has(
+    told: Told, tool: str, args: dict[str, Any]
+) -> None:
+    answer = told.live.invoke(tool, args, token=BESIDE, sessionKey=OPS)
+
+    assert answer.status_code == 200, answer.text
+    # One was said to ops, so it stands in its own history, too; a label is the name that others call a session by.
+    known = {"in what the system says", "in a label"}
+    assert [name for name in told_of(answer.text) if name not in known] == []
+
+
+@pytest.mark.clause("HIST-5")
+def test_whoever_sees_a_session_is_shown_its_label_as_it_is(told: Told) -> None:
+    sees = told.live.invoke("sessions_list", {}, token=BESIDE, sessionKey=OPS).json()["result"]["details"]
+
+    assert [row["label"] for row in sees["sessions"] if "label" in row] == [SECRETS["in a label"]]
 
 
 @pytest.mark.clause("FIND-1", "HIST-5")
