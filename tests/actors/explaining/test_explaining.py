@@ -20,7 +20,7 @@ from intersession_actors.explaining.rules import (
 )
 from intersession_events import facts
 from support.golden_logs import GoldenLog
-from support.running import Booth, Gate, merged, recorded, wait_for
+from support.running import Booth, Gate, merged, recorded, wait_for, wait_for_number
 from support.story import Story
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
@@ -221,7 +221,7 @@ def test_a_closed_door_names_what_would_open_it(log_url: str) -> None:
             system.tools(MAIN).call("sessions_history", {"sessionKey": "nobody-here"})["code"]
             == "not_visible"
         )
-        system.log.wait_for(system.log.head() + 1, timeout=2)
+        wait_for_number(system, facts.AccessRecorded, 2)
 
         forbidden, absent = explained(system, facts.AccessRecorded)
 
