@@ -1,9 +1,9 @@
 """Finds texts again, wherever in a log they stand: whole, cut short, within others, or within JSON. For `sessions.erase`."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import msgspec
 
@@ -103,6 +103,32 @@ def _is_said(text: str) -> bool:
 
 def strings_in(payload: bytes) -> Iterator[str]:
     """Yield all texts in a piece of JSON, those as well that are JSON themselves, and what they have in them."""
+    return (value for value in _values_in(payload) if isinstance(value, str))
+
+
+def shows(message: Message, names: Collection[str]) -> bool:
+    """Return whether a tool's result shows messages of a session, by one of its names: as a history, in a list, or as a hit.
+
+    So a copy is known by whose it says that it is, however short it may be, and where it is the data of another tool.
+    """
+    return message.role == "toolResult" and any(
+        _is_of(value, names)
+        for block in _blocks(message)
+        if isinstance(block, TextBlock)
+        for value in _values_in(block.text.encode(errors="replace"))
+    )
+
+
+def _is_of(value: object, names: Collection[str]) -> bool:
+    if not isinstance(value, dict):
+        return False
+    shown = cast("dict[str, object]", value)
+    named = (shown.get("sessionKey"), shown.get("key"))
+    return any(name in named for name in names) and bool(shown.get("messages") or shown.get("snippet"))
+
+
+def _values_in(payload: bytes) -> Iterator[object]:
+    """Yield all texts and objects in a piece of JSON."""
     waiting: list[tuple[object, int]] = [(_read(payload), 0)]
     while waiting:
         value, deep = waiting.pop()
@@ -112,6 +138,7 @@ def strings_in(payload: bytes) -> Iterator[str]:
                 if deep < _DEEP and _is_json(value):
                     waiting.append((_read(value.encode(errors="replace")), deep + 1))
             case dict():
+                yield value
                 waiting += [(one, deep) for one in value.values()]  # pyright: ignore[reportUnknownVariableType]
             case list():
                 waiting += [(one, deep) for one in value]  # pyright: ignore[reportUnknownVariableType]

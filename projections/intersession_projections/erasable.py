@@ -7,7 +7,6 @@ from intersession_events.facts import (
     AccessRecorded,
     CheckpointPublished,
     CheckpointTaken,
-    Event,
     ExchangeAccepted,
     ForkedFrom,
     ForkEdited,
@@ -25,7 +24,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import access_stream, delivery_stream, notes_stream, session_stream
 from intersession_events.log import Log, Recorded, left_of
-from intersession_projections.copies import QUOTED, Copies, said_in
+from intersession_projections.copies import QUOTED, Copies, said_in, shows
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import Runs
 
@@ -118,7 +117,7 @@ class Erasable:
         for recorded in self._log.all(to=self._log.head()):
             if recorded.position in found.positions or recorded.topic in _NEVER:
                 continue
-            how = _copied(recorded.event, found.copies, key)
+            how = _copied(recorded, found.copies, key)
             if how == "part":
                 parts[recorded.stream] = recorded.position
             if how != "whole":
@@ -260,8 +259,13 @@ class _Found:
                 yield recorded
 
 
-def _copied(event: Event, copies: Copies, key: str | None) -> Literal["whole", "part"] | None:
+def _copied(recorded: Recorded, copies: Copies, key: str | None) -> Literal["whole", "part"] | None:
+    event = recorded.event
     match event:
+        case MessageRecorded(message=message) if key is not None and shows(
+            message, _names(key, recorded.stream)
+        ):
+            return "whole"
         case MessageRecorded(message=message) if key is not None and message.provenance is not None:
             if message.provenance.source_session_key == key:
                 return "whole"
@@ -270,6 +274,12 @@ def _copied(event: Event, copies: Copies, key: str | None) -> Literal["whole", "
         case _:
             pass
     return copies.found_in(event) if copies else None
+
+
+def _names(key: str, stream: str) -> set[str]:
+    """Return how a session is named to the one with a stream: the main session of its own agent is `main` to it."""
+    agent, _, rest = key.removeprefix("agent:").partition(":")
+    return {key, "main"} if rest == "main" and stream.startswith(session_stream(f"agent:{agent}:")) else {key}
 
 
 def _named(what: str, places: Mapping[str, int]) -> Iterator[str]:

@@ -96,6 +96,10 @@ WAYS: dict[str, Way] = {
 }
 
 
+LEAVES_NONE = {"cut short", "the operator looks for a word of it", "the operator asks where it came from"}
+"""Ways that leave no word that `copies` knows: of what was looked for, receipts have the length alone."""
+
+
 def main(turn: Turn) -> str:
     return f"noted: {turn.message}"
 
@@ -171,7 +175,7 @@ def test_copies_go_with_the_session_whose_words_they_are(booth: Booth, way: str,
     own = len(copies(system))
     WAYS[way].go(system)
     at_rest(system)
-    if way != "cut short":
+    if way not in LEAVES_NONE:
         assert len(copies(system)) > own
 
     answer = system.erase(CHAT)
@@ -185,6 +189,47 @@ def test_copies_go_with_the_session_whose_words_they_are(booth: Booth, way: str,
     else:
         assert len(named) == 1
         assert SIDE in named[0]
+
+
+@pytest.mark.clause("ERASE-1")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("sessions_history", {"sessionKey": CHAT, "limit": 1}),
+        ("sessions_history", {"sessionKey": CHAT, "limit": 2, "includeTools": True}),
+        ("sessions_list", {"messageLimit": 1}),
+        ("sessions_search", {"query": "4711", "limit": 3}),
+    ],
+)
+def test_what_another_session_was_shown_goes_however_short_and_whatever_it_is(
+    booth: Booth, tool: str, arguments: dict[str, Any]
+) -> None:
+    def keeps(turn: Turn) -> str:
+        call = turn.record_call("find", {"id": 7})
+        turn.record_result(call, "find", '{"pin": "4711 of ann"}')
+        return "pin 4711"
+
+    def looks(turn: Turn) -> str:
+        turn.tools.call(tool, arguments)
+        return "seen"
+
+    system = booth.start({"main": keeps, "side": looks}, {"telegram": MemoryChannel()})
+    system.inbound(channel="telegram", chat_id="42", chat_type="group", sender="ann", text="pin?", wait=WAIT)
+    asked(system, SIDE, "look")
+    at_rest(system)
+
+    def shown() -> list[str]:
+        results = [
+            one
+            for one in system.log.stream(f"session:{SIDE}")
+            if '"toolResult"' in encode(one.event).decode()
+        ]
+        return [one.topic for one in results if "pin" in encode(one.event).decode()]
+
+    assert shown()
+    system.erase(CHAT)
+
+    assert shown() == []
 
 
 @pytest.mark.clause("ERASE-1")
