@@ -46,12 +46,12 @@ OTHERWISE = {
     "a chain may last": (36, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
     "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
     "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
-    "what was cut off is never tried again": (4, delivery_rules, "if idempotent:", "if False:"),
+    "what was cut off is never tried again": (13, delivery_rules, "if idempotent:", "if False:"),
     "what was cut off is tried once less": (
         0,
         session_rules,
-        "if running.attempt <= retry_interrupted:",
-        "if running.attempt < retry_interrupted:",
+        "if running.attempt - running.waiting.refused <= retry_interrupted:",
+        "if running.attempt - running.waiting.refused < retry_interrupted:",
     ),
     "twice the pause before another attempt": (
         6,

@@ -18,6 +18,7 @@ from intersession_events.facts import (
     MessageRecorded,
     RunStarted,
     SpawnAccepted,
+    TextBlock,
     ToolCallBlock,
     text_of,
 )
@@ -496,6 +497,37 @@ def test_what_an_agent_says_by_other_doors_is_said_once_too(booth: Booth) -> Non
     assert ops.heard == ["pay invoice 7", "pay invoice 7", "by the way", "pay invoice 7"]
     notes = [one for one in recorded(systems[-1], MessageRecorded) if text_of(one.message) == "a note"]
     assert len(notes) == 1
+
+
+@pytest.mark.clause("SEND-13")
+def test_what_an_agent_records_by_itself_is_recorded_once(booth: Booth) -> None:
+    systems: list[SessionSystem] = []
+
+    def injects(_: Turn) -> object:
+        given = {"sessionKey": OPS, "message": "a remark"}
+        return [systems[-1].gateway.call("chat.inject", given)["messageId"] for _ in range(2)]
+
+    def says(turn: Turn) -> None:
+        for text in ("let me see", "let me see", f"for the {turn.attempt}. time"):
+            turn.recorder.said([TextBlock(text=text)])
+
+    errand, ops = Errand(tool("sessions_send", pay()), injects, says), Ops()
+    run = ""
+    for after in (3, 2, None):
+        errand.cut, errand.gate = after, Gate()
+        systems.append(booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
+        run = told(systems[-1])
+        if after is not None:
+            errand.gate.reached()
+            systems[-1].close(grace=0)
+            errand.gate.open()
+    answer = systems[-1].gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
+
+    assert answer["status"] == "ok"
+    assert errand.got[1][:2] == errand.got[2] == errand.got[3][:2]
+    texts = Counter(text_of(one.message) for one in recorded(systems[-1], MessageRecorded))
+    assert texts["a remark"] == texts["let me see"] == 2
+    assert (texts["for the 1. time"], texts["for the 3. time"]) == (1, 1)
 
 
 # --- what is told of it

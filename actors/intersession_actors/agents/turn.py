@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import Literal, ParamSpec, Self, TypeVar, overload
 
 import msgspec
@@ -17,6 +18,7 @@ from intersession_actors.answers import (
     SendAnswer,
     SpawnAnswer,
 )
+from intersession_actors.attachments import Attachment, OwnFiles
 from intersession_actors.gate import spelled_out
 from intersession_actors.host import ToolCoroutine, imported
 from intersession_actors.prompt import (
@@ -198,6 +200,7 @@ class Turn:
     whole_context: str | None = field(default=None, repr=False)
     recorder: Recorder = field(default_factory=Recorder, repr=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
+    _own_files: Callable[[], OwnFiles] = field(default=OwnFiles, repr=False, compare=False)
 
     @property
     def message(self) -> str:
@@ -246,6 +249,26 @@ class Turn:
         A call of a tool of the agent's own that is in it without a result may have acted, or not.
         """
         return self._own_calls.made(self.partial)
+
+    @property
+    def workspace(self) -> Path | None:
+        """The agent's directory, links resolved: `agents.list[].workspace`, else `agents.defaults.workspace`, else None (ATT-6).
+
+        For a child that was handed files it is the directory below which they lie, whatever is configured now. Nobody has made a
+        configured directory that is not there.
+        """
+        return self._own_files().workspace
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """The files that the spawn of this session handed to it, in the order in which it did; none for others (ATT-6).
+
+        Looked up in the log when it is read, so an async agent reads it on a thread where the log is far away.
+
+        Raises:
+            StoreUnavailable: the log can't be read now.
+        """
+        return self._own_files().attachments
 
     def carrying(self, function: Callable[P, T]) -> Callable[P, T]:
         """Return a function that does the same, and that counts as a part of this run in whatever thread it is called (LOOP-5).

@@ -22,11 +22,14 @@ from intersession_actors.attachments.files import (
     stage_files,
     sweep_unclaimed,
 )
+from intersession_actors.attachments.told import Attachment, OwnFiles, own_files
 from intersession_actors.attachments.workspaces import all_workspaces, workspace_of
 
 __all__ = [
+    "Attachment",
     "AttachmentArgument",
     "GivenFile",
+    "OwnFiles",
     "Place",
     "Reference",
     "all_workspaces",
@@ -37,6 +40,7 @@ __all__ = [
     "claim_files",
     "discard_staged",
     "manifest_sha256",
+    "own_files",
     "receipt",
     "relative_directory",
     "remove_claimed",

@@ -17,10 +17,9 @@ def workspace_of(config: Config, agent_id: str, store: str) -> str:
     Raises:
         ToolRefused: none is configured, and a log in memory has no place beside it (`not_supported`).
     """
-    of_agent = config.agent(agent_id).workspace if agent_id in config.agent_ids else None
-    configured = of_agent or config.agents.defaults.workspace
+    configured = configured_workspace(config, agent_id)
     if configured is not None:
-        return os.path.realpath(Path(configured).expanduser())
+        return configured
     if store == MEMORY:
         raise ToolRefused(
             "not_supported",
@@ -28,6 +27,13 @@ def workspace_of(config: Config, agent_id: str, store: str) -> str:
         )
     own = f"{Path(store).name}.workspaces" if lies_with_forks(store) else "workspaces"
     return os.path.realpath(Path(store).parent / own / agent_id)
+
+
+def configured_workspace(config: Config, agent_id: str) -> str | None:
+    """Return the path of the workspace that is configured for an agent, its own or that of all, links resolved; None for none."""
+    of_agent = config.agent(agent_id).workspace if agent_id in config.agent_ids else None
+    configured = of_agent or config.agents.defaults.workspace
+    return None if configured is None else os.path.realpath(Path(configured).expanduser())
 
 
 def all_workspaces(config: Config, store: str) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ from intersession_actors.service import (
     Service,
     TargetRefused,
     ask_session,
+    asked_within,
     bounded,
+    digest_of,
     read_arguments,
     resolve_label,
 )
@@ -77,15 +79,23 @@ class GatewaySessions:
         }
 
     def chat_inject(self, call: Call, params: JsonMapping) -> Result:
-        """Record an assistant message that no run made."""
+        """Record an assistant message that no run made; once, however often a run is tried that has it recorded (SEND-13)."""
         given = read_arguments(ChatInjectParams, params)
         found = self._targets.seen(call, given.session_key, "send")
         if found.row is None:
             raise ToolRefused("not_visible", not_visible(given.session_key))
         service = self._service
         text = f"[{given.label}] {given.message}" if given.label else given.message
+        within = asked_within(service, call.caller, "chat.inject", digest_of([str(found.key), text]))
+        message_id = service.new_id() if within is None else within[0]
+        if (
+            within is not None
+            and within[1]
+            and service.sessions.versions_of_message(str(found.key), message_id)
+        ):
+            return {"ok": True, "messageId": message_id}
         message = Message(
-            id=service.new_id(),
+            id=message_id,
             role="assistant",
             content=(TextBlock(text=text),),
             timestamp=service.clock.now_ms(),

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 
 from intersession_actors.agents import ACP, Turn
+from intersession_actors.attachments import OwnFiles, own_files
 from intersession_actors.host import DoorThreads
 from intersession_actors.prompt import RunContext, context_shown
 from intersession_actors.service import Caller, CallingRun, Service
 from intersession_actors.session import Running
 from intersession_actors.tools import RunRecorder, Tools
+from intersession_events import ids
 from intersession_events.facts import SessionOpened
 from intersession_events.keys import SessionKey
 
@@ -47,8 +50,9 @@ class Turns:
             opened=opened,
             offers=running.has_tools,
         )
+        of_agent = SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id
         return Turn(
-            agent_id=SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id,
+            agent_id=of_agent,
             session_key=key,
             step=run.step,
             asked=context.message,
@@ -67,5 +71,12 @@ class Turns:
             settings=running.settings,
             partial=context.partial,
             forked=service.log.forked is not None,
-            recorder=RunRecorder(service, key, calling),
+            recorder=RunRecorder(service, key, calling, context.partial),
+            _own_files=partial(self._files, of_agent, None if opened is None else opened.spawn_id),
         )
+
+    def _files(self, agent_id: str, spawn_id: str | None) -> OwnFiles:
+        """Return what an agent has of files; asked when it looks at them, for most never do."""
+        log = self._service.log
+        spawn = () if spawn_id is None else log.stream(ids.spawn_stream(spawn_id))
+        return own_files(self._service.config, agent_id, log.log_id, spawn)

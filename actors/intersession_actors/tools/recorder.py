@@ -5,8 +5,9 @@ from typing import Literal
 
 from intersession_actors.agents import Recorder
 from intersession_actors.attachments import blocks_without_contents
+from intersession_actors.chains import Times
 from intersession_actors.gate import fit_block, id_of, invalid, storable, word_of
-from intersession_actors.service import CallingRun, Service, ask_session
+from intersession_actors.service import CallingRun, Service, ask_session, digest_of
 from intersession_actors.session import RecordMessages
 from intersession_events import ids
 from intersession_events.facts import Block, Message, MessageRecorded, TextBlock, ToolCallBlock, check_unknown
@@ -15,14 +16,18 @@ from intersession_events.facts import Block, Message, MessageRecorded, TextBlock
 class RunRecorder(Recorder):
     """Records messages of one attempt of a run. Each is durable before the agent goes on.
 
+    `done` is what the attempts before had recorded: what the model says again in the same words is there (SEND-13).
+
     What an agent or its model gives is made fit first: long texts are cut, what can't be recorded is spelled out. Each
     method raises `ToolRefused`: the attempt is over, or a block has a known field among its unknown ones (`invalid_request`).
     """
 
-    def __init__(self, service: Service, key: str, run: CallingRun) -> None:
+    def __init__(self, service: Service, key: str, run: CallingRun, done: Sequence[Message] = ()) -> None:
         self._service = service
         self._key = key
         self._run = run
+        self._done = done
+        self._times = Times()
         self._looked = 0
         """How far in the session's stream this run's messages were looked for; 0 if nobody has looked yet."""
         self._given: set[str] = set()
@@ -34,8 +39,12 @@ class RunRecorder(Recorder):
 
     def said(self, blocks: Sequence[Block]) -> None:
         """Record what the model said beside a tool call."""
-        # Nothing tells these words apart but their order, which a second try may change: the id is random.
-        self._record(self._service.new_id(), "assistant", tuple(blocks))
+        words = digest_of([fit_block(block) for block in blocks])
+        made = (self._run.run_id, "said", words, self._times.next(words))
+        own, *before = (ids.derive(log_id, "message", *made) for log_id in self._service.log.log_ids)
+        known = {message.id for message in self._done}
+        if known.isdisjoint((own, *before)):
+            self._record(own, "assistant", tuple(blocks))
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called."""

@@ -20,6 +20,7 @@ from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSyste
 from intersession_actors.runtime import SystemClock
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, ExchangeHeld, ToolCallBlock
 from intersession_events.stores import located
+from support.processes.errands import ERRANDS, RUN, Bank
 
 MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"
 HOUR_MS = 3_600_000
@@ -45,7 +46,13 @@ COUNTED: dict[str, Any] = {"session": {"agentToAgent": {"limits": {"tokens": 1_0
 HELD: dict[str, Any] = {"session": {"agentToAgent": {"hold": "reply", "maxPingPongTurns": 1}}}
 """Each first reply waits until somebody has looked at it."""
 
-CONFIGS = {"counted": COUNTED, "held": HELD}
+PATIENT: dict[str, Any] = {
+    "session": {"agentToAgent": {"maxPingPongTurns": 0, "announce": "routed"}},
+    "runs": {"shutdownGraceSeconds": 1, "retryInterrupted": 100},
+}
+"""A run is tried again however often it is cut off, and a send is one run and nothing after it."""
+
+CONFIGS = {"counted": COUNTED, "held": HELD, "errand": PATIENT, "errands": PATIENT}
 
 
 class Lines:
@@ -154,21 +161,24 @@ class Channels:
 class Host:
     """The system and what a scenario does with it."""
 
-    def __init__(
-        self, directory: Path, url: str, channel: str, hours: int, config: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, directory: Path, url: str, scenario: str, channel: str, hours: int) -> None:
         self._acks = Lines(directory / "acks")
         self._waits = Lines(directory / "waits")
         self._orders = Lines(directory / "orders")
         self._held = Lines(directory / "held")
-        self.agents = Agents(Lines(directory / "turns"), Path(located(url).place).parent / "workspaces")
+        turns = Lines(directory / "turns")
+        self.agents = Agents(turns, Path(located(url).place).parent / "workspaces")
+        agents: dict[str, Any] = dict.fromkeys(("main", "research", "helper"), self.agents)
+        if scenario in ERRANDS:
+            bank = Bank(Lines(directory / "paid"))
+            agents["main"] = ERRANDS[scenario](Lines(directory / "steps"), bank, self.agents, turns)
         self._channel = channel
         self._clock = AheadClock(hours)
         self.system = SessionSystem(
             url,
-            agents=dict.fromkeys(("main", "research", "helper"), self.agents),
+            agents=agents,
             channels=Channels(Lines(directory / "calls"), Lines(directory / "shown")).all,
-            config={**CONFIG, **config},
+            config={**CONFIG, **CONFIGS.get(scenario, {})},
             clock=self._clock,
         )
         for held in self.system.status()["held"]:
@@ -355,14 +365,24 @@ def busy(host: Host) -> None:
             call.result()
 
 
+def errand(host: Host) -> None:
+    """A person sends an agent on an errand of many steps."""
+    host.person("main", RUN, deliver=True)
+
+
+def errands(host: Host) -> None:
+    """The same, with all steps side by side."""
+    errand(host)
+
+
 SCENARIOS: dict[str, Callable[[Host], None]] = {
     scenario.__name__: scenario
-    for scenario in (talk, counted, held, ask, spawn, files, hand, late, keep, busy)
+    for scenario in (talk, counted, held, ask, spawn, files, hand, late, keep, busy, errand, errands)
 }
 
 
 def main(directory: str, url: str, scenario: str, channel: str, hours: str) -> None:
-    host = Host(Path(directory), url, channel, int(hours), CONFIGS.get(scenario, {}))
+    host = Host(Path(directory), url, scenario, channel, int(hours))
     SCENARIOS[scenario](host)
     host.end()
 

@@ -22,6 +22,7 @@ from intersession_events.stores import located
 from intersession_projections.inline_views import inline_views
 from support.any_log import AnyLog, Logs, log_at
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
+from support.processes.errands import ERRANDS
 from support.processes.forked import Forked
 
 HOST = Path(__file__).with_name("host.py")
@@ -58,19 +59,26 @@ class Host:
             sys.stderr.write(child.said)  # for whoever reads why it failed
             return ended
 
-    def dies_after(self, lines: int) -> None:
-        """Start it, and kill it when it has been answered, or has called its agents, that often."""
+    def dies_after(self, lines: int, more_s: float = 0, *, surely: bool = True) -> bool:
+        """Start it, and kill it when it has been answered, or has called its agents, that often, and a moment later.
+
+        Returns whether it was killed; it must be, unless it need not `surely`: then it may have been done before.
+        """
         wanted = self.progress + lines
         with self.started() as child:
             while self.progress < wanted and child.wait(0.005) is None:
                 pass
+            child.wait(more_s)
             child.kill()
-            assert child.wait(PATIENCE_S) == -signal.SIGKILL, child.said or "it was done before"
+            ended = child.wait(PATIENCE_S)
+            sys.stderr.write(child.said)
+            assert ended == -signal.SIGKILL or (ended == 0 and not surely), child.said or "it was done before"
+            return ended != 0
 
     @property
     def progress(self) -> int:
-        """How often it was answered and has called its agents."""
-        files = [self.directory / name for name in ("acks", "turns")]
+        """How often it was answered, has called its agents, and these have taken a step."""
+        files = [self.directory / name for name in ("acks", "turns", "steps")]
         return sum(path.read_bytes().count(b"\n") for path in files if path.exists())
 
     def lines(self, name: str) -> list[dict[str, Any]]:
@@ -140,6 +148,8 @@ class Host:
             called=[line["key"] for line in self.lines("calls")],
             shown=[Shown(key=line["key"], text=line["text"], said=False) for line in self.lines("shown")],
             ended=True,
+            # An errand is tried again however often it is cut off.
+            attempts=101 if self.scenario in ERRANDS else 2,
         )
 
     def check_still_answers(self) -> None:
