@@ -100,6 +100,9 @@ class FakeDiscord(Served):
         """Take new connections."""
         self._let_in.set()
 
+    def let_go(self) -> None:
+        self.let_in()
+
     def _message(self, number: str, text: str, place: str, **more: Any) -> dict[str, Any]:
         author = {
             **BOT,

@@ -30,9 +30,8 @@ class Served:
         """What people see of the bot: chat and text."""
         self.refused_calls = 0
         self._trouble: Trouble | None = None
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._runner: web.AppRunner | None = None
+        self._at_work: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._thread = threading.Thread(target=asyncio.run, args=(self._serve(),), daemon=True)
         self.port = 0
 
     def routes(self) -> list[web.RouteDef]:
@@ -73,28 +72,37 @@ class Served:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self.do(self._begin()).result(WAIT)
+        self._at_work.result(WAIT)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._runner is not None:
-            self.do(self._runner.cleanup()).result(WAIT)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """End with nothing left: connections, tasks and threads are over once this returns."""
+        loop, over = self._at_work.result(WAIT)
+        self.let_go()
+        loop.call_soon_threadsafe(over.set)
         self._thread.join(WAIT)
-        self._loop.close()
+        assert not self._thread.is_alive()
+
+    def let_go(self) -> None:
+        """Let all go on that the service holds up; it ends."""
 
     def do(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
         """Have something done on the loop of the service."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(work, self._at_work.result(WAIT)[0])
 
-    async def _begin(self) -> None:
+    async def _serve(self) -> None:
+        over = asyncio.Event()
         app = web.Application(middlewares=[self._in_trouble])
         app.add_routes(self.routes())
-        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.port = int(self._runner.addresses[0][1])
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            self.port = int(runner.addresses[0][1])
+            self._at_work.set_result((asyncio.get_running_loop(), over))
+            await over.wait()
+        finally:
+            await runner.cleanup()
 
     @web.middleware
     async def _in_trouble(self, request: web.Request, handler: Any) -> web.StreamResponse:
