@@ -67,10 +67,10 @@ class ConfiguredAgent:
         effort = _EFFORT.get(thinking or "") if _reasons(provider, model_id) else None
         choice = (model, effort)
         if choice not in self._by_choice:
-            # A configuration may give anything: `openai_agent` looks at each value.
-            options = cast("dict[str, Any]", _options(provider)) | (
-                {} if effort is None else {"reasoning_effort": effort}
-            )
+            # A configuration may give anything (Any): `openai_agent` looks at each value.
+            options: dict[str, Any] = {**_options(provider)}
+            if effort is not None:
+                options["reasoning_effort"] = effort
             self._by_choice[choice] = openai_agent(model=model_id, base_url=provider["baseUrl"], **options)
         return self._by_choice[choice]
 

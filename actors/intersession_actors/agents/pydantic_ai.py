@@ -198,14 +198,16 @@ def _spelled_result(result: object) -> object:
         return replace(known, return_value=_spelled_result(known.return_value))
     if isinstance(result, str):
         return storable(result)
-    if isinstance(result, dict | list):
-        try:
-            msgspec.json.encode(result)
-        except UnicodeEncodeError:
-            return storable_value(cast("JsonObject", result))
-        except (TypeError, ValueError):
-            pass  # of the host's own kinds, which pydantic-ai has a form for
-    return cast("object", result)
+    if not isinstance(result, dict | list):
+        return result
+    said = cast("JsonObject", result)
+    try:
+        msgspec.json.encode(said)
+    except UnicodeEncodeError:
+        return storable_value(said)
+    except (TypeError, ValueError):
+        pass  # of the host's own kinds, which pydantic-ai has a form for
+    return said
 
 
 def _reply(text: str | None, response: ModelResponse, usage: RunUsage) -> Reply:

@@ -215,7 +215,7 @@ def _items_of(said: JsonObject) -> Iterator[JsonObject]:
         return
     content = said["content"]
     if isinstance(content, list):
-        parts = cast("list[dict[str, Any]]", content)
+        parts = cast("list[dict[str, Any]]", content)  # Any: JSON that `_completion` made, in parts
         content = [
             {"type": "input_text", "text": part["text"]}
             if part["type"] == "text"
