@@ -202,6 +202,24 @@ def test_what_was_erased_is_gone_from_the_index_and_from_its_files(tmp_path: Pat
     assert rebuilt[: len(grown)] == grown
 
 
+@pytest.mark.clause("ERASE-1")
+def test_nothing_is_left_in_unused_parts_of_the_index_once_something_is_erased(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    view = Path(place_of(str(path), "search"))
+    with SessionSystem(path, agents={"main": echo()}, config={"views": {"keep": []}}) as system:
+        system.inbound(channel="telegram", chat_id="1", text="zanzibar", sender="ann", deliver=False)
+        assert system.debug.search("zanzibar")["hits"]
+        # As SQLite leaves parts of rows when it moves them between pages: no table leads there.
+        with edited(view) as sql:
+            sql.execute("PRAGMA secure_delete=OFF")
+            sql.execute("CREATE TABLE moved (words TEXT)")
+            sql.execute("INSERT INTO moved VALUES ('wallaby')")
+            sql.execute("DROP TABLE moved")
+        assert any(b"wallaby" in file.read_bytes() for file in view.parent.iterdir())
+        system.erase("main")
+        assert not any(b"wallaby" in file.read_bytes() for file in view.parent.iterdir())
+
+
 @pytest.mark.clause("FIND-1")
 def test_who_reads_everything_waits_for_no_index_and_finds_the_same(log_url: str) -> None:
     key = "agent:main:main"

@@ -324,6 +324,16 @@ class LogDatastore(SQLiteDatastore):
         with suppress(PersistenceError, sqlite3.Error), self.get_connection(commit=True) as connection:
             cast("PinnedConnection", connection).raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def write_anew(self) -> None:
+        """Write the whole file anew, and fold the write-ahead log back into it.
+
+        What is deleted is overwritten (`secure_delete`), but not what is left of a row in the unused part of a page when SQLite
+        moves it to another one.
+        """
+        with suppress(PersistenceError, sqlite3.Error), self.get_connection(commit=True) as connection:
+            cast("PinnedConnection", connection).raw.execute("VACUUM")
+        self.fold()
+
     @contextmanager
     def only_connection(self) -> Generator[sqlite3.Connection]:
         """Lend SQLite's own connection of a log in memory, between the writer's transactions."""

@@ -97,9 +97,9 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
             self._empty(cursor)
 
     def forget(self) -> None:
-        """Fold its write-ahead log back into the file, and empty it: nothing is left there of what was taken out."""
+        """Write the file anew, and empty its write-ahead log: nothing is left there of what was taken out."""
         if isinstance(self.datastore, LogDatastore):
-            self.datastore.fold()
+            self.datastore.write_anew()
 
     def close(self) -> None:
         """Close the database."""
