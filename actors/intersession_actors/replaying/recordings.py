@@ -4,10 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from intersession_actors.replaying.begun import MARGIN, Begun, begun_before
-from intersession_actors.replaying.exported import Kept, line_of
+from intersession_actors.replaying.exported import Kept, line_of, lines_of
 from intersession_actors.replaying.part import Part, read_until
 from intersession_actors.replaying.recording import MANAGED, Place, Recording, erased_by
 from intersession_actors.replaying.settings import RecordedSettings
@@ -107,18 +105,23 @@ class Recordings:
         extent = self._extent(flow)
         begins, touched = self._begins(extent), self._touched(extent)
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
-        with private_file(file, new=True) as lines:
-            kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
-            lines.write(msgspec.json.encode(kept) + b"\n")
-            before = {
-                item.position + 1: item.time
-                for item in self._log.at({max(recorded.position - 1, 1) for recorded in events})
-            }
-            gone = self._erased(extent.streams)
-            for recorded in events:
-                stood = before.get(recorded.position, -1) >= recorded.time
-                line = line_of(recorded, stood=stood, erased=(recorded.stream, recorded.version) in gone)
-                lines.write(msgspec.json.encode(line) + b"\n")
+        kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
+        before = {
+            item.position + 1: item.time
+            for item in self._log.at({max(recorded.position - 1, 1) for recorded in events})
+        }
+        gone = self._erased(extent.streams)
+        lines = [
+            line_of(
+                recorded,
+                stood=before.get(recorded.position, -1) >= recorded.time,
+                erased=(recorded.stream, recorded.version) in gone,
+            )
+            for recorded in events
+        ]
+        with private_file(file, new=True) as written:
+            for line in lines_of(kept, lines):
+                written.write(line + b"\n")
         return len(events)
 
     def _stood(self, recorded: Recorded) -> bool:

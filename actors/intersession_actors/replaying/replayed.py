@@ -67,7 +67,7 @@ def replay_file(file: Path | str) -> Replayed:
     """Replay a recording that `intersession export-test` wrote.
 
     Raises:
-        CorruptEvent: it is none, or was changed.
+        CorruptEvent: it is none, or its lines are not those that its first line says. Older recordings don't say it.
     """
     try:
         lines = read_at_most(Path(file), MOST_BYTES).splitlines()
@@ -76,6 +76,8 @@ def replay_file(file: Path | str) -> Replayed:
         events = [recorded_in(line) for line in read]
     except (IndexError, msgspec.MsgspecError, OSError, RecursionError) as error:
         raise CorruptEvent(f"{file}: it is no recording of a run: {error}") from error
+    if (misfit := kept.misfit(lines)) is not None:
+        raise CorruptEvent(f"{file}: it was changed after it was written: {misfit}; export the run again")
     stood = {line.position for line in read if line.stood}
     unknown = any(line.stood is None for line in read)
     return _replayed(

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import pytest
 from msgspec import structs
 
@@ -21,6 +20,7 @@ from intersession_events.log import Recorded
 from support.branching_chain import branches
 from support.changed_once import changes
 from support.forks_played import conversation, play
+from support.resealed import read_lines, write_resealed
 from support.simulated_runs import CONFIG, run_of
 
 Events = tuple[str, Sequence[Recorded]]
@@ -210,16 +210,13 @@ def test_a_field_that_is_changed_in_a_fork_is_told(tmp_path: Path) -> None:
             flow = log.debug.view.flow(talk.exchange)
             Recordings(log.log).write(flow, file)
         assert replay_file(file)["same"]
-        lines = file.read_bytes().splitlines()
-        (at, line) = next(
-            (number, line)
-            for number, line in reversed(list(enumerate(map(msgspec.json.decode, lines))))
-            if line.get("topic") == topic and line["position"] > begins
+        lines = read_lines(file)
+        line = next(
+            line for line in reversed(lines) if line.get("topic") == topic and line["position"] > begins
         )
         name = "contextHash" if field == "context_hash" else field
         line["event"][name] = value
-        lines[at] = msgspec.json.encode(line)
-        file.write_bytes(b"\n".join(lines))
+        write_resealed(file, lines)
         differs = replay_file(file)["firstDifference"]
 
         assert differs is not None
@@ -324,8 +321,8 @@ def test_an_event_of_a_recording_that_is_not_there_is_refused(tmp_path: Path) ->
             item.event.run_id for item in log.log.all() if isinstance(item.event, facts.ExchangeAccepted)
         )
         Recordings(log.log).write(log.debug.view.flow(run), file)
-    lines = file.read_bytes().splitlines()
-    file.write_bytes(b"\n".join(lines[:12] + lines[13:]))
+    lines = read_lines(file)
+    write_resealed(file, lines[:12] + lines[13:])
 
     with pytest.raises(CorruptEvent, match="follows"):
         replay_file(file)

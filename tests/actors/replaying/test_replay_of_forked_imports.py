@@ -1,6 +1,5 @@
 """Sealed replay of forks that carry an import on: what was imported and what the fork added is given, the rest decided again."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from intersession_events.ids import derive
 from intersession_projections.flows import Position
 from intersession_projections.places import Flow
 from support.golden_logs import golden_logs
+from support.resealed import read_lines, write_resealed
 from support.running import SEES_ALL, WAIT
 
 pytestmark = pytest.mark.clause("SEAL-4", "FORK-10")
@@ -139,7 +139,7 @@ def test_what_differs_behind_the_cut_is_found(imported: SessionSystem, tmp_path:
     with imported.fork(named(imported, "exchange"), at="reply", agents={"*": says}) as fork:
         replays(fork, tmp_path)
     (file,) = tmp_path.iterdir()
-    lines = [json.loads(line) for line in file.read_bytes().splitlines()]
+    lines = read_lines(file)
     (second,) = [
         line
         for line in lines[1:]
@@ -147,7 +147,7 @@ def test_what_differs_behind_the_cut_is_found(imported: SessionSystem, tmp_path:
     ]
     second["event"]["turn"] = 3
     second["id"] = derive(imported.log.log_id, "event", "other rules")
-    file.write_text("\n".join(map(json.dumps, lines)))
+    write_resealed(file, lines)
 
     found = replay_file(file)
 

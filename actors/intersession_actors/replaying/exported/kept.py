@@ -1,5 +1,8 @@
 """A recording in a file: what it is of, and then an event a line, as JSON."""
 
+import hashlib
+from collections.abc import Sequence
+
 import msgspec
 
 from intersession_events.facts import decode, encode, ready
@@ -8,11 +11,33 @@ from intersession_events.log import Recorded
 
 @ready
 class Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The first line of a recording in a file."""
+    """The first line of a recording in a file. `begins`: up to this position all had happened before the run."""
 
     log_id: str
     run: str | None
     begins: int
+    events: int | None = None
+    """How many lines follow; None was not written."""
+    sha256: str | None = None
+    """The SHA-256 of all lines, each with a line feed behind it, this value left empty; in hex. None was not written."""
+
+    def misfit(self, lines: Sequence[bytes]) -> str | None:
+        """Return in words why the lines of the file, this one first, are not those that were written; None: they are.
+
+        Older recordings have neither the number nor the hash: of them nobody can say.
+        """
+        if self.events is None and self.sha256 is None:
+            return None
+        if self.events != len(lines) - 1:
+            number = "no number of" if self.events is None else self.events
+            return f"its first line says {number} events, and {len(lines) - 1} follow"
+        said = self.sha256 or ""
+        found = _hash_of([lines[0].replace(said.encode(), b"", 1), *lines[1:]])
+        return (
+            None
+            if said == found
+            else f"its first line says the SHA-256 {said!r}, and its lines have {found!r}"
+        )
 
 
 @ready
@@ -34,6 +59,22 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Which process recorded it; 0 was not written."""
     erased: bool = False
     """Whether its words were erased before it was exported."""
+
+
+def lines_of(kept: Kept, lines: Sequence[Line]) -> list[bytes]:
+    """Return the lines of a recording as they are written, without their line feeds: the first says what has to follow."""
+    follow = [msgspec.json.encode(line) for line in lines]
+    first = msgspec.structs.replace(kept, events=len(follow), sha256="")
+    found = _hash_of([msgspec.json.encode(first), *follow])
+    return [msgspec.json.encode(msgspec.structs.replace(first, sha256=found)), *follow]
+
+
+def _hash_of(lines: Sequence[bytes]) -> str:
+    # Line by line: a checkout may write other line ends, which change nothing that is said.
+    found = hashlib.sha256()
+    for line in lines:
+        found.update(line + b"\n")
+    return found.hexdigest()
 
 
 def line_of(recorded: Recorded, *, stood: bool, erased: bool = False) -> Line:
