@@ -59,7 +59,7 @@ WRITING = {
 
 VERBS_NEED: dict[str, set[str]] = {
     "diff": {"exchange", "spawn", "streams"},
-    "lens": {"agents", "session", "streams"},
+    "lens": {"agents", "attachments", "session", "streams"},
     "origin": set(),
     "search": set(),
     "show": set(),

@@ -29,6 +29,8 @@ from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded
 
+ASK_BUSY_AGAIN_MS = 500
+"""How long to wait for a session whose inbox was full."""
 ASK_AGAIN_MS = 60_000
 """How long to wait for a session that could not say whether its words may go out."""
 
@@ -349,10 +351,12 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
 
         def answered(verdict: Verdict | Refused) -> None:
             if isinstance(verdict, Refused):
-                # Nobody to ask: the system stops, or the session is degraded. Nothing is decided by that.
+                # Nobody to ask: the session has its hands full, the system stops, or the session is degraded. Nothing is
+                # decided by that.
                 self.world.channels.turns.failed(stream)
+                again_ms = ASK_BUSY_AGAIN_MS if verdict.code == "busy" else ASK_AGAIN_MS
                 self.world.timers.after(
-                    ASK_AGAIN_MS, ("ask", stream), lambda: self.tell_self(Resume(stream=stream))
+                    again_ms, ("ask", stream), lambda: self.tell_self(Resume(stream=stream))
                 )
                 return
             self.tell_self(SendChecked(stream=stream, verdict=verdict, after=state.attempt))
