@@ -58,7 +58,7 @@ FOUND_BY = {
     "an_edit_of_an_announce_is_left_out": 852,
     "an_answer_stands_for_its_run": 16,
     "the_policy_is_asked_once": 366,
-    "pauses_do_not_grow": 0,
+    "pauses_do_not_grow": 4,
 }
 """A seed that finds each planted fault."""
 

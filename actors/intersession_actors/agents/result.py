@@ -75,8 +75,9 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
 def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     if reply.skipped:
         reply = msgspec.structs.replace(reply, text=turn.skip_word)
-    if isinstance(reply.text, str) and _COROUTINE.fullmatch(reply.text.strip()):
-        return _bad(turn, f"returned {reply.text.strip()} as a text: write `await` before what gave it")
+    # A text of the host's own kind may have methods of its own, which raise.
+    if isinstance(reply.text, str) and _COROUTINE.fullmatch(str.strip(reply.text)):
+        return _bad(turn, f"returned {str.strip(reply.text)} as a text: write `await` before what gave it")
     notes: list[str] = []
     try:
         # A Reply checks nothing when it is made; the log must never see what it can't store.

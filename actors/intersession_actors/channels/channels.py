@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TextIO, cast
 
 from intersession_actors.gate import flaw_of_call
 from intersession_actors.host import HostActor, is_host_actor
@@ -38,7 +38,7 @@ class DeliveryLater(IntersessionError):
     """
 
     def __init__(self, seconds: float, reason: str = "") -> None:
-        given: object = seconds  # whatever the host's code gives
+        given = cast("object", seconds)  # whatever the host's code gives
         if isinstance(given, bool) or not isinstance(given, int | float):
             raise ValueError(f"seconds: {seconds!r} is no number of seconds")  # noqa: TRY004 - one error for all that is none
         if not math.isfinite(seconds) or seconds < 0:
@@ -113,7 +113,7 @@ def _checked(channel: Channel) -> Channel:
     Raises:
         TypeError: it would not, or can't be called as it will be, or `max_chars` is no number of characters.
     """
-    most: object = channel.max_chars  # whatever the host's code gives
+    most = cast("object", channel.max_chars)  # whatever the host's code gives
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
         raise TypeError(
             f"max_chars={most!r} is no number of characters: give 1 or more, or None for no limit"
