@@ -50,7 +50,9 @@ def used_in(recorded: Recorded) -> tuple[Usage, str] | None:
     match recorded.event:
         case RunCompleted(usage=Usage() as usage, model=model):
             return usage, model or ""
-        case MessageRecorded(message=message, source=str()) if message.usage is not None:
+        case MessageRecorded(message=message, source=source) if message.usage is not None and (
+            source is not None or message.run_id is None  # an erased one has no source any more
+        ):
             return message.usage, message.model or ""
         case _:
             return None

@@ -34,10 +34,6 @@ POINTS = [
     "P2",
     "P5",
     "P6",
-    "E1:5",
-    "E1:15",
-    "E2:5",
-    "E2:15",
 ]
 """Where it dies: before and behind each thing that it asks for, and at some of the commits that it takes."""
 

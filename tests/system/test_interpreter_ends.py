@@ -81,7 +81,11 @@ def test_a_thread_that_exits_ends_nothing(log_url: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_host_that_a_signal_ends_leaves_its_log_whole(log_url: str, number: signal.Signals) -> None:
     with subprocess.Popen(
-        [sys.executable, str(HOST), log_url, "until_a_signal"], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(HOST), log_url, "until_a_signal"],
+        stdout=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background of a shell has this one ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     ) as host:
         assert host.stdout is not None
         for line in host.stdout:

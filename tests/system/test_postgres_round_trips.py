@@ -287,13 +287,15 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "agent.wait": Asked(7, {"runId": run_of_person, "timeoutMs": 1}),
         "agents.list": Asked(0),
         "chat.history": Asked(4, {"sessionKey": ASKED_SESSION}),
+        "debug.calls": Asked(20),
         "debug.deliveries": Asked(2),
         "debug.diff": Asked(17, {"a": exchange, "b": other}),
         "debug.events": Asked(3),
+        "debug.imports": Asked(20),
         "debug.lens": Asked(10, run),
         "debug.messages": Asked(13),
         "debug.origin": Asked(3, {"words": "hello"}),
-        "debug.replay": Asked(15, run),
+        "debug.replay": Asked(20, run),
         "debug.runs": Asked(8),
         "debug.search": Asked(10, {"words": "hello"}),
         "debug.show": Asked(9, run),
@@ -302,12 +304,12 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "debug.why": Asked(16, {"of": exchange}),
         "exchanges.held": Asked(1),
         "forks.list": Asked(0),
-        "health": Asked(6),
+        "health": Asked(20),
         "models.list": Asked(0),
         "sessions.list": Asked(7),
         "sessions.preview": Asked(8, {"keys": [ASKER, ASKED_SESSION]}),
         "sessions.resolve": Asked(1, {"key": ASKED_SESSION}),
-        "status": Asked(12),
+        "status": Asked(27),
     }
 
 
@@ -323,8 +325,10 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
     """Return every question of the web debugger's pages."""
     run = {"run": exchange}
     return {
+        "calls": Asked(20),
         "compare": Asked(19, {"a": exchange, "b": other}),
         "deliveries": Asked(3),
+        "imports": Asked(20),
         "diff": Asked(18, {"a": exchange, "b": other}),
         "event": Asked(4, {"at": 40}),
         "events": Asked(6),
@@ -335,7 +339,7 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
         "notes": Asked(2, run),
         "origin": Asked(4, {"words": "hello"}),
         "place": Asked(11, {**run, "at": "reply"}),
-        "replay": Asked(15, run),
+        "replay": Asked(20, run),
         "rows": Asked(3, run),
         "run": Asked(11, run),
         "runs": Asked(16, {"limit": 200}),

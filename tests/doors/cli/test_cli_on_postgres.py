@@ -43,7 +43,7 @@ def test_an_import_is_proven_backed_up_and_erased_there(
     erased = ran("erase", session, "--yes", *url)
     assert erased.exit_code == 0, erased.err
     told = ran("verify", *url)
-    assert (told.exit_code, told.json["erased"] > 0) == (0, True)
+    assert (told.exit_code, told.json["erased"] > 0) == (0, True), told.json["findings"]
     # What it did not read is what a server has, not what a file has.
     assert "rows that are dead and not yet vacuumed" in (unproven := "\n".join(told.json["unproven"]))
     assert "SQLite" not in unproven
