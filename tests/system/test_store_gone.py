@@ -16,6 +16,7 @@ import pytest
 from intersession import Failure, MemoryChannel, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
 from intersession_actors.simulation import SimulatedRuntime
+from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import (
     CheckpointTaken,
     ChildArchived,
@@ -188,6 +189,30 @@ def test_a_checkpoint_that_the_store_does_not_take_is_told_and_taken_later(
         FAULT.down = None
 
         assert pass_time_until(system, clock, 60_000, CheckpointTaken).position > 0
+
+
+@pytest.mark.clause("CHECK-1", "D5")
+def test_a_store_that_is_away_is_asked_for_a_checkpoint_after_a_pause_only(
+    log: AnyLog, clock: ManualClock
+) -> None:
+    told: Queue[Failure] = Queue()
+    settings = {"checkpoints": {"everyEvents": 0, "everySeconds": 60, "atStop": False}}
+    with SessionSystem(
+        log, agents={"main": lambda _: "hello"}, config=settings, clock=clock, on_failure=told.put
+    ) as system:
+        said(system, "hi")
+        wait_for(system, RunCompleted)
+        FAULT.down = disk_full()
+        pass_time(system, clock, 61_000)
+        while told.get(timeout=WAIT).kind != "checkpoint_failed":
+            pass
+        for _ in range(4):  # each waits for its turn on the thread that takes checkpoints
+            with pytest.raises(StoreUnavailable):
+                system.checkpoint()
+        FAULT.down = None
+
+    later = [told.get_nowait().kind for _ in range(told.qsize())]
+    assert later.count("checkpoint_failed") == 0, "the clock stood still"
 
 
 @pytest.mark.clause("D5", "S6")

@@ -170,6 +170,8 @@ class Checkpointer:
         """Have a checkpoint taken, now or in time, if there is a reason for one."""
         if not self._fresh or self._asked or self._error is not None:
             return
+        if self._failures:
+            return  # the timer has the next try: a store that is away is not asked without a pause
         # Nobody can tell an erasure that is not covered from a forged one, so each is covered at once.
         if self._has_erased or is_due(self._settings(), self._fresh):
             self._asked = True
@@ -209,6 +211,8 @@ class Checkpointer:
             self._take(wanted=False)
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error)
+        else:
+            self._failures = 0
         self._asked = False
         self._look_out()
 
@@ -244,13 +248,13 @@ class Checkpointer:
         return True
 
     def _append(self) -> None:
-        self._has_erased = False  # what comes meanwhile is heard of again
+        erased, self._has_erased = self._has_erased, False  # what comes meanwhile is heard of again
         event = self._taker.take(self._key)
         append = append_of(self._log.log_id, event, time=self._clock.now_ms())
         try:
             committed = self._log.append_now((append,))
         except LogError:
-            self._has_erased = True
+            self._has_erased = self._has_erased or erased
             self._taker.begin_again()  # it may be in the log all the same
             raise
         (recorded,) = committed.recorded
