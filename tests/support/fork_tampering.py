@@ -40,17 +40,18 @@ def _hashed_again(rows: sqlite3.Connection, position: int, log_id: str, was: byt
     data = bytes(old.data).replace(was, now)
     digest = sha256(bytes.fromhex(old.salt) + data).hexdigest()
     hashed = Hashed(
-        old.causation,
-        old.correlation,
-        old.epoch,
-        old.id,
-        log_id,
-        digest,
-        old.prev,
-        stream,
-        old.time,
-        topic,
-        version,
+        causation=old.causation,
+        correlation=old.correlation,
+        decision=old.decision,
+        epoch=old.epoch,
+        event_id=old.id,
+        log_id=log_id,
+        payload_digest=digest,
+        prev=old.prev,
+        stream=stream,
+        time_ms=old.time,
+        topic=topic,
+        version=version,
     ).hash
     new = msgspec.structs.replace(old, data=msgspec.Raw(data), digest=digest, hash=hashed)
     rows.execute("UPDATE stored_events SET state=? WHERE rowid=?", (as_state(new, short=True), position))

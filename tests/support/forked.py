@@ -40,6 +40,7 @@ def say(log: SqliteLog, stream: str, *texts: str) -> None:
             id=derive(LOG_ID, stream, before + number, text),
             time=1_000 + before + number,
             correlation=derive(LOG_ID, "root"),
+            decision="" if number else '{"asked":{"say":{}}}',
         )
         for number, text in enumerate(texts)
     )

@@ -154,7 +154,9 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> No
         told = said(state)
         row = json.loads(told)
         last, prev = ends.get(stream, (0, "0" * 64))
-        data = told.partition(b'"data":')[2].rpartition(b',"digest":')[0]
+        data = told.partition(b'"data":')[2].rpartition(
+            b',"decision":' if "decision" in row else b',"digest":'
+        )[0]
         digest = hashlib.sha256(bytes.fromhex(row["salt"]) + data).hexdigest()
         hashed = {
             "causation": row["causation"],
@@ -168,7 +170,7 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> No
             "timeMs": row["time"],
             "topic": topic,
             "version": last + 1,
-        }
+        } | ({"decision": row["decision"]} if "decision" in row else {})
         text = json.dumps(hashed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         new = hashlib.sha256(text.encode()).hexdigest()
         for name, value in (("digest", digest), ("hash", new), ("prev", prev)):
@@ -257,6 +259,7 @@ EVENTS: tuple[Kind, ...] = (
     Kind("another time", "verify", "changed", _set("time", "1")),
     Kind("another cause", "verify", "changed", _set("causation", "'x'")),
     Kind("another chain of causes", "verify", "changed", _set("correlation", "'x'")),
+    Kind("another decision record", "verify", "changed", _set("decision", "'{}'")),
     Kind("another event id", "verify", "changed", _set("id", "'x'")),
     Kind("another epoch of an event", "verify", "changed", _set("epoch", "0")),
     Kind("another hash", "verify", "changed", _set("hash", "'00'")),
@@ -307,7 +310,8 @@ EVENTS: tuple[Kind, ...] = (
             ("the chain of causes", 114, 129, "changed"),
             ("the epoch", 130, 133, "changed"),
             ("the time", 134, 146, "unreadable"),
-            ("the first byte of the payload", 147, 147, "changed"),
+            ("the length of the decision record", 147, 150, "unreadable"),
+            ("the first byte of the payload", 151, 151, "changed"),
         )
     ),
     Kind(
@@ -326,7 +330,7 @@ EVENTS: tuple[Kind, ...] = (
         "an envelope without its payload",
         "verify",
         "unreadable",
-        f"UPDATE stored_events SET state=substr(state, 1, 146) WHERE rowid={SAID}",
+        f"UPDATE stored_events SET state=substr(state, 1, 150) WHERE rowid={SAID}",
     ),
     Kind(
         "a short state written as JSON",

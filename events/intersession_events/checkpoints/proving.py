@@ -57,6 +57,7 @@ def prove_stream(
         epoch=envelope.epoch,
         prev=envelope.prev,
         payload_digest=envelope.digest,
+        decision=envelope.decision,
     )
     # The leaves before it: positions without a gap would say it, but what is proven is not assumed.
     ((index,),) = log.query("SELECT COUNT(*) FROM stored_events WHERE rowid BETWEEN 1 AND ?", (position - 1,))

@@ -3,7 +3,8 @@
 How both lie in the `state` of a row is in `row_state.py`; the hashes are the same in each format:
 
     digest = SHA-256(salt ‖ data)
-    hash   = SHA-256({causation, correlation, epoch, eventId, logId, payloadDigest, prev, stream, timeMs, topic, version})
+    hash   = SHA-256({causation, correlation, decision?, epoch, eventId, logId, payloadDigest, prev, stream, timeMs, topic,
+                      version})
 
 `prev` is the hash of the event before it in its stream, for the first one 64 zeros. The position is outside the hash.
 
@@ -81,29 +82,31 @@ def seal(
     at = draft.time if time is None else time
     try:
         hashed = Hashed(
-            draft.causation,
-            draft.correlation,
-            epoch,
-            draft.id,
-            log_id,
-            digest,
-            prev,
-            stream,
-            at,
-            topic,
-            version,
+            causation=draft.causation,
+            correlation=draft.correlation,
+            decision=draft.decision,
+            epoch=epoch,
+            event_id=draft.id,
+            log_id=log_id,
+            payload_digest=digest,
+            prev=prev,
+            stream=stream,
+            time_ms=at,
+            topic=topic,
+            version=version,
         ).hash
         envelope = Envelope(
-            draft.causation,
-            draft.correlation,
-            msgspec.Raw(payload),
-            digest,
-            epoch,
-            hashed,
-            draft.id,
-            prev,
-            salt.hex(),
-            at,
+            causation=draft.causation,
+            correlation=draft.correlation,
+            data=msgspec.Raw(payload),
+            decision=draft.decision,
+            digest=digest,
+            epoch=epoch,
+            hash=hashed,
+            id=draft.id,
+            prev=prev,
+            salt=salt.hex(),
+            time=at,
         )
         state = as_state(envelope, short=short)
     except ValueError as error:
@@ -128,6 +131,7 @@ def _recorded(
         prev=envelope.prev,
         digest=envelope.digest,
         hash=envelope.hash,
+        decision=envelope.decision,
     )
 
 
@@ -185,10 +189,21 @@ def _of_short(  # noqa: PLR0917 - it is called for each row that is read
     said: Short, log_id: str, position: int, stream: str, version: int, topic: str
 ) -> Recorded | None:
     """Return the event of a row whose state hashes to what it says; None for any other."""
-    causation, correlation, data, digest, epoch, hashed, own, prev, _, time = said
+    causation, correlation, data, decision, digest, epoch, hashed, own, prev, _, time = said
     try:
         found = Hashed(
-            causation, correlation, epoch, own, log_id, digest, prev, stream, time, topic, version
+            causation=causation,
+            correlation=correlation,
+            decision=decision,
+            epoch=epoch,
+            event_id=own,
+            log_id=log_id,
+            payload_digest=digest,
+            prev=prev,
+            stream=stream,
+            time_ms=time,
+            topic=topic,
+            version=version,
         ).hash
     except (ValueError, TypeError):
         return None
@@ -208,6 +223,7 @@ def _of_short(  # noqa: PLR0917 - it is called for each row that is read
         prev=prev,
         digest=digest,
         hash=hashed,
+        decision=decision,
     )
 
 
@@ -227,17 +243,18 @@ def damaged(
     try:
         salt = bytes.fromhex(envelope.salt) if says_digest else b""
         expected = Hashed(
-            envelope.causation,
-            envelope.correlation,
-            envelope.epoch,
-            envelope.id,
-            log_id,
-            envelope.digest,
-            envelope.prev,
-            stream,
-            envelope.time,
-            topic,
-            version,
+            causation=envelope.causation,
+            correlation=envelope.correlation,
+            decision=envelope.decision,
+            epoch=envelope.epoch,
+            event_id=envelope.id,
+            log_id=log_id,
+            payload_digest=envelope.digest,
+            prev=envelope.prev,
+            stream=stream,
+            time_ms=envelope.time,
+            topic=topic,
+            version=version,
         ).hash
     except (ValueError, TypeError) as error:
         return f"the row can't be hashed: {error}"

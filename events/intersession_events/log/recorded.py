@@ -20,6 +20,10 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     The log records the latest time that it has seen, if `time` is earlier: its times never fall. An event that happened
     elsewhere and is imported keeps its own (`is_dated`).
+
+    `decision` says what the decision that led to the append was asked and what it knew, as canonical JSON; empty for none. It
+    stands at the first event of what an owner appends to its own stream. It never holds words of people or agents, for no
+    erasure reaches it.
     """
 
     event: Event
@@ -27,6 +31,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     time: int
     causation: str | None = None
     correlation: str | None = None
+    decision: str = ""
     is_dated: bool = False
 
 
@@ -50,7 +55,8 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event as the log has it.
 
     `position` is its place in the whole log, `version` its place in its stream (from 1). `hash` covers
-    everything but the position, through `prev` also everything before it in the stream. Hashes are lower-case hex.
+    everything but the position, through `prev` also everything before it in the stream. Hashes are lower-case hex. `decision`
+    is the decision record of its draft.
     """
 
     position: int
@@ -66,6 +72,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     prev: str
     digest: str
     hash: str
+    decision: str = ""
 
     @property
     def kind(self) -> str:

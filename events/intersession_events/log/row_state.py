@@ -1,4 +1,4 @@
-"""How an envelope lies in the `state` of a row: as bytes of fixed places before its payload, or as JSON.
+"""How an envelope lies in the `state` of a row: as bytes of fixed places before its record and its payload, or as JSON.
 
 A log of format 3 has the short form, which plain SQL can take apart. Its ids are UUIDs as their 16 bytes:
 
@@ -11,11 +11,13 @@ A log of format 3 has the short form, which plain SQL can take apart. Its ids ar
     114-129  correlation, zeros for none
     130-133  epoch, big-endian
     134-146  time (ms), 13 digits
-    147-     data: the payload as canonical JSON
+    147-150  how many bytes the decision record has, 4 digits
+    151-     the decision record, canonical JSON, or nothing
+    behind   data: the payload as canonical JSON
 
 The digest of the payload is not stored: it is made of salt and data. Each state of this form says one envelope, and each
 envelope that fits has one. One that does not fit is canonical JSON (RFC 8785), as all are in logs of formats 1 and 2: an id
-that is no UUID, a payload that was erased, whose digest can't be made anew.
+that is no UUID, a payload that was erased, whose digest can't be made anew, a decision record of more than 9,999 bytes.
 """
 
 import re
@@ -29,7 +31,7 @@ import msgspec
 from intersession_events.errors import CorruptEvent
 
 _FORM: Final = b"\x03"
-_PLACES: Final = struct.Struct(">c32s32s16s16s16s16sI13s")
+_PLACES: Final = struct.Struct(">c32s32s16s16s16s16sI13s4s")
 _NONE: Final = bytes(16)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ANY_UUID: Final = "00000000-0000-0000-0000-000000000000"
@@ -39,17 +41,25 @@ _HASH: Final = 64
 _BEHIND: Final = len(_ANY_UUID + '","prev":"' + '","salt":"' + '","time":' + "}") + _HASH + _SALT + 13
 """How far before the end of a JSON state its id begins, if it is a UUID and the time has 13 digits; less without a salt."""
 _LATEST: Final = 10**13
+_LONGEST: Final = 9_999
+"""Bytes of a decision record in the short form."""
 _EPOCHS: Final = 2**32
 _REMEMBERED: Final = 4_096
 """Ids, each of which comes in several events: as itself, as a cause, as the root of a chain."""
 
 
-class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored."""
+class Envelope(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
+    """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored.
+
+    `decision` is the decision record, empty for none, and left out then.
+    """
 
     causation: str | None
     correlation: str | None
     data: msgspec.Raw
+    decision: str = ""
     digest: str
     epoch: int
     hash: str
@@ -111,11 +121,13 @@ def _in_places(envelope: Envelope) -> bytes | None:
         or not (0 <= envelope.time < _LATEST and 0 <= envelope.epoch < _EPOCHS)
     ):
         return None
+    record = envelope.decision.encode()
+    if len(record) > _LONGEST:
+        return None
     hashes = bytes.fromhex(envelope.hash + envelope.prev + envelope.salt)
-    end = b"%013d" % envelope.time
-    return b"".join(
-        (_FORM, hashes, own, causation, correlation, envelope.epoch.to_bytes(4), end, envelope.data)
-    )
+    end = b"%013d%04d" % (envelope.time, len(record))
+    epoch = envelope.epoch.to_bytes(4)
+    return b"".join((_FORM, hashes, own, causation, correlation, epoch, end, record, envelope.data))
 
 
 @lru_cache(_REMEMBERED)
@@ -188,16 +200,35 @@ def links_in(state: bytes, *, log_id: str, stream: str, version: int, topic: str
     """
     if not is_short(state) or len(state) <= _PLACES.size:
         return None
-    _, hashed, prev, salt, own, causation, correlation, epoch, time = _PLACES.unpack_from(state)
-    if not time.isdigit():
+    _, hashed, prev, salt, own, causation, correlation, epoch, time, _ = _PLACES.unpack_from(state)
+    behind = _behind(state)
+    if behind is None or not time.isdigit():
         return None
+    record, data = behind
+    decision = f'"decision":{_ENCODE(record).decode()},' if record else ""
     said = (
-        f'{{"causation":{_quoted(causation)},"correlation":{_quoted(correlation)},"epoch":{epoch},'
+        f'{{"causation":{_quoted(causation)},"correlation":{_quoted(correlation)},{decision}"epoch":{epoch},'
         f'"eventId":{_quoted(own) if own != _NONE else _NIL},"logId":{_text(log_id)},'
-        f'"payloadDigest":"{sha256(salt + state[_PLACES.size :]).hexdigest()}","prev":"{prev.hex()}",'
+        f'"payloadDigest":"{sha256(salt + data).hexdigest()}","prev":"{prev.hex()}",'
         f'"stream":{_text(stream)},"timeMs":{int(time)},"topic":{_text(topic)},"version":{version}}}'
     )
     return (prev.hex(), hashed.hex()) if sha256(said.encode()).digest() == hashed else None
+
+
+def _behind(state: bytes) -> tuple[str, bytes] | None:
+    """Return what stands behind the places of a short state: the decision record, and the payload; None if it is damaged."""
+    length = state[_PLACES.size - 4 : _PLACES.size]
+    if length == b"0000":
+        return "", state[_PLACES.size :]
+    if not length.isdigit():
+        return None
+    end = _PLACES.size + int(length)
+    if len(state) <= end:
+        return None
+    try:
+        return state[_PLACES.size : end].decode(), state[end:]
+    except UnicodeDecodeError:
+        return None
 
 
 def _quoted(value: bytes) -> str:
@@ -218,7 +249,7 @@ def _text(text: str) -> str:
 def named_in(state: bytes) -> Named | None:
     """Return the names in the state of a row, with nothing proven, for who looks through many; None if it is no envelope."""
     if is_short(state) and len(state) > _PLACES.size:
-        _, _, _, _, own, causation, correlation, _, _ = _PLACES.unpack_from(state)
+        _, _, _, _, own, causation, correlation, _, _, _ = _PLACES.unpack_from(state)
         return Named(
             _uuid(own),
             None if causation == _NONE else _uuid(causation),
@@ -257,7 +288,8 @@ def name_of(packed: bytes) -> str:
 def payload_in(state: bytes) -> bytes | None:
     """Return the payload in the state of a row, with nothing proven, for who looks through many; None if it is no envelope."""
     if is_short(state):
-        return state[_PLACES.size :]
+        behind = _behind(state)
+        return None if behind is None else behind[1]
     try:
         return bytes(_DATA(state).data)
     except (ValueError, TypeError, RecursionError):
@@ -270,6 +302,7 @@ class Short(NamedTuple):
     causation: str | None
     correlation: str | None
     data: bytes
+    decision: str
     digest: str
     epoch: int
     hash: str
@@ -283,14 +316,16 @@ def short_in(state: bytes) -> Short | None:
     """Return what a state in the short form says, with nothing proven; None for another form, or one that is damaged."""
     if not is_short(state) or len(state) <= _PLACES.size:
         return None
-    _, hashed, prev, salt, own, causation, correlation, epoch, time = _PLACES.unpack_from(state)
-    if not time.isdigit():
+    _, hashed, prev, salt, own, causation, correlation, epoch, time, _ = _PLACES.unpack_from(state)
+    behind = _behind(state)
+    if behind is None or not time.isdigit():
         return None
-    data = state[_PLACES.size :]
+    decision, data = behind
     return Short(
         None if causation == _NONE else _uuid(causation),
         None if correlation == _NONE else _uuid(correlation),
         data,
+        decision,
         sha256(salt + data).hexdigest(),
         epoch,
         hashed.hex(),
@@ -307,11 +342,22 @@ def _of_places(state: bytes, where: str | tuple[str, int]) -> Envelope:
         if len(state) <= _PLACES.size:
             raise CorruptEvent(f"{_said(where)}: the state is no envelope: it ends after {len(state)} bytes")
         raise CorruptEvent(
-            f"{_said(where)}: the state is no envelope: {_PLACES.unpack_from(state)[-1]!r} is no time"
+            f"{_said(where)}: the state is no envelope: its time or the length of its decision record is none, "
+            f"{state[_PLACES.size - 17 : _PLACES.size]!r}"
         )
-    causation, correlation, data, digest, epoch, hashed, own, prev, salt, time = said
+    causation, correlation, data, decision, digest, epoch, hashed, own, prev, salt, time = said
     return Envelope(
-        causation, correlation, msgspec.Raw(data), digest, epoch, hashed, own, prev, salt.hex(), time
+        causation=causation,
+        correlation=correlation,
+        data=msgspec.Raw(data),
+        decision=decision,
+        digest=digest,
+        epoch=epoch,
+        hash=hashed,
+        id=own,
+        prev=prev,
+        salt=salt.hex(),
+        time=time,
     )
 
 

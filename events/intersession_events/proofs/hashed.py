@@ -1,4 +1,7 @@
-"""What the hash of an event is of: its envelope and its place in its stream, with the digest of its payload for the words."""
+"""What the hash of an event is of: its envelope and its place in its stream, with the digest of its payload for the words.
+
+The decision record is a text of its own there; an event without one is hashed without the field.
+"""
 
 from hashlib import sha256
 from typing import Final
@@ -8,11 +11,12 @@ import msgspec
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
-class Hashed(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class Hashed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """The fields in canonical order: what is encoded here is what RFC 8785 says."""
 
     causation: str | None
     correlation: str | None
+    decision: str = ""
     epoch: int
     event_id: str
     log_id: str

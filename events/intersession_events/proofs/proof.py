@@ -32,6 +32,7 @@ class ProvenEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     epoch: int
     prev: str
     payload_digest: str
+    decision: str = ""
 
     def hash_in(self, log_id: str) -> str:
         """Return the event's hash, as an event of that log."""

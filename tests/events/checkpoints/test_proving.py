@@ -81,6 +81,9 @@ CHANGES: dict[str, Any] = {
     "the digest": lambda p: msgspec.structs.replace(
         p, event=msgspec.structs.replace(p.event, payload_digest="0" * 64)
     ),
+    "the decision record": lambda p: msgspec.structs.replace(
+        p, event=msgspec.structs.replace(p.event, decision="{}")
+    ),
     "the position": lambda p: msgspec.structs.replace(p, event=msgspec.structs.replace(p.event, position=8)),
     "the place in the tree": lambda p: msgspec.structs.replace(p, index=p.index - 1),
     "the path": lambda p: msgspec.structs.replace(p, path=p.path[1:]),

@@ -22,6 +22,7 @@ EVENTS = st.sampled_from(list(registry.TOPICS.values())).flatmap(strategy_of)
     causes=st.tuples(st.none() | TEXT, st.none() | TEXT),
     numbers=st.tuples(st.integers(0, 2**53 - 1), st.integers(1, 2**31), st.integers(1, 1000)),
     salt=st.binary(min_size=16, max_size=16),
+    decision=st.sampled_from(["", "{}", '{"asked":"ä\\n"}']),
 )
 def test_hash_and_bytes_are_those_of_rfc_8785(
     *,
@@ -31,9 +32,12 @@ def test_hash_and_bytes_are_those_of_rfc_8785(
     causes: tuple[str | None, str | None],
     numbers: tuple[int, int, int],
     salt: bytes,
+    decision: str,
 ) -> None:
     time, version, epoch = numbers
-    draft = Draft(event=event, id=name, time=time, causation=causes[0], correlation=causes[1])
+    draft = Draft(
+        event=event, id=name, time=time, causation=causes[0], correlation=causes[1], decision=decision
+    )
     topic, payload = payload_of(draft)
     prev = hashlib.sha256(name.encode()).hexdigest() if version > 1 else FIRST
 
@@ -57,6 +61,8 @@ def test_hash_and_bytes_are_those_of_rfc_8785(
         "prev": prev,
         "payloadDigest": digest,
     }
+    if decision:
+        hashed["decision"] = decision
     assert (recorded.digest, recorded.hash) == (digest, hashlib.sha256(rfc8785.dumps(hashed)).hexdigest())
     assert (
         unseal(log_id="log", position=0, stream=stream, version=version, topic=topic, state=state) == recorded

@@ -38,7 +38,8 @@ _ENVELOPE: Final = opened(
     + bytes(16)
     + bytes(range(16))
     + b"\x00\x00\x00\x07"
-    + b'1795349606803{"a":1}',
+    + b"1795349606803"
+    + b'0000{"a":1}',
     where="a row",
 )
 
@@ -51,6 +52,7 @@ envelopes = st.builds(
     correlation=st.none() | ids,
     epoch=st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**53 - 1]),
     time=st.sampled_from([-1, 0, 1, 10**13 - 1, 10**13, 2**53 - 1]),
+    decision=st.sampled_from(["", "{}", '{"asked":"ä\\""}', "9" * 9_999, "9" * 10_000]),
 )
 """All that an envelope can hold, and the bounds of what fits."""
 
@@ -81,13 +83,23 @@ def test_the_places_are_those_of_the_page() -> None:
         _ENVELOPE.salt,
     )
     assert (_ENVELOPE.causation, _ENVELOPE.epoch, _ENVELOPE.time) == (None, 7, 1795349606803)
-    assert (state[133:146], state[146:]) == (b"1795349606803", b'{"a":1}')
+    assert (state[133:146], state[146:]) == (b"1795349606803", b'0000{"a":1}')
+    with_record = as_state(msgspec.structs.replace(_ENVELOPE, decision='{"ä":1}'), short=True)
+    assert with_record == state[:146] + '0008{"ä":1}{"a":1}'.encode()
 
 
-def test_a_state_without_a_payload_or_with_a_time_of_no_digits_is_refused() -> None:
+def test_a_state_without_a_payload_or_with_numbers_of_no_digits_is_refused() -> None:
     state = as_state(_ENVELOPE, short=True)
 
-    for broken in (b"", state[:1], state[:146], state[:133] + b"1795349606 03" + state[146:]):
+    for broken in (
+        b"",
+        state[:1],
+        state[:150],
+        state[:133] + b"1795349606 03" + state[146:],
+        state[:146] + b"00 0" + state[150:],
+        state[:146] + b"0007" + state[150:],
+        state[:146] + b"0001\xff{}",
+    ):
         with pytest.raises(CorruptEvent, match="no envelope"):
             opened(broken, where="a row")
 
@@ -126,9 +138,7 @@ def test_a_log_keeps_the_form_of_its_format(tmp_path: Path, form: int) -> None:
 def test_a_row_is_found_by_the_beginning_of_its_id_in_either_form(
     own: UUID, other: UUID, length: int, is_short: bool
 ) -> None:
-    envelope = Envelope(
-        None, str(other), msgspec.Raw(b"{}"), "0" * 64, 1, "1" * 64, str(own), "2" * 64, "3" * 32, 7
-    )
+    envelope = msgspec.structs.replace(_ENVELOPE, id=str(own), correlation=str(other), decision="{}")
     state = as_state(envelope, short=is_short)
     with closing(sqlite3.connect(":memory:")) as connection:
         for beginning in (str(own)[:length], str(other)):
@@ -144,9 +154,7 @@ def test_a_row_is_found_by_the_beginning_of_its_id_in_either_form(
 
 @pytest.mark.parametrize("salt", ["3" * 32, ""])
 def test_the_id_of_a_json_row_is_where_it_is_looked_for_first(salt: str) -> None:
-    envelope = Envelope(
-        None, None, msgspec.Raw(b"{}"), "0" * 64, 1, "1" * 64, _ID, "2" * 64, salt, 1795349606803
-    )
+    envelope = msgspec.structs.replace(_ENVELOPE, id=_ID, salt=salt, decision="{}")
     ((condition, parameters), _) = of_id(_ID[:9])
     with closing(sqlite3.connect(":memory:")) as connection:
         state = as_state(envelope, short=False)
@@ -163,17 +171,18 @@ def test_a_short_state_is_proven_without_an_envelope_as_with_one(envelope: Envel
     digest = sha256(bytes.fromhex(envelope.salt) + envelope.data).hexdigest()
     envelope = msgspec.structs.replace(envelope, digest=digest)
     hashed = Hashed(
-        envelope.causation,
-        envelope.correlation,
-        envelope.epoch,
-        envelope.id,
-        _LOG,
-        digest,
-        envelope.prev,
-        stream,
-        envelope.time,
-        "run_queued.1",
-        3,
+        causation=envelope.causation,
+        correlation=envelope.correlation,
+        decision=envelope.decision,
+        epoch=envelope.epoch,
+        event_id=envelope.id,
+        log_id=_LOG,
+        payload_digest=digest,
+        prev=envelope.prev,
+        stream=stream,
+        time_ms=envelope.time,
+        topic="run_queued.1",
+        version=3,
     ).hash
     state = as_state(msgspec.structs.replace(envelope, hash=hashed), short=True)
 
@@ -181,6 +190,6 @@ def test_a_short_state_is_proven_without_an_envelope_as_with_one(envelope: Envel
         assert found(state) == (envelope.prev, hashed)
         assert found(state[:-1] + b"!") is None
         assert found(state, version=4) is None
-        assert found(state[:146]) is None
+        assert found(state[:150]) is None
     else:
         assert found(state) is None

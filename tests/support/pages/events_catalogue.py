@@ -86,6 +86,7 @@ The envelope around a payload, and how to hash both again: [read the log with sq
 | stream, version | its stream (`originator_id`) and its place in it, from 1 (`originator_version`) |
 | `id`, `time` | its own UUID, and when it was recorded |
 | `causation`, `correlation` | the id of the event that led to it; the run that the whole chain began with |
+| `decision` | the decision record: what the decision that led to the append was asked, and what it knew; empty for none |
 | `epoch` | which writer: the number goes up each time a process takes the log |
 | `prev`, `digest`, `hash`, `salt` | the chain, see [reliability](reliability.md) |
 """

@@ -115,6 +115,7 @@ def event(view: View, given: Event) -> JsonObject:
     return brief(view, found, sessions) | {
         "causation": found.causation,
         "correlation": found.correlation,
+        "decision": msgspec.json.decode(found.decision) if found.decision and view.is_operator else None,
         "epoch": found.epoch,
         "hash": found.hash,
         "prev": found.prev,

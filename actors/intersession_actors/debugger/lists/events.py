@@ -132,12 +132,13 @@ def list_events(view: View, given: Events) -> EventsAnswer:
 
 
 def event_value(recorded: Recorded) -> JsonObject:
-    """Return an event as JSON, with all that is stored of it (`data`)."""
+    """Return an event as JSON, with all that is stored of it: what it says (`data`), and the record of the decision that led to it."""
     return event_brief(recorded) | present(
         {
             "causation": recorded.causation,
             "correlation": recorded.correlation,
             "data": msgspec.to_builtins(recorded.event),
+            "decision": msgspec.json.decode(recorded.decision) if recorded.decision else None,
         }
     )
 

@@ -59,6 +59,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Which process recorded it; 0 was not written."""
     erased: bool = False
     """Whether its words were erased before it was exported."""
+    decision: str = ""
+    """The record of the decision that led to it; empty for none."""
 
 
 def lines_of(kept: Kept, lines: Sequence[Line]) -> list[bytes]:
@@ -92,6 +94,7 @@ def line_of(recorded: Recorded, *, stood: bool, erased: bool = False) -> Line:
         stood=stood,
         epoch=recorded.epoch,
         erased=erased,
+        decision=recorded.decision,
     )
 
 
@@ -111,4 +114,5 @@ def recorded_in(line: Line) -> Recorded:
         prev="",
         digest="",
         hash="",
+        decision=line.decision,
     )
