@@ -1,29 +1,29 @@
 """The view of times: which position the log had reached at a time."""
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Final
 
 from intersession_events.log import Coming, Known, Log, Moment, Question, Recorded, Row, Sql
 
-_TIMED: Final = ("session:", "exchange:", "spawn:", "delivery:")
-"""Streams whose events tell the time. Openings of the log, configuration and receipts carry the time of the machine
-that wrote them: in an imported log it lies long after what was imported (IMP-3)."""
+_TELLING: Final = ("session:", "exchange:", "spawn:", "delivery:")
+"""Streams of what sessions did. All other events are the log's own notes: openings, configurations, receipts."""
 
 
 class PositionsView:
     """Keeps the position at which the log's time first reached each new latest time.
 
-    The clock of a machine may be set back; the log's time is the latest time seen, which never falls.
+    The log's time never falls, save for what is imported, which keeps its own time (IMP-3). If nothing later had happened here,
+    that time counts, from the first of the notes on that have a later one: these tell the time of the machine that imported.
     """
 
     name = "positions"
-    shape = 2
+    shape = 3
 
     def create(self, sql: Sql) -> None:
-        """Create the table."""
+        """Create the table. `noted` is 1 where no more than a note has that time."""
         sql.execute(
-            "CREATE TABLE IF NOT EXISTS clock (time_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL)"
+            "CREATE TABLE IF NOT EXISTS clock (time_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL, "
+            "noted INTEGER NOT NULL)"
         )
 
     def drop(self, sql: Sql) -> None:
@@ -31,24 +31,63 @@ class PositionsView:
         sql.execute("DROP TABLE IF EXISTS clock")
 
     def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
-        """Ask for the latest time so far."""
-        return [_LATEST] if any(stream.startswith(_TIMED) for stream, _ in coming) else []
+        """Ask for the latest time so far, and whether no more than a note has it."""
+        return [_LATEST] if coming else []
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
-        """Take events in that tell the time: a row for each that is later than all before."""
-        timed = [one for one in events if one.stream.startswith(_TIMED)]
-        if not timed:
-            return
-        latest: int | None = known.answers[0][0][0]
-        for recorded in timed:
-            if latest is None or recorded.time > latest:
-                latest = recorded.time
-                sql.execute(
-                    "INSERT INTO clock (time_ms, position) VALUES (?, ?)", (latest, recorded.position)
-                )
+        """Take events in: a row for each that is later than all before."""
+        latest: int | None
+        latest, noted = next(iter(known.answers[0]), (None, 0))
+        told: int | None = None
+        fresh: dict[int, Row] = {}
+        for one in events:
+            tells, position = one.stream.startswith(_TELLING), one.position
+            if latest is not None and noted and tells and one.time < latest:
+                _add(sql, fresh)
+                told = _told(sql) if told is None or told <= one.time else told
+                if told <= one.time:
+                    position = _without_notes(sql, one.time)
+                    latest, noted = told, 0
+            if latest is None or one.time > latest:
+                latest, noted = one.time, int(not tells)
+                fresh[latest] = (latest, position, noted)
+            elif noted and tells and one.time == latest:
+                noted = 0
+                if latest in fresh:
+                    fresh[latest] = (*fresh[latest][:2], noted)
+                else:
+                    sql.execute("UPDATE clock SET noted = 0 WHERE time_ms = ?", (latest,))
+        _add(sql, fresh)
 
 
-_LATEST: Final[Question] = ("SELECT MAX(time_ms) FROM clock", ())
+def _add(sql: Sql, fresh: dict[int, Row]) -> None:
+    rows = list(fresh.values())
+    fresh.clear()
+    for first in range(0, len(rows), _ROWS):
+        some = rows[first : first + _ROWS]
+        sql.execute(
+            f"INSERT INTO clock (time_ms, position, noted) VALUES {', '.join(['(?, ?, ?)'] * len(some))}",  # noqa: S608 - only question marks
+            [value for row in some for value in row],
+        )
+
+
+def _without_notes(sql: Sql, since: int) -> int:
+    """Drop the rows of notes since a time, and return the position of the first: before it none of them had come."""
+    (position,) = sql.execute(f"SELECT MIN(position) {_NOTES}", (since,)).fetchone()
+    sql.execute(f"DELETE {_NOTES}", (since,))
+    return int(position)
+
+
+def _told(sql: Sql) -> int:
+    """Return the latest time that more than a note has; before all times if none has."""
+    rows = sql.execute("SELECT time_ms FROM clock WHERE noted = 0 ORDER BY time_ms DESC LIMIT 1").fetchall()
+    return int(rows[0][0]) if rows else -(2**63)
+
+
+_NOTES: Final = "FROM clock WHERE noted = 1 AND time_ms >= ?"
+_ROWS: Final = 256
+"""So many are written by one statement."""
+_LATEST: Final[Question] = ("SELECT time_ms, noted FROM clock ORDER BY time_ms DESC LIMIT 1", ())
 _REACHED: Final = """WITH RECURSIVE cut (low, width) AS (
     SELECT ends.low, CASE WHEN ends.high - ends.low < 1073741824 THEN 536870912 WHEN ends.high - ends.low < 1099511627776
         THEN 549755813888 ELSE 2305843009213693952 END
@@ -71,23 +110,12 @@ class Positions:
         """Return the last position before the first event that is later than a time (ms); 0 is before all."""
         head = self._log.head()
         rows = self._log.query(
-            "SELECT position, (SELECT MIN(time_ms) FROM clock) FROM clock WHERE time_ms > ? ORDER BY time_ms LIMIT 1",
-            (time_ms,),
+            "SELECT position FROM clock WHERE time_ms > ? ORDER BY time_ms LIMIT 1", (time_ms,)
         )
-        if not rows:
-            return head
-        behind, first = int(rows[0][0]) - 1, int(rows[0][1])
-        return behind if first <= time_ms else self._before_the_first(time_ms, behind)
-
-    def _before_the_first(self, time_ms: int, behind: int) -> int:
-        """Return how much of what stands before the first event that tells the time had happened by one: openings, configurations."""
-        early = takewhile(
-            lambda recorded: recorded.time <= time_ms, self._log.all(to=behind) if behind else ()
-        )
-        return max((recorded.position for recorded in early), default=0)
+        return int(rows[0][0]) - 1 if rows else head
 
     def time_at(self, position: int) -> int | None:
-        """Return the time (ms) the log had reached at a position; None before its first timed event."""
+        """Return the time (ms) the log had reached at a position; None before its first event."""
         with self._log.moment() as moment:
             return time_at(moment, position)
 
@@ -99,7 +127,7 @@ class Positions:
 
 
 def time_at(moment: Moment, position: int) -> int | None:
-    """Return the time (ms) that a log had reached at a position; None before its first timed event."""
+    """Return the time (ms) that a log had reached at a position; None before its first event."""
     return time_in(moment.query(*time_of(position)), position)
 
 
