@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.cutting import consistent
@@ -204,9 +204,11 @@ def _check_part(log: Log, flow: Flow, position: int, what: str) -> None:
     if position not in {step.position for step in steps_of_flow(log, flow)}:
         raise ToolRefused(
             "invalid_request",
-            f"at: {what} is no place of {flow_id(flow)}, whose events are from {flow.accepted} on; "
-            "give RUN@start, RUN@reply, RUN@turn:N or RUN@announce of this run",
+            f"at: {what} is no place of {flow_id(flow)}, whose events are from {flow.accepted} on; {_OF_THE_RUN}",
         )
+
+
+_OF_THE_RUN: Final = "give RUN@start, RUN@reply, RUN@turn:N, RUN@announce or RUN@end of this run"
 
 
 def _check_place(flow: Flow, replacing: facts.ForkEdit | None, cut: int, what: str) -> None:
@@ -215,7 +217,7 @@ def _check_place(flow: Flow, replacing: facts.ForkEdit | None, cut: int, what: s
         raise ToolRefused(
             "invalid_request",
             f"at: {what} is before the run, whose first event is {flow.accepted}; "
-            "give a place of it, or another message with --message at its @start",
+            f"{_OF_THE_RUN}, or another message with --message at its @start",
         )
 
 

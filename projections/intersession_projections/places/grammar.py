@@ -31,6 +31,11 @@ class UnknownPlace(IntersessionError, ValueError):
         self.candidates = candidates
 
 
+def no_place(error: str, candidates: tuple[str, ...] = ()) -> UnknownPlace:
+    """Return the refusal of a place, with the forms that are taken (PLACE-2)."""
+    return UnknownPlace(f"{error}. A place is {FORMS}", candidates)
+
+
 class AtPosition(msgspec.Struct, frozen=True):
     """After the event with this position; 0 is before all."""
 
@@ -97,9 +102,9 @@ def parse_place(value: float | str, *, field: str = "at") -> Place:
         UnknownPlace: it names none; the error says which forms there are.
     """
     if isinstance(value, bool):
-        raise UnknownPlace(f"{field}: true and false are no places, give {FORMS}")
+        raise no_place(f"{field}: true and false are no places")
     if not isinstance(value, str | int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
-        raise UnknownPlace(f"{field}: a {type(value).__name__} is no place, give {FORMS}")
+        raise no_place(f"{field}: a {type(value).__name__} is no place")
     if not isinstance(value, str):
         return Place(base=AtPosition(_position(value, field)))
     # Whole first: an id and the offset of a time may end like a step.
@@ -113,7 +118,7 @@ def parse_place(value: float | str, *, field: str = "at") -> Place:
         base = _base(inner, field) if inner else (AtHead() if value.startswith("-") else None)
         if base is not None:
             return Place(base=base, steps=steps)
-    raise UnknownPlace(f"{field}: {shown(value)} names no place, give {FORMS}")
+    raise no_place(f"{field}: {shown(value)} names no place")
 
 
 def parse_time(value: str, *, field: str) -> int:
@@ -167,17 +172,17 @@ def _is_id(event_id: str) -> bool:
 
 def _position(value: float, field: str) -> int:
     if isinstance(value, float) and not math.isfinite(value):
-        raise UnknownPlace(f"{field}: {value} is no position, give a whole number")
+        raise no_place(f"{field}: {value} is no position, give a whole number")
     if value >= 10**_MOST_DIGITS:
         raise _beyond(f"a number of more than {_MOST_DIGITS} digits", field)
     if value < 0:
         said = math.floor(value) if value > -(10**_MOST_DIGITS) else "a number far below 0"
-        raise UnknownPlace(f"{field}: {said} is before the log, positions begin at 1 and 0 is the empty log")
+        raise no_place(f"{field}: {said} is before the log, positions begin at 1 and 0 is the empty log")
     return math.floor(value)
 
 
 def _beyond(said: str, field: str) -> UnknownPlace:
-    return UnknownPlace(f"{field}: {said} is beyond the end of any log, give a smaller position")
+    return no_place(f"{field}: {said} is beyond the end of any log, give a smaller position")
 
 
 def _time(value: str) -> int | None:

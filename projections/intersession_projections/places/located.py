@@ -15,6 +15,7 @@ from intersession_projections.places.grammar import (
     InRun,
     Place,
     UnknownPlace,
+    no_place,
     shown,
 )
 from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_id, flow_stream
@@ -56,8 +57,14 @@ class Places:
 
         Raises:
             UnknownPlace: it is not in the log, or not for who asks: beyond its end, in the future, of an unknown event or run,
-                or of one that has not come so far.
+                or of one that has not come so far. It names the forms that there are.
         """
+        try:
+            return self._found(place, field, is_end=is_end)
+        except UnknownPlace as error:
+            raise no_place(str(error), error.candidates) from None
+
+    def _found(self, place: Place, field: str, *, is_end: bool) -> Located:
         match place.base:
             case AtPosition(position):
                 return self._stepped(position, place.steps, field)

@@ -67,7 +67,8 @@ def test_what_names_no_place_is_refused_with_the_forms_there_are(typed: str | bo
 def test_a_number_beyond_any_log_is_refused_in_few_words(typed: float | str) -> None:
     with pytest.raises(UnknownPlace) as caught:
         parse_place(typed)
-    assert len(str(caught.value)) < 150
+    assert len(str(caught.value)) < 400
+    assert str(caught.value).endswith(f". A place is {FORMS}")
 
 
 @pytest.mark.clause("PLACE-2")

@@ -97,7 +97,7 @@ def test_the_end_of_a_part_of_the_log_may_be_a_time_that_has_not_come(told: Stor
         places.find(parse_place(10_000, field="until"), field="until", is_end=True)
 
 
-@pytest.mark.clause("LIST-8")
+@pytest.mark.clause("LIST-8", "PLACE-2")
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
@@ -124,6 +124,7 @@ def test_what_names_no_place_is_refused_by_field_and_value(
     with pytest.raises(UnknownPlace, match=complaint) as caught:
         position_of(value, told)
     assert str(caught.value).startswith("asOf: ")
+    assert "A place is a position (412), event:ID, an ISO time" in str(caught.value)
 
 
 def test_times_before_1970_come_before_everything(told: Story) -> None:
