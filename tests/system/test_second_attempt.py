@@ -1,6 +1,7 @@
 """A second attempt does what the first one did, and nothing of it happens twice: it gets the answers that the first one got."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -66,6 +67,27 @@ class Errand:
             if step is not None:
                 got.append(step(turn))
         return "all done"
+
+
+class Lives:
+    """The systems of one log, one after the other. An agent may be called again before its system is handed out."""
+
+    def __init__(self) -> None:
+        self.systems: list[SessionSystem] = []
+        self.is_here = threading.Event()
+
+    @property
+    def now(self) -> SessionSystem:
+        """The system of today; waits until it is here."""
+        assert self.is_here.wait(WAIT)
+        return self.systems[-1]
+
+    def begin(self, start: Callable[[], SessionSystem]) -> SessionSystem:
+        """Start the next one."""
+        self.is_here.clear()
+        self.systems.append(start())
+        self.is_here.set()
+        return self.systems[-1]
 
 
 def told(system: SessionSystem) -> str:
@@ -467,45 +489,45 @@ def test_the_same_words_twice_are_two_calls_of_its_own_tools(booth: Booth) -> No
 
 @pytest.mark.clause("SEND-13", "LOOP-5")
 def test_what_an_agent_says_by_other_doors_is_said_once_too(booth: Booth) -> None:
-    systems: list[SessionSystem] = []
+    lives = Lives()
 
     def by_tools(_: Turn) -> object:
-        return [systems[-1].tools(MAIN).call("sessions_send", pay()) for _ in range(2)]
+        return [lives.now.tools(MAIN).call("sessions_send", pay()) for _ in range(2)]
 
     def by_inbound(_: Turn) -> object:
         said: Any = {"channel": "x", "chat_id": "2", "sender": "main", "agent_id": "ops"}
         return [
-            systems[-1].inbound(**said, text="by the way", wait=10),
-            systems[-1].inbound(**said, text="a note", deliver=False),
+            lives.now.inbound(**said, text="by the way", wait=10),
+            lives.now.inbound(**said, text="a note", deliver=False),
         ]
 
     errand, ops = Errand(by_tools, by_inbound, tool("sessions_send", pay())), Ops()
     run = ""
     for after in (3, 2, None):
         errand.cut, errand.gate = after, Gate()
-        systems.append(booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
-        run = told(systems[-1])
+        system = lives.begin(lambda: booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
+        run = told(system)
         if after is not None:
             errand.gate.reached()
-            systems[-1].close(grace=0)
+            system.close(grace=0)
             errand.gate.open()
-    answer = systems[-1].gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
+    answer = system.gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
 
     assert answer["status"] == "ok"
     assert errand.got[1] == errand.got[3]
     assert errand.got[2] == errand.got[1][:2]
     assert ops.heard == ["pay invoice 7", "pay invoice 7", "by the way", "pay invoice 7"]
-    notes = [one for one in recorded(systems[-1], MessageRecorded) if text_of(one.message) == "a note"]
+    notes = [one for one in recorded(system, MessageRecorded) if text_of(one.message) == "a note"]
     assert len(notes) == 1
 
 
 @pytest.mark.clause("SEND-13")
 def test_what_an_agent_records_by_itself_is_recorded_once(booth: Booth) -> None:
-    systems: list[SessionSystem] = []
+    lives = Lives()
 
     def injects(_: Turn) -> object:
         given = {"sessionKey": OPS, "message": "a remark"}
-        return [systems[-1].gateway.call("chat.inject", given)["messageId"] for _ in range(2)]
+        return [lives.now.gateway.call("chat.inject", given)["messageId"] for _ in range(2)]
 
     def says(turn: Turn) -> None:
         for text in ("let me see", "let me see", f"for the {turn.attempt}. time"):
@@ -515,17 +537,17 @@ def test_what_an_agent_records_by_itself_is_recorded_once(booth: Booth) -> None:
     run = ""
     for after in (3, 2, None):
         errand.cut, errand.gate = after, Gate()
-        systems.append(booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
-        run = told(systems[-1])
+        system = lives.begin(lambda: booth.start({"main": errand, "ops": ops}, None, QUIET, PATIENT))
+        run = told(system)
         if after is not None:
             errand.gate.reached()
-            systems[-1].close(grace=0)
+            system.close(grace=0)
             errand.gate.open()
-    answer = systems[-1].gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
+    answer = system.gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
 
     assert answer["status"] == "ok"
     assert errand.got[1][:2] == errand.got[2] == errand.got[3][:2]
-    texts = Counter(text_of(one.message) for one in recorded(systems[-1], MessageRecorded))
+    texts = Counter(text_of(one.message) for one in recorded(system, MessageRecorded))
     assert texts["a remark"] == texts["let me see"] == 2
     assert (texts["for the 1. time"], texts["for the 3. time"]) == (1, 1)
 
