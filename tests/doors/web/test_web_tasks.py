@@ -156,7 +156,7 @@ def done(served: Served, by: By, folder: Path) -> None:
     sent = Steps(page)
     sent_the_link_and_the_file(sent, folder, keys=keys)
 
-    # In the order of the tasks: 2, 3, 8, 3, 3 with the keyboard, 2, 1, 4, 4, 3 with the mouse; on a narrow screen 3, 1, 4, 4, 3.
+    # In the order of the tasks: 2, 3, 8, 3, 3 with the keyboard, 2, 1, 4, 4, 3 with the mouse; on a narrow screen 3, 2, 5, 4, 3.
     counted = [steps.counted for steps in (limited, seen, named, forked, sent)]
     assert max(counted) <= MOST, f"{by}: {counted}"
     tab.check()
@@ -191,9 +191,19 @@ def said_what_the_asked_had_seen_at_turn_3(steps: Steps, story: Story, *, keys: 
     expect(page.locator(".now b")).to_contain_text(
         re.compile("turn 3|has reached|is handed|message|is told|#55")
     )
-    transcript = page.get_by_label(f"Transcript of {story.asked}")
+    transcript = chosen(steps, story.asked)
     expect(transcript).to_contain_text(story.known_at_3)
     expect(transcript).not_to_contain_text(story.unknown_at_3)
+
+
+def chosen(steps: Steps, name: str) -> Locator:
+    """Return a session's transcript; where there is room for one only, and another one is shown, it is chosen."""
+    page = steps.page
+    expect(page.get_by_label(re.compile("^Transcript of ")).first).to_be_visible()
+    transcript = page.get_by_label(f"Transcript of {name}")
+    if not transcript.count():
+        steps.click(page.get_by_label("Whose transcript").get_by_role("button", name=name))
+    return transcript
 
 
 def found_who_first_named_it(steps: Steps, story: Story, *, keys: bool) -> None:
@@ -213,7 +223,7 @@ def found_who_first_named_it(steps: Steps, story: Story, *, keys: bool) -> None:
         steps.press("Enter")
     else:
         steps.click(first.get_by_role("link"))
-    expect(page.get_by_label(f"Transcript of {story.asked}")).to_contain_text(story.known_at_3)
+    expect(chosen(steps, story.asked)).to_contain_text(story.known_at_3)
 
 
 def forked_before_it(steps: Steps, story: Story, *, keys: bool) -> None:
