@@ -321,6 +321,11 @@ _FORMS: Final = (
     ),
 )
 
+_BY_SIGN: Final = {
+    sign: tuple(form for form in _FORMS if sign in form.signs[0]) for form in _FORMS for sign in form.signs[0]
+}
+"""The forms whose first sign each is: most texts have few of them."""
+
 _OF_A_SECRET: Final = 6
 _ALGORITHM: Final = later(
     r"(?:sha|md|base|utf|bcrypt|argon|pbkdf|oauth|aes|rsa|ed|hs|rs|es|scrypt|fido|webauthn|tls|ssl|iso|rfc|v)[-_]?[0-9]{1,5}+.{0,16}+",
@@ -331,8 +336,9 @@ _ALGORITHM: Final = later(
 def announced(text: str) -> Iterator[Span]:
     """Yield where secrets stand that the words before them announce."""
     lower = text.lower()
-    for form in _FORMS:
-        if not all(any(sign in lower for sign in either) for either in form.signs):
+    tried = {form for sign, forms in _BY_SIGN.items() if sign in lower for form in forms}
+    for form in tried:
+        if not all(any(sign in lower for sign in either) for either in form.signs[1:]):
             continue
         for found in form.pattern.finditer(text):
             if "name" in form.pattern.groupindex and not is_secret_name(found["name"]):

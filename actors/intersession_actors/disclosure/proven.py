@@ -19,8 +19,8 @@ from intersession_events.patterns import later
 Span = tuple[int, int]
 
 _CARD: Final = later(
-    r"(?<![\w.,:/#@+-])(?:[0-9]{14,16}+|[0-9]{4}(?P<gap>[ -])[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{4}"
-    r"|[0-9]{4}(?P<of_three>[ -])[0-9]{6}(?P=of_three)[0-9]{4,5})(?![\w@/-]|[.,:][0-9])"
+    r"[0-9](?<![\w.,:/#@+-][0-9])(?:[0-9]{13,15}+|[0-9]{3}(?P<gap>[ -])[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{4}"
+    r"|[0-9]{3}(?P<of_three>[ -])[0-9]{6}(?P=of_three)[0-9]{4,5})(?![\w@/-]|[.,:][0-9])"
 )
 _ISSUERS: Final = later(
     r"4[0-9]{15}|5[1-5][0-9]{14}|(?:222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
@@ -31,8 +31,11 @@ _ISSUERS: Final = later(
 
 _WORD: Final = later(r"(?<![A-Za-z])[A-Za-z]{3,8}+(?![A-Za-z])")
 _BETWEEN: Final = later(r"[\s,;|\"'`-]{0,6}+(?:[0-9]{1,2}[.):]?\s{0,3}+)?[\"']?")
+_ROW: Final = later(rf"{_WORD.pattern}(?:{_BETWEEN.pattern}[A-Za-z]{{3,8}}+(?![A-Za-z]))*+")
 _SIZES: Final = (24, 21, 18, 15, 12)
 _FEWEST: Final = 12
+_SHORTEST: Final = 12 * 3 + 11
+"""How long a phrase is at least: 12 words of three letters, with something between them."""
 _ANNOUNCES: Final = later(
     r"(?:seed|recovery|backup|secret|mnemonic|wallet)[ _-]?(?:phrase|words?|seed)|mnemonic|BIP-?39",
     re.IGNORECASE,
@@ -46,8 +49,9 @@ def proven(text: str) -> Iterator[Span]:
         digits = re.sub("[^0-9]", "", found[0])
         if _ISSUERS.fullmatch(digits) and _is_checked(digits):
             yield found.span()
-    if text.count(" ") + text.count("\n") + text.count(",") >= _FEWEST - 1:
-        yield from _phrases(text)
+    for words in _ROW.finditer(text):
+        if words.end() - words.start() >= _SHORTEST:
+            yield from _phrases(text, *words.span())
 
 
 def _is_checked(digits: str) -> bool:
@@ -71,9 +75,10 @@ def _numbers() -> dict[str, int]:
     return {word: number for number, word in enumerate(words)}
 
 
-def _phrases(text: str) -> Iterator[Span]:
+def _phrases(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield where phrases stand among words of a fitting length that follow each other."""
     numbers, row = _numbers(), list[tuple[Span, int]]()
-    for found in _WORD.finditer(text):
+    for found in _WORD.finditer(text, start, end):
         number = numbers.get(found[0].lower())
         if row and (number is None or not _BETWEEN.fullmatch(text, row[-1][0][1], found.start())):
             yield from _in_row(text, row)

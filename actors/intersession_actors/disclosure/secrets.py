@@ -44,19 +44,22 @@ _TOKENS: Final = later(
 _BEGINNINGS: Final = (
     "sk-", "pplx-", "xai-", "glpat-", "rk-", "pk-", "_live_", "_test_", "gho_", "ghp_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "xox", "xapp-", "gsk_", "npm_", "hf_", "r8_", "whsec_", "shpat_", "dop_v1_", "AIza", "AKIA", "ASIA", "ya29.", "SG.",
-    "AGE-SECRET-KEY-", "dckr_", "NR", "hvs.", "hvb.", "hvr.", "nfp", "sbp", "sntrys", "rnd", "pscale", "lsv2_", "figd", "pat_na1", "glc",
-    "rpa", "tvly", "fc-", "fc_", "sess", "cfut", "cfat", "dp_pt", "gitlabci", "tskey-", "EAA", "ATATT3",
+    "AGE-SECRET-KEY-", "dckr_", "NRAK-", "NRII-", "NRJS-", "NRRA-", "NRBR-", "NRSP-", "hvs.", "hvb.", "hvr.", "nfp", "sbp",
+    "sntrys", "rnd-", "rnd_", "pscale_", "lsv2_", "figd", "pat_na1", "glc-", "glc_", "rpa-", "rpa_", "tvly", "fc-", "fc_",
+    "sess-", "sess_", "cfut", "cfat", "dp_pt", "gitlabci", "tskey-", "EAA", "ATATT3",
 )  # fmt: skip
-_TELEGRAM: Final = later(r"(?<![0-9])[0-9]{6,16}+:[A-Za-z0-9_-]{20,}+")
-_JWT: Final = later(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+")
+# What stands before each is looked at behind its first letters: a search for letters goes fast over what has none of them.
+_TELEGRAM: Final = later(r"[0-9](?<![0-9]{2})[0-9]{5,15}+:[A-Za-z0-9_-]{20,}+")
+_JWT: Final = later(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+")
 _BEARER: Final = later(r"(?<![A-Za-z0-9])[Bb](?:earer|EARER)[ \t]{1,8}+([A-Za-z0-9._~+/=-]{8,}+)")
 # The last @ before the path ends the password, which may have others.
-_STORE_URL: Final = later(
+_USER_INFO: Final = later(r"://[^\s/:@\"'`<>]{0,128}+:(?![0-9]{1,5}+/)(?P<value>[^\s\"'`<>@]{1,256}+)@")
+_STORE: Final = later(
     r"(?<![A-Za-z])(?:rediss?|valkeys?|amqps?|mqtts?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|cockroachdb|clickhouse|ldaps?|smtps?"
-    r"|s?ftps?|ssh|nats|kafka|memcached|couchbases?|neo4j(?:\+s)?|bolt)(?:\+[a-z0-9]{1,16}+)?"
-    r"://[^\s/:@\"'`<>]{0,128}+:(?![0-9]{1,5}+/)(?P<value>[^\s\"'`<>@]{1,256}+)@",
+    r"|s?ftps?|ssh|nats|kafka|memcached|couchbases?|neo4j(?:\+s)?|bolt)(?:\+[a-z0-9]{1,16}+)?\Z",
     re.IGNORECASE,
 )
+_LONGEST_SCHEME: Final = 32
 _HOOK: Final = later(
     r"(?:discord(?:app)?\.com/api/(?:v[0-9]{1,2}+/)?webhooks/[0-9]{15,20}+|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]{6,16}+"
     r"|webhook\.office\.com/webhookb2|maker\.ifttt\.com/trigger/[A-Za-z0-9_-]{1,64}+/(?:json/)?with/key"
@@ -66,6 +69,10 @@ _HOOK: Final = later(
     re.IGNORECASE,
 )
 """Whoever has the address of a hook may post there: the last part of it is its password."""
+_HOSTS_OF_HOOKS: Final = (
+    "discord", "hooks.slack", "webhook.office", "maker.ifttt", "hooks.zapier", "open.feishu", "open.larksuite", "api.pushover",
+    "events.pagerduty", ".make.com",
+)  # fmt: skip
 _URL: Final = later(r"://[^\s/:@]{0,128}+:([^\s/\"'`<>]{1,256}?)@(?=[^\s/@\"'`<>]{0,256}+(?:[\s/\"'`<>]|$))")
 # A flag and a blank, or a name, what may close its quotes and a sign; then a scheme and what opens the value's quotes.
 _ASSIGNED: Final = later(
@@ -133,13 +140,26 @@ def _by_look(text: str) -> Iterator[Span]:
             yield from (found.span() for found in pattern.finditer(text))
     if "://" in text:
         yield from (found.span(1) for found in _URL.finditer(text))
-        yield from (found.span("value") for found in _STORE_URL.finditer(text))
-    if "/" in text:
+        yield from _passwords_of_stores(text)
+    lower = text.lower()
+    if any(host in lower for host in _HOSTS_OF_HOOKS):
         yield from (found.span("value") for found in _HOOK.finditer(text))
     for found in _BEARER.finditer(text) if "earer" in text or "EARER" in text else ():
         # "a bearer instrument" is no header
         if len(found[1]) >= _SURELY_RANDOM or any(character.isdigit() for character in found[1]):
             yield found.span(1)
+
+
+def _passwords_of_stores(text: str) -> Iterator[Span]:
+    at = 0
+    while found := _USER_INFO.search(text, at):
+        # Beyond its first signs, what is no store's may have an address of one in it.
+        at = found.start() + len("://")
+        # One character more, for what may not stand before it.
+        before = text[max(0, found.start() - _LONGEST_SCHEME - 1) : found.start()]
+        if _STORE.search(before):
+            at = found.end()
+            yield found.span("value")
 
 
 def _is_random(token: str) -> bool:

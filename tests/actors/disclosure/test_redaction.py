@@ -12,6 +12,7 @@ from intersession_actors.disclosure import secrets as secret_spans
 from intersession_actors.disclosure.redaction import mask, redact_raw, redact_value
 from intersession_actors.disclosure.secret_names import is_secret_name
 from intersession_events.patterns import Later
+from support.redaction_corpus import SEED
 
 LONG = "abcdef0123456789WXYZ"
 MASKED = "abcdef…WXYZ"
@@ -64,6 +65,7 @@ def test_a_short_secret_goes_whole_and_a_long_one_keeps_its_ends(secret: str, sh
         (f"with bearer {LONG}.", "with bearer abcdef…XYZ."),
         (f"X-Api-Key: {LONG}", f"X-Api-Key: {MASKED}"),
         ("postgresql://me:hunter2@db/x", "postgresql://me:***@db/x"),
+        ("see a://b:redis+x://me:pa:ss@db", "see a://b:redis+x://me:***@db"),
         (f"https://x/?access_token={LONG}&a=1", f"https://x/?access_token={MASKED}&a=1"),
         # private keys
         (f"a\n{PEM}\nb", "a\n-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----\nb"),
@@ -85,6 +87,11 @@ def test_a_short_secret_goes_whole_and_a_long_one_keeps_its_ends(secret: str, sh
             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
         )),
         (f"bot123456789:{LONG}abc", "bot" + mask(f"123456789:{LONG}abc")),
+        # phrases, with whatever between their words
+        (f"and {SEED} is", f"and {' '.join(['***'] * 12)} is"),
+        (SEED.replace(" ", "-"), "-".join(["***"] * 12)),
+        (SEED.replace(" ", "|"), "|".join(["***"] * 12)),
+        (SEED.replace(" ", "\t"), "\t".join(["***"] * 12)),
     ],
 )  # fmt: skip
 def test_a_secret_in_a_text_is_hidden(text: str, shown: str) -> None:
