@@ -90,6 +90,8 @@ _SAYING: Final = frozenset({"reply", "message", "inject"})
 
 def unsaid(event: Event) -> Event:
     """Return an event with `[erased]` for its words; the same one, if it has none. What was no text stays none."""
+    if (names := WORDS.get(type(event))) is not None:
+        return msgspec.structs.replace(event, **{name: _of(getattr(event, name)) for name in names})
     match event:
         case MessageRecorded():
             return msgspec.structs.replace(event, message=_of_message(event.message), source=None)
@@ -106,8 +108,7 @@ def unsaid(event: Event) -> Event:
         case ForkedFrom():
             return msgspec.structs.replace(event, edits=tuple(map(_of_edit, event.edits)))
         case _:
-            names = WORDS.get(type(event), ())
-            return msgspec.structs.replace(event, **{name: _of(getattr(event, name)) for name in names})
+            return event
 
 
 _WITH_WORDS: Final = topics_of(

@@ -17,7 +17,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log.envelope import Erasing, damaged, replaced
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.row_state import opened, short_in
+from intersession_events.log.row_state import is_short, opened, payload_in
 from intersession_events.log.sql import Row
 
 _NEVER: Final = "erased.1"
@@ -46,9 +46,8 @@ def left_in(state: bytes, topic: str, *, where: str) -> bytes | None:
     """
     if not has_words(topic):
         return None
-    said = short_in(state)
-    if said is not None:
-        return left_of_payload(topic, said.data)
+    if is_short(state):
+        return left_of_payload(topic, payload_in(state) or b"")  # such a row was never erased
     envelope = opened(state, where=where)
     payload = bytes(envelope.data)
     return payload if envelope.is_erased else left_of_payload(topic, payload)
