@@ -20,6 +20,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from intersession_actors.disclosure import Called, Terms, advised
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
 from intersession_actors.host import off_loop
 from intersession_actors.tools import TOOLS, Tools, schemas
@@ -90,7 +91,7 @@ def mcp_server(seating: Seating) -> Server[JsonObject]:
             answer = refusal(
                 "internal", "the call failed inside the host, whose log says why; try again later"
             )
-        return tool_result(answer)
+        return tool_result(in_terms(answer, _TERMS))
 
     return server_of(list_tools, call_tool)
 
@@ -117,6 +118,17 @@ def tool_result(answer: JsonMapping) -> CallToolResult:
         structured_content=msgspec.json.decode(text),
         is_error=answer.get("status") in {"error", "forbidden"},
     )
+
+
+def in_terms(answer: JsonMapping, terms: Terms) -> JsonMapping:
+    """Return an answer; if it is a refusal, with advice in the terms of these tools."""
+    error = answer.get("error")
+    return (
+        {**answer, "error": advised(error, terms)} if isinstance(error, str) and "code" in answer else answer
+    )
+
+
+_TERMS: Final[Terms] = {"sessions": Called("sessions_list"), "search": Called("sessions_search", "query")}
 
 
 def _must_have(seat: Seat, name: str) -> None:

@@ -181,11 +181,12 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
     event = seeing.asked_about(found.event)
     causes = [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)]
     _mark_carried(event, causes)
+    # Whoever reads an answer from its beginning learns first why it is so, and then how it came about.
     answer: WhyAnswer = {
+        "explanations": [seeing.explained(one) for one in _explanations(seeing, path, asked.flow)],
         "event": event,
         "causes": causes,
         "root": root,
-        "explanations": [seeing.explained(one) for one in _explanations(seeing, path, asked.flow)],
     }
     if asked.flow is not None and found.root.position > asked.flow.accepted:
         begun = reading.why(asked.flow.accepted)

@@ -13,8 +13,10 @@ with on_demand(globals()):
         NoParams,
         ReleaseParams,
     )
+    from intersession_actors.methods.terms import FIRST, in_terms_of_methods, with_advice
 
 __all__ = [
+    "FIRST",
     "METHODS",
     "ForkParams",
     "ForksParams",
@@ -25,6 +27,8 @@ __all__ = [
     "ReleaseParams",
     "fork_methods",
     "hold_params",
+    "in_terms_of_methods",
     "release_params",
     "unknown_method",
+    "with_advice",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from intersession_actors.debugger import Debugger, View
+from intersession_actors.methods.terms import METHOD_TERMS, with_advice
 from intersession_actors.service import Call, Result, Service
 from intersession_events.plain_json import JsonMapping
 
@@ -29,7 +30,8 @@ class GatewayDebug:
         """Return the method of a verb."""
 
         def method(call: Call, params: JsonMapping) -> Result:
-            return dict(self.ask(call, lambda view: Debugger(view).call(name, params)))
+            answer = dict(self.ask(call, lambda view: Debugger(view).call(name, params)))
+            return with_advice(answer, METHOD_TERMS)
 
         return method
 

@@ -22,6 +22,7 @@ from intersession_actors.methods.retrying import GatewayRetries
 from intersession_actors.methods.runs import GatewayRuns
 from intersession_actors.methods.sessions import GatewaySessions
 from intersession_actors.methods.targets import Targets
+from intersession_actors.methods.terms import in_terms_of_methods
 from intersession_actors.service import (
     OPERATOR,
     AccessSummary,
@@ -181,7 +182,7 @@ class GatewayMethods:
         try:
             return self.perform(method, params)
         except ToolRefused as refused:
-            return dict(refused.as_result())
+            return dict(in_terms_of_methods(refused).as_result())
 
     @overload
     async def acall(
@@ -198,7 +199,7 @@ class GatewayMethods:
         try:
             return await self.aperform(method, params)
         except ToolRefused as refused:
-            return dict(refused.as_result())
+            return dict(in_terms_of_methods(refused).as_result())
 
     def perform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
         """Call a method and return its result.

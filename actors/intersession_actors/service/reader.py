@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from intersession_actors.config import Config
-from intersession_actors.disclosure import redact_raw
+from intersession_actors.disclosure import advised, redact_raw
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import storable
 from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
@@ -182,7 +182,9 @@ class Reader:
                 parse_place(at, field=field), field=field, is_end=is_end
             )
         except UnknownPlace as error:
-            raise ToolRefused("invalid_request", str(error)) from None
+            # Whoever stands for a session has its tools, and no commands.
+            said = str(error) if requester is None else advised(str(error), {})
+            raise ToolRefused("invalid_request", said) from None
 
     def show(self, key: SessionKey, requester: Requester) -> str:
         """Return a key as it is shown to a requester, who can type it back (KEY-2, KEY-3, CFG-2)."""

@@ -29,6 +29,7 @@ from intersession.gateway.protocol.run_events import RunEvent
 from intersession.gateway.protocol.run_names import name_for
 from intersession_actors.config import OperatorScope
 from intersession_actors.errors import ToolRefused
+from intersession_actors.methods import in_terms_of_methods
 from intersession_events.keys import SessionKey
 
 TOOL_EVENTS: Final = "tool-events"
@@ -144,7 +145,9 @@ class Connection:
         return self._answer(error_response(request_id, error, payload), request_id)
 
     def refused(self, request_id: str, refused: ToolRefused) -> list[Effect]:
-        """Refuse a request with a refusal of the session tools."""
+        """Refuse a request with a refusal of the session tools, with advice in methods, but to a command of ours: those prove their token."""
+        if self._handshake is None:
+            refused = in_terms_of_methods(refused)
         return self.failed(request_id, refusal_shape(refused))
 
     def hears(self, told: RunEvent) -> bool:
