@@ -130,17 +130,20 @@ class GatewaySessions:
             "messageLimit": 1 if given.include_last_message else 0,
         }
         limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
-        if call.caller.is_operator:
-            answer = self._page(call, arguments | {"limit": limit.value}, parent)
-        else:
-            answer = self._within(call, parent, arguments, limit.value)
+        reader, caller = self._service.reader, call.caller
+        answer, call.summary = list_sessions(
+            reader,
+            call.requester,
+            present(arguments | {"limit": limit.value}),
+            parent=parent,
+            within=None if caller.is_operator else lambda key: caller.reaches(reader.parse(key)),
+        )
         rows: list[Result] = answer["sessions"]
         for row, named in zip(rows, self._named(rows), strict=True):
             if named is not None:
                 row["key"], full = named
                 if full is not None:
                     row.update(_original_fields(full, lineage="spawnedBy" in row))
-                call.saw(row["key"])
             if given.include_last_message:
                 row["lastMessagePreview"] = _cut(_text_of_last(row.pop("messages", ())), _PREVIEW_CHARS)
             title = row.get("displayName") or row.get("label")
@@ -153,34 +156,6 @@ class GatewaySessions:
             **answer,
             **limit.told,
         }
-
-    def _page(self, call: Call, arguments: Result, parent: str | None) -> Result:
-        reader = self._service.reader
-        answer, _summary = list_sessions(reader, call.requester, present(arguments), parent=parent)
-        return answer
-
-    def _within(self, call: Call, parent: str | None, arguments: Result, wanted: int) -> Result:
-        """Return a list of what a caller reaches: filters come before the limit (LIST-2)."""
-        rows: list[Result] = []
-        cursor: str | None = None
-        while True:
-            page = self._page(call, arguments | {"limit": MAX_LIMIT, "cursor": cursor}, parent)
-            rows += [row for row in page["sessions"] if self._is_reached(call, row)]
-            cursor = page.get("nextCursor")
-            if len(rows) >= wanted or cursor is None:
-                rows = rows[:wanted]
-                page.pop("nextCursor", None)
-                page.pop("note", None)  # it would say whether there are sessions that are out of reach
-                return page | {"count": len(rows), "sessions": rows}
-
-    def _is_reached(self, call: Call, row: Result) -> bool:
-        found = self._service.sessions.by_session_id(row["sessionId"])
-        if found is None:
-            return False
-        if not call.caller.reaches(self._service.reader.parse(found.key)):
-            call.left_out()
-            return False
-        return True
 
     def _named(self, rows: Sequence[Result]) -> Sequence[tuple[str, SessionRow | None] | None]:
         """Return the whole key of each of some sessions, and its row; None for one that is gone."""

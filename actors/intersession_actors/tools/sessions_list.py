@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.disclosure import shown_messages
+from intersession_actors.disclosure import redact_text, redact_value, shown_messages
 from intersession_actors.errors import UNREADABLE, refused_by
 from intersession_actors.gate import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText, invalid
 from intersession_actors.policy import Requester
@@ -16,8 +16,8 @@ from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
 from intersession_events.log import Log, for_each
 from intersession_events.plain_json import JsonMapping, JsonObject, present
-from intersession_projections.places import Located
-from intersession_projections.sessions import History, HistoryPage, SessionRow, Wanted
+from intersession_projections.places import Located, Sees
+from intersession_projections.sessions import History, HistoryPage, Seen, SessionRow, Wanted
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
@@ -79,30 +79,40 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int
     filters: str
     after: Cursor | None
+    seen: Seen | None
+    is_stranger: Callable[[str], bool]
 
 
 def list_sessions(
-    reader: Reader, requester: Requester, arguments: JsonMapping, *, parent: str | None = None
+    reader: Reader,
+    requester: Requester,
+    arguments: JsonMapping,
+    *,
+    parent: str | None = None,
+    within: Sees | None = None,
+    hides: bool = False,
 ) -> tuple[JsonObject, AccessSummary]:
     """Return the sessions a caller can see: `{count, sessions, asOf, nextCursor?}`, and what was decided on access.
 
     Filters and visibility apply before the limit (LIST-2); all rows belong to one position. With `parent`, a canonical
-    key, only what that session spawned itself is listed.
+    key, only what that session spawned itself is listed. `within` says which sessions a limited caller reaches: no other
+    one is counted, or stands in a cursor. Names and messages have their secrets for the session itself and the operator,
+    and for nobody where it `hides` them (HIST-5).
 
     Raises:
         ToolRefused: `invalid_request`, naming the field.
     """
     given = read_arguments(SessionsList, arguments)
-    query = _query(reader, requester, given, parent)
-    rows, more, denied = _rows(reader, requester, query)
+    query = _query(reader, requester, given, parent, within, hides=hides)
+    rows, more, denied = _rows(reader, query)
     answer: JsonObject = {}
-    entries = [_entry(reader, requester, key, row) for key, row in rows]
+    entries = [_entry(reader, requester, key, row, query) for key, row in rows]
     if query.message_limit:
-        answer |= _add_messages(reader, requester, rows, entries, query)
+        answer |= _add_messages(reader, rows, entries, query)
     kept = fit(entries)
     answer = {"count": kept.rows, "sessions": entries[: kept.rows], "asOf": query.position} | answer
     answer |= query.told
-    if not kept.rows and query.after is None and (note := _note(reader, requester, query)):
+    if not kept.rows and query.after is None and (note := _note(reader, query)):
         answer["note"] = note
     if kept.cut:
         answer["truncated"] = True
@@ -112,7 +122,15 @@ def list_sessions(
     return answer, AccessSummary(keys=keys, denied=denied)
 
 
-def _query(reader: Reader, requester: Requester, given: SessionsList, parent: str | None) -> _Query:
+def _query(
+    reader: Reader,
+    requester: Requester,
+    given: SessionsList,
+    parent: str | None,
+    within: Sees | None,
+    *,
+    hides: bool,
+) -> _Query:
     kinds = frozenset(given.kinds or ())
     minutes = None if given.active_minutes is None else max(1, whole(given.active_minutes, "activeMinutes"))
     agent_id = None if given.agent_id is None else _agent(given.agent_id)
@@ -137,7 +155,20 @@ def _query(reader: Reader, requester: Requester, given: SessionsList, parent: st
         since_ms=0 if minutes is None else max(0, place.time_ms - minutes * _MINUTE_MS),
         filters=filters,
         after=after,
+        seen=_seen(reader.seen(requester), within),
+        is_stranger=lambda key: hides or reader.is_stranger(requester, key),
     )
+
+
+def _seen(seen: Seen | None, within: Sees | None) -> Seen | None:
+    """Return which sessions a caller sees of those within its reach."""
+    if within is None:
+        return seen
+    return Seen(_every_agent, "", within=within) if seen is None else seen._replace(within=within)
+
+
+def _every_agent(_agent_id: str) -> bool:
+    return True
 
 
 def _place(reader: Reader, requester: Requester, given: SessionsList, after: Cursor | None) -> Located:
@@ -150,14 +181,14 @@ def _place(reader: Reader, requester: Requester, given: SessionsList, after: Cur
     return Located(position=after.position, time_ms=after.reference_ms)
 
 
-def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Row], bool, int]:
+def _rows(reader: Reader, query: _Query) -> tuple[list[_Row], bool, int]:
     """Return a page of rows, whether there are more, and how many sessions are there and not seen."""
     wanted = Wanted(
         agent_id=query.agent_id,
         kinds=_kinds(reader, query.kinds),
         label=query.label,
         parent=query.parent,
-        seen=reader.seen(requester),
+        seen=query.seen,
     )
     order = reader.sessions.order(query.position, wanted)
     behind = None if query.after is None else (-query.after.updated_at, query.after.key)
@@ -172,15 +203,26 @@ def _rows(reader: Reader, requester: Requester, query: _Query) -> tuple[list[_Ro
         key = reader.parse(row.key)
         if query.kinds and key.kind not in query.kinds:
             continue
+        if query.search is not None and not _is_named(row, query.search, query):
+            continue
         if len(rows) == query.limit:
             return rows, True, order.hidden()
         rows.append((key, row))
     return rows, False, order.hidden()
 
 
-def _note(reader: Reader, requester: Requester, query: _Query) -> str:
+def _is_named(row: SessionRow, text: str, query: _Query) -> bool:
+    """Whether a casefolded text is a part of a name as the caller is shown it: else a secret would be found letter by letter."""
+    if not query.is_stranger(row.key):
+        return True
+    names = (row.label, row.display_name)
+    shown = [redact_text(name)[0] for name in names if name is not None]
+    return any(text in name.casefold() for name in (row.key, *shown))
+
+
+def _note(reader: Reader, query: _Query) -> str:
     """Say which filter alone leaves nothing that the caller sees; whether it names something is nobody's to learn (LIST-7)."""
-    seen = reader.seen(requester)
+    seen = query.seen
     asked = (
         (
             query.agent_id,
@@ -210,7 +252,9 @@ _CHANNELS: Final = {
 """What each dialect calls the channel of a session, and the last one."""
 
 
-def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRow) -> JsonObject:
+def _entry(
+    reader: Reader, requester: Requester, key: SessionKey, row: SessionRow, query: _Query
+) -> JsonObject:
     """Return a row as it is shown: always the same fields, and those there is something for (LIST-5)."""
     channel, last_channel = _CHANNELS[reader.config.session.dialect]
     entry: JsonObject = {
@@ -230,19 +274,20 @@ def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRo
         "position": row.position,
     }
     route = row.route
-    for name, value in (
-        ("displayName", row.display_name),
-        ("label", row.label),
-        ("sendPolicy", row.send_policy),
-        (last_channel, row.last_channel),
-        ("lastTo", row.last_to),
-    ):
-        if value is not None:
-            entry[name] = value
+    named: JsonObject = present(
+        {
+            "displayName": row.display_name,
+            "label": row.label,
+            "sendPolicy": row.send_policy,
+            last_channel: row.last_channel,
+            "lastTo": row.last_to,
+        }
+    )
     if route is not None:
-        entry["deliveryContext"] = present(
+        named["deliveryContext"] = present(
             {"channel": route.channel, "to": route.to, "accountId": route.account, "threadId": route.thread}
         )
+    entry |= redact_value(named)[0] if named and query.is_stranger(row.key) else named
     if row.spawned_by is not None:
         entry["spawnedBy"] = reader.show(reader.parse(row.spawned_by), requester)
     if (path := reader.transcript_path(row.session_id)) is not None:
@@ -250,9 +295,7 @@ def _entry(reader: Reader, requester: Requester, key: SessionKey, row: SessionRo
     return entry
 
 
-def _add_messages(
-    reader: Reader, requester: Requester, rows: list[_Row], entries: list[JsonObject], query: _Query
-) -> JsonObject:
+def _add_messages(reader: Reader, rows: list[_Row], entries: list[JsonObject], query: _Query) -> JsonObject:
     """Add the last messages to each row; return the flags that belong to the whole answer (LIST-4)."""
     truncated = redacted = False
     spans = reader.history.spans([row for _, row in rows])
@@ -281,7 +324,7 @@ def _add_messages(
         if isinstance(page, Exception):  # of this session alone
             entry["messages"], entry["messagesError"] = [], refused_by(page, f"{page}").as_result()
             continue
-        shown = shown_messages(page.messages, redact=reader.is_stranger(requester, row.key))
+        shown = shown_messages(page.messages, redact=query.is_stranger(row.key))
         entry["messages"] = shown.messages
         if shown.dropped:
             entry["messagesDropped"] = shown.dropped

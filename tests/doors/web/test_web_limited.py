@@ -1,5 +1,6 @@
 """A limited credential at the web debugger: what others do changes no answer of its own, but for the position of the log."""
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -93,6 +94,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     ],
     "sessions": [
         {},
+        {"search": "res", "limit": 1},
         {"search": "research", "kinds": "main", "limit": 1},
         {"agent": "research", "at": "head"},
         {"cursor": "none"},
@@ -115,6 +117,10 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "why": [{"of": "RUN"}, {"of": "head", "forward": "true"}],
 }
 """What is asked of each question, with each of its fields; RUN is the exchange of the demo. A page and a verb may differ in fields."""
+for _asked in ASKED.values():
+    if any("limit" in given for given in _asked):
+        # By itself: the newest is of somebody else, and nobody may learn from a page, or from its cursor, that it is there.
+        _asked.append({"limit": 1})
 
 
 FAR: Final = 3_000
@@ -289,4 +295,11 @@ def exchange(gateway: LiveGateway) -> str:
 
 
 def without_heads(text: str, heads: range) -> str:
+    text = re.sub(r'(?<="cursor":")eyJ[\w=-]+', _opened, text)
     return re.sub(rf"\b({'|'.join(map(str, heads))})\b|\d+ (?=events of the log)", "HEAD", text)
+
+
+def _opened(cursor: re.Match[str]) -> str:
+    """Return what stands in a cursor of sessions, but for the time it was made."""
+    inside = json.loads(base64.urlsafe_b64decode(cursor[0] + "=="))
+    return json.dumps({name: value for name, value in inside.items() if name != "reference_ms"})

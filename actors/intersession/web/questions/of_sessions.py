@@ -5,7 +5,6 @@ from typing import Annotated
 import msgspec
 
 from intersession_actors.debugger import View
-from intersession_actors.disclosure import redact_text
 from intersession_actors.gate import AgentId, CursorText, PlaceText, SearchText
 from intersession_actors.tools import list_sessions
 from intersession_events.facts import ready
@@ -51,7 +50,7 @@ def sessions(view: View, given: Sessions) -> JsonObject:
             "messageLimit": 1,
         }
     )
-    found, decided = list_sessions(view.reader, view.requester, asked)
+    found, decided = list_sessions(view.reader, view.requester, asked, within=view.sees, hides=view.hides)
     stored = view.reader.sessions
     filled = (
         {row.key: row.filled for row in stored.many(decided.keys)}
@@ -60,12 +59,4 @@ def sessions(view: View, given: Sessions) -> JsonObject:
     )
     rows = zip(found["sessions"], decided.keys, strict=True)
     shown = [{**row, "canonical": key, "filled": filled.get(key)} for row, key in rows if view.is_seen(key)]
-    if given.search is not None and view.hides:
-        shown = [row for row in shown if _is_named(row, given.search.casefold())]
     return {"sessions": shown, "asOf": found["asOf"], "cursor": found.get("nextCursor")}
-
-
-def _is_named(row: JsonObject, text: str) -> bool:
-    """Whether a part of a name is in what is shown of the names: else a secret in one could be found letter by letter."""
-    names = (row.get(name) for name in ("canonical", "key", "label", "displayName"))
-    return any(text in redact_text(name)[0].casefold() for name in names if isinstance(name, str))
