@@ -599,6 +599,45 @@ def test_a_turn_whose_receiver_is_gone_is_not_held(booth: Booth) -> None:
     assert system.debug.replay(run_id)["same"]
 
 
+@pytest.mark.clause("LOOP-2", "LIVE-1")
+@pytest.mark.parametrize("how", ["sessions.delete", "sessions.reset"])
+@pytest.mark.parametrize(
+    ("loop", "reason"), [({}, "requester_gone"), ({"oneWay": ["other"]}, "one_way"), ({"maxPingPongTurns": 0}, "turn_limit")]
+)  # fmt: skip
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_first_reply_whose_requester_is_gone_is_not_held(
+    booth: Booth, how: str, loop: dict[str, Any], reason: str, *, restarts: bool
+) -> None:
+    """It waited for a release, though nobody was there to whom it could have gone on."""
+    gate = Gate()
+
+    def ops(turn: Turn) -> str:
+        if turn.step == "message":
+            gate.stop(turn)
+        return says(turn)
+
+    asker = "agent:main:side"
+    system = booth.start({"main": says, "ops": ops}, None, hold("reply", **loop))
+    system.gateway.call("agent", {"message": "hi", "sessionKey": asker, "idempotencyKey": "k"})
+    asked = {"sessionKey": OPS, "message": "x", "timeoutSeconds": 0}
+    run_id = str(dict(system.tools(asker).call("sessions_send", asked))["runId"])
+    gate.reached()
+    assert system.gateway.call(how, {"key": asker})["ok"]
+    if restarts:
+        gate.open()
+        system.close()
+        system = booth.start(AGENTS, None, hold("reply", **loop))
+    gate.open()
+    events = closed(system, run_id)
+
+    assert [event for event in events if isinstance(event, ExchangeHeld)] == []
+    end = next(event for event in events if isinstance(event, LoopEnded))
+    assert (end.reason, end.turns) == (reason, 0)
+    assert sum(isinstance(event, AnnounceDecided) for event in events) == 1
+    assert system.debug.replay(run_id)["same"]
+    assert system.debug.replay()["same"]
+
+
 @pytest.mark.clause("SEND-7")
 @pytest.mark.parametrize("how", ["end", "abort"])
 def test_who_waits_for_a_held_reply_hears_that_its_exchange_was_ended(booth: Booth, how: str) -> None:

@@ -32,6 +32,7 @@ from intersession_actors.runtime import Stopwatch
 from intersession_actors.streams import BoundThreads, Generations, World
 from intersession_events import facts
 from intersession_events.facts import Budget
+from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded
 
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
@@ -216,18 +217,30 @@ class RecordedGenerations(Generations):
         self._recording = recording
 
     def is_over(self, key: str, session_id: str) -> bool:
-        """Whether a loop ended because of it."""
-        del session_id
+        """Whether a loop ended because of it, or the first reply was not held for it that ended the loop for another reason."""
         stream = stream_at_hand()
-        ends = {
-            item.event.reason
-            for item in self._recording.append_ahead(stream)
-            if isinstance(item.event, facts.LoopEnded)
-        }
+        coming = [item.event for item in self._recording.append_ahead(stream)]
+        ends = {event.reason for event in coming if isinstance(event, facts.LoopEnded)}
         accepted = next((item.event for item in self._recording.past(stream)), None)
         if not isinstance(accepted, facts.ExchangeAccepted):
             return False
-        return ("target_gone" if key == accepted.target else "requester_gone") in ends
+        if key == accepted.target:
+            return "target_gone" in ends
+        if "requester_gone" in ends:
+            return True
+        return bool(ends) and self._was_over(key, session_id)
+
+    def _was_over(self, key: str, session_id: str) -> bool:
+        over = False
+        for recorded in self._recording.past(session_stream(key)):
+            match recorded.event:
+                case facts.SessionOpened() | facts.SessionReset() as event:
+                    over = event.session_id != session_id
+                case facts.SessionArchived():
+                    over = True
+                case _:
+                    pass
+        return over
 
 
 class OwnThreads(BoundThreads):

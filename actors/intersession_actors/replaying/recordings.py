@@ -9,7 +9,7 @@ from intersession_actors.replaying.exported import Kept, line_of, lines_of
 from intersession_actors.replaying.part import Part, read_until
 from intersession_actors.replaying.recording import MANAGED, Place, Recording, erased_by
 from intersession_actors.replaying.settings import RecordedSettings
-from intersession_events.facts import ConfigLoaded, DeliveryDecided, ForkEdited, LogOpened
+from intersession_events.facts import ConfigLoaded, DeliveryDecided, ExchangeAccepted, ForkEdited, LogOpened
 from intersession_events.ids import delivery_stream, session_stream
 from intersession_events.log import Log, Recorded, StreamPart, erased_stream
 from intersession_events.machine import private_file
@@ -190,6 +190,10 @@ class Recordings:
             for accepted, stream in self._of_chain(root):
                 streams[stream] = None
                 since = min(since, accepted)
+        for recorded in events:
+            if isinstance(recorded.event, ExchangeAccepted) and recorded.event.requester is not None:
+                # Whether it was gone by then is told by its own stream; who called outside of a run has none in the chain.
+                streams[session_stream(recorded.event.requester)] = None
         deliveries = {recorded.stream for recorded in events} | streams.keys()
         for begun in self._log.parts([StreamPart(name, 0, 1) for name in deliveries if _is_delivery(name)]):
             for recorded in begun:
