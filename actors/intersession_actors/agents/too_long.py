@@ -1,4 +1,8 @@
-"""Recognises that a model's server refused a request as too long, by its codes and words (CTX-3). Each server says it in its own way."""
+"""Recognises that a model's server refused a request as too long, by its codes and words (CTX-3). Each server says it in its own way.
+
+What is known is listed. Another server's words are understood if a sentence says what was asked, that it is measured, and that it
+is more than it may be.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,13 +15,14 @@ _CODES: Final = frozenset(
         "exceed_context_size_error",  # llama.cpp
         "model_context_window_exceeded",  # Anthropic
         "request_too_large",  # Anthropic
-        "string_above_max_length",  # OpenAI
+        "tokens_limit_reached",  # GitHub
     }
 )
 _NAMES: Final = re.compile(r"Context(Window|Length)Exceeded")
 """As pydantic-ai and LiteLLM name it."""
 _TOO_LARGE: Final = 413
-_TOO_MANY_REQUESTS: Final = 429
+_OTHER_REASONS: Final = frozenset({401, 402, 403, 404, 408, 429})
+"""What a status says that has another reason. Of too much in a minute (429) the words are alike: it has to wait, and not to be cut."""
 _MOST_LOOKED_AT: Final = 20_000
 _MOST_CAUSES: Final = 8
 
@@ -44,10 +49,39 @@ _WORDS: Final = re.compile(
             r"context overflows?|context the overflows",  # LM Studio
             r"larger than the (model'?s )?context (size|length|window)",
             r"longer than the (model'?s )?(context|maximum)",
+            r"'(messages|input|prompt)\b[^']{0,80}': (string|array) too long",  # OpenAI
+            r"expected maxlength: \d+, actual: \d+",  # Bedrock
+            r"range of input length should be",  # Qwen
+            r"prompt exceeds max(imum)? length",  # GLM
+            r"reached context length",  # LM Studio
+            r"request payload size exceeds",  # Gemini
+            r"`?inputs`? must have less than \d+ tokens",  # TGI
         )
     ),
     re.IGNORECASE,
 )
+
+_ASKED: Final = re.compile(
+    r"\b((input|prompt)_tokens|inputs?|prompts?|messages?|conversation|context|sequence|request(ed)?)\b(?!['\"]?:)",
+    re.IGNORECASE,
+)
+"""A name of what was asked; as a field of an answer it says nothing."""
+_MEASURED: Final = re.compile(
+    r"\b(((input|prompt)_)?tokens?|(context|prompt|input|sequence|total) (length|window|size)|max_seq_len)\b",
+    re.IGNORECASE,
+)
+_BEYOND: Final = re.compile(
+    r"\bexceed(s|ed|ing)?\b|\bover(flow\w*)?\b|\btoo (long|large|many|big)\b"
+    r"|\b(longer|larger|greater|more|bigger) than\b|\bonly supports? up to\b|\bdo(es)?n[o']t fit\b|\bdo(es)? not fit\b",
+    re.IGNORECASE,
+)
+_OTHERWISE: Final = re.compile(
+    r"\bper[ _-](second|min|minute|hour|day|month|user)|\b[tr]p[mhd]\b|rate.?limit|quota|credit|billing|budget|deadline|time.?out"
+    r"|timed out|\bretries\b|\bimages?\b|\baudio\b|\bvideo\b|\bfiles?\b|\bpdf\b|\bdocuments?\b|\b[kmg]i?b\b|\bname\b|\bdescription\b"
+    r"|\bkey\b|\b(completion|output|thinking)\b",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(r"[.;!?\n](?:\s|$)|['\"], ['\"]")
 
 
 def is_too_long(error: BaseException) -> bool:
@@ -87,17 +121,26 @@ def _says(error: BaseException) -> bool:
         return True
     if any(_NAMES.search(kind.__name__) for kind in type(error).__mro__):
         return True
-    if status == _TOO_MANY_REQUESTS:
-        return False  # too much in a minute, whose words are alike: it has to wait, and not to be cut
-    return any(_WORDS.search(text[:_MOST_LOOKED_AT]) for text in _texts(error))
+    if status in _OTHER_REASONS:
+        return False
+    return any(_WORDS.search(text) or _means_it(text) for text in _texts(error))
+
+
+def _means_it(text: str) -> bool:
+    """Whether one sentence says in words of its own that what was asked measures more than it may, and none names another reason."""
+    return any(
+        all(found.search(sentence) for found in (_ASKED, _MEASURED, _BEYOND))
+        and not _OTHERWISE.search(sentence)
+        for sentence in _SENTENCE.split(text)
+    )
 
 
 def _texts(error: BaseException) -> Iterator[str]:
     for value in (*error.args, _attribute(error, "message"), _attribute(error, "body")):
         if isinstance(value, str):
-            yield value
+            yield value[:_MOST_LOOKED_AT]
         elif isinstance(value, dict | list):
-            yield repr(cast("object", value))
+            yield repr(cast("object", value))[:_MOST_LOOKED_AT]
 
 
 def _attribute(error: BaseException, name: str) -> object:
