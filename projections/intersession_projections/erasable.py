@@ -12,6 +12,7 @@ from intersession_events.facts import (
     ForkEdited,
     LogOpened,
     MessageRecorded,
+    RecordingLeft,
     RunAsked,
     RunQueued,
     SpawnAccepted,
@@ -168,6 +169,10 @@ class Erasable:
                     pass
                 case ForkEdited(edit=edit):
                     edits = (edit,)
+                case RecordingLeft(session_key=asked):
+                    if asked == key:
+                        yield recorded
+                    continue
                 case _:
                     continue
             if any(

@@ -11,20 +11,28 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from intersession_actors.agents.meaning import Meanings, tool_meaning
 from intersession_actors.agents.recording import RecordedAttempt, Recording, spot
 from intersession_actors.agents.result import Broke
 from intersession_actors.agents.turn import Reply, Turn
-from intersession_actors.prompt import context_hash, fitted_hash
+from intersession_actors.prompt import (
+    GivenWords,
+    Meanings,
+    Part,
+    brief,
+    context_hash,
+    fitted_hash,
+    given_then,
+    prompts_differing,
+    results_differing,
+    tool_meaning,
+)
 from intersession_events import facts
 from intersession_events.errors import Picklable
-from intersession_events.facts import Fact, Message, TextBlock, ToolCallBlock, text_of
+from intersession_events.facts import Message, TextBlock, ToolCallBlock, text_of
 from intersession_events.plain_json import JsonValue, is_object
 
 Match: TypeAlias = Literal["exact", "meaning", "place"]
 """By what a recorded answer is found: the context hash; the same but for ids and times; or where it stands (`loose`)."""
-
-DivergenceKind: TypeAlias = Literal["context", "tool", "missing", "open"]
 
 _ACTING: Final = frozenset({"sessions_send", "sessions_spawn"})
 _ERASED_CALL: Final = "nothing: what {} was called with was erased from the log, so it can't be called again"
@@ -33,36 +41,27 @@ _NO_THREADS: Final = "no_threads"
 _READING: Final = frozenset({"sessions_list", "sessions_history", "sessions_search", "agents_list"})
 
 
-class Divergence(Fact, frozen=True, kw_only=True):
-    """Where a recording stops being valid.
-
-    `context`: the agent was given something else than then, `recorded` is what it answered then and `now` what it is asked now.
-    `tool`: a tool gave something else (`recorded`, `now`). `missing`: nothing was recorded in this place. `open`: the
-    attempt was recorded, and its end was not.
-    """
-
-    session_key: str
-    run_id: str
-    step: facts.Step
-    turn: int | None
-    attempt: int
-    kind: DivergenceKind
-    recorded: str | None = None
-    now: str | None = None
+Divergence: TypeAlias = facts.RecordingLeft
+"""Where a recording stops being valid, and what differs there: as a fork records it."""
 
 
 class Diverged(Picklable, LookupError):
     """An agent that answers from a recording has no answer: `divergence` says where."""
 
     def __init__(self, divergence: Divergence) -> None:
+        differs = f"; what differs: {', '.join(divergence.differs)}" if divergence.differs else ""
         super().__init__(
-            f"{divergence.kind}: the recording has no answer for {divergence.session_key}, {divergence.step}"
+            f"{divergence.kind}: the recording has no answer for {divergence.session_key}, {divergence.step}{differs}"
         )
         self.divergence = divergence
 
 
 OnDivergence: TypeAlias = Callable[[Turn, Divergence], object]
 """Answers a turn that the recording does not answer, as an agent does; what it raises fails the run."""
+
+
+OnPassed: TypeAlias = Callable[[Divergence], None]
+"""Is told of a tool that gave something else, where the agent goes on with what it had said all the same."""
 
 
 def raising(turn: Turn, divergence: Divergence) -> object:
@@ -75,11 +74,16 @@ def raising(turn: Turn, divergence: Divergence) -> object:
     raise Diverged(divergence)
 
 
+def _unmarked(divergence: Divergence) -> None:
+    del divergence
+
+
 class RecordedAgent:
     """Answers each turn as it was answered in a recording. Its calls may come from several threads.
 
     An attempt is used once, and none that had ended at the position `after`. One that goes on in the middle, since it has recorded
-    something already (`Turn.partial`), goes on from there.
+    something already (`Turn.partial`), goes on from there. Where it stands by its `place` alone, a tool that gives something else
+    than then ends nothing: `passed` is told of it.
     """
 
     def __init__(
@@ -88,11 +92,13 @@ class RecordedAgent:
         *,
         match: Match = "exact",
         otherwise: OnDivergence = raising,
+        passed: OnPassed = _unmarked,
         after: int = 0,
     ) -> None:
         self._recording = recording
         self._match = match
         self._otherwise = otherwise
+        self._passed = passed
         self._meanings = Meanings()
         self._after = after
         self._lock = threading.Lock()
@@ -121,8 +127,10 @@ class RecordedAgent:
         if there is None:
             return _divergence(turn, "missing", now=turn.message)
         if found is not None:
-            return _divergence(turn, "open", recorded=there.given, now=turn.message)
-        return _divergence(turn, "context", recorded=there.reply, now=turn.message)
+            return _divergence(
+                turn, "open", recorded=there.given, now=turn.message, parts=_parts(turn, there)
+            )
+        return _divergence(turn, "context", recorded=there.reply, now=turn.message, parts=_parts(turn, there))
 
     def _candidates(self, turn: Turn) -> tuple[RecordedAttempt, ...]:
         """Return the attempts that may be this one, the best first."""
@@ -181,9 +189,16 @@ class RecordedAgent:
                 if not self._is_called(turn, block, results.get(block.id)):
                     as_it_was.add(block.id)
                     continue
+                if self._match == "place" and block.arguments == facts.ERASED_ARGUMENTS:
+                    self._passed(_not_called(turn, block, results.get(block.id)))
+                    as_it_was.add(block.id)
+                    continue
                 diverged = self._compared_again(turn, block, results.get(block.id))
-                if diverged is not None:
+                if diverged is None:
+                    continue
+                if self._match != "place":
                     return diverged
+                self._passed(diverged)
             if number >= there:
                 _put_on_record(turn, message, as_it_was)
         return None
@@ -191,9 +206,8 @@ class RecordedAgent:
     def _compared_again(self, turn: Turn, block: ToolCallBlock, result: Message | None) -> Divergence | None:
         """Call a tool again; return that it gave something else than then."""
         if block.arguments == facts.ERASED_ARGUMENTS:
-            recorded = None if result is None else text_of(result)
-            return _divergence(turn, "tool", recorded=recorded, now=_ERASED_CALL.format(block.name))
-        return _compared(turn, result, self._called(turn, block, result))
+            return _not_called(turn, block, result)
+        return _compared(turn, block.name, result, self._called(turn, block, result))
 
     def _on_record(self, turn: Turn, found: RecordedAttempt) -> int:
         """Return how much of what the attempt recorded is on record here: the log was forked in the middle of it."""
@@ -279,14 +293,31 @@ def _put_on_record(turn: Turn, message: Message, as_it_was: Container[str]) -> N
         recorder.said(blocks)
 
 
-def _compared(turn: Turn, recorded: Message | None, now: JsonValue) -> Divergence | None:
+def _not_called(turn: Turn, block: ToolCallBlock, result: Message | None) -> Divergence:
+    """Return that a tool can't be called again, since what it was called with was erased."""
+    recorded = None if result is None else text_of(result)
+    return _divergence(turn, "tool", recorded=recorded, now=_ERASED_CALL.format(block.name))
+
+
+def _parts(turn: Turn, there: RecordedAttempt) -> tuple[Part, ...]:
+    """Return what differs between what a recorded attempt was given and what a turn is given."""
+    if there.context is None:
+        return ()
+    system_context = turn.system_context
+    return prompts_differing(
+        given_then(there.context), GivenWords(turn.transcript, turn.asked, turn.partial, system_context)
+    )
+
+
+def _compared(turn: Turn, tool: str, recorded: Message | None, now: JsonValue) -> Divergence | None:
     """Return that a tool gave something else than then; nothing is known of one whose result was not recorded."""
     if recorded is None:
         return None
     said = msgspec.json.encode(now).decode()
     if tool_meaning(said) == tool_meaning(text_of(recorded)):
         return None
-    return _divergence(turn, "tool", recorded=text_of(recorded), now=said)
+    then = text_of(recorded)
+    return _divergence(turn, "tool", recorded=then, now=said, parts=results_differing(tool, then, said))
 
 
 def _arguments(source: str) -> dict[str, JsonValue] | None:
@@ -304,7 +335,12 @@ def _turn_of(turn: Turn) -> int | None:
 
 
 def _divergence(
-    turn: Turn, kind: DivergenceKind, *, recorded: str | None = None, now: str | None = None
+    turn: Turn,
+    kind: facts.DivergenceKind,
+    *,
+    recorded: str | None = None,
+    now: str | None = None,
+    parts: Sequence[Part] = (),
 ) -> Divergence:
     return Divergence(
         session_key=turn.session_key,
@@ -313,8 +349,11 @@ def _divergence(
         turn=_turn_of(turn),
         attempt=turn.attempt,
         kind=kind,
-        recorded=recorded,
-        now=now,
+        recorded=brief(recorded),
+        now=brief(now),
+        differs=tuple(part.name for part in parts),
+        differs_then=tuple(part.then for part in parts),
+        differs_now=tuple(part.now for part in parts),
     )
 
 

@@ -7,8 +7,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from intersession_actors.agents.meaning import Meanings, text_meaning
-from intersession_actors.prompt import TranscriptFold
+from intersession_actors.prompt import Meanings, RunContext, TranscriptFold, text_meaning
 from intersession_events import facts, ids
 from intersession_events.log import Log, Recorded
 
@@ -37,6 +36,8 @@ class RecordedAttempt(msgspec.Struct, kw_only=True):
     meaning: str
     given: str
     """The end of what it was given, for people: the message that it answered."""
+    context: RunContext | None = None
+    """All of what it was given; None where nobody knows, as of an import."""
     done: tuple[facts.Message, ...] = ()
     answered: tuple[facts.Message, ...] | None = None
     reply: str | None = None
@@ -195,6 +196,7 @@ def _started(
         context_hash=event.context_hash,
         meaning=meanings.of(context.transcript, context.message, context.partial, context.system_context),
         given=facts.text_of(context.message),
+        context=context,
     )
 
 

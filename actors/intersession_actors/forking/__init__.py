@@ -3,7 +3,13 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.forking.carrying import Carried, Stopping, carry_on, stopping_of
+    from intersession_actors.forking.carrying import (
+        Carried,
+        Stopping,
+        carry_on,
+        leaving_recorded,
+        stopping_of,
+    )
     from intersession_actors.forking.door import ForkDoor
     from intersession_actors.forking.listing import Listed, forks_of
     from intersession_actors.forking.making import MadeFork, Wanted, make_fork
@@ -27,6 +33,7 @@ __all__ = [
     "came_told",
     "carry_on",
     "forks_of",
+    "leaving_recorded",
     "make_fork",
     "outcomes_told",
     "overlaid",

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from intersession_actors.agents import Agent, OnDivergence, RecordedAgent, Recording, script_file
+from intersession_actors.agents import Agent, RecordedAgent, Recording, script_file
 from intersession_actors.errors import ToolRefused
+from intersession_actors.forking.carrying import Stopping
 from intersession_actors.host import named_object
 
 EVERY: Final = "*"
@@ -48,7 +49,7 @@ class AgentSpecs:
         self._loose = loose
         self._afar = afar
 
-    def agent(self, agent_id: str, spec: str | Agent, otherwise: OnDivergence) -> Agent:
+    def agent(self, agent_id: str, spec: str | Agent, otherwise: Stopping) -> Agent:
         """Return the agent that a SPEC means for an agent id.
 
         Raises:
@@ -74,13 +75,14 @@ class AgentSpecs:
             return self._models(spec)
         raise no_such_agent(spec, f"no agent of the host is called that (for {agent_id})", self._named)
 
-    def _recorded(self, otherwise: OnDivergence) -> Agent:
+    def _recorded(self, otherwise: Stopping) -> Agent:
         if self._recording is None:
             raise no_such_agent(RECORDED, "the log that this one is a fork of is not at hand", self._named)
         return RecordedAgent(
             self._recording(),
             match="place" if self._loose else "meaning",
             otherwise=otherwise,
+            passed=otherwise.passed,
             after=self._after,
         )
 

@@ -12,7 +12,11 @@ from intersession_actors.forking.outcomes import Outcome, outcome_of
 from intersession_actors.forking.standing import HeldAt, Standing, standing
 from intersession_actors.gate import invalid
 from intersession_actors.service import Service
+from intersession_events.facts import RunStarted
+from intersession_events.ids import session_stream
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 
+STREAM = "log"
 _LOOK_AGAIN_S = 0.05
 
 HowItStands = Literal["ended", "held", "waits", "imported", "diverged", "timeout"]
@@ -21,24 +25,44 @@ HowItStands = Literal["ended", "held", "waits", "imported", "diverged", "timeout
 class Stopping:
     """What a recorded agent does where the recording ends: it answers nothing more, so that the fork stands still there.
 
-    `otherwise` asks somebody else instead, who goes on from there. `found` is the first divergence.
+    `otherwise` asks somebody else instead, who goes on from there. `found` is where the fork stands still; where it goes on, the
+    first place where it left the recording. A fork records where it left it, before anybody goes on or is told.
     """
 
     def __init__(self, otherwise: OnDivergence | None = None) -> None:
         self._otherwise = otherwise
         self._lock = threading.Lock()
+        self._recording: Callable[[Divergence], None] | None = None
         self.found: Divergence | None = None
 
     @property
     def has_stopped(self) -> bool:
         """Whether a recording has ended, and nobody goes on."""
-        return self.found is not None and self._otherwise is None
+        return self.found is not None and not self.found.goes_on
+
+    def records_by(self, recording: Callable[[Divergence], None]) -> None:
+        """Have where the recording was left recorded by what returns once that is durable."""
+        self._recording = recording
 
     def __call__(self, turn: Turn, divergence: Divergence) -> object:
         """Answer a turn that the recording does not answer."""
+        if self._otherwise is None:
+            self._note(divergence)
+            return _Never()
+        if self.found is None:  # from there on all is somebody else's
+            self.passed(divergence)
+        return self._otherwise(turn, divergence)
+
+    def passed(self, divergence: Divergence) -> None:
+        """Note where something differs and the fork goes on all the same."""
+        self._note(msgspec.structs.replace(divergence, goes_on=True))
+
+    def _note(self, divergence: Divergence) -> None:
         with self._lock:
-            self.found = self.found or divergence
-        return _Never() if self._otherwise is None else self._otherwise(turn, divergence)
+            if self._recording is not None:
+                self._recording(divergence)
+            if self.found is None or (self.found.goes_on and not divergence.goes_on):
+                self.found = divergence
 
 
 def stopping_of(stopping: Stopping | None) -> Stopping | None:
@@ -50,6 +74,33 @@ def stopping_of(stopping: Stopping | None) -> Stopping | None:
     if stopping is None or isinstance(stopping, Stopping):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
         return stopping
     raise invalid("stopping", f"it is no `Stopping` but {type(stopping).__name__}, `fork` hands it in")
+
+
+def leaving_recorded(service: Service) -> Callable[[Divergence], None]:
+    """Return what records where a fork left its recording, by its cause: the attempt that has no answer. It blocks.
+
+    What it does raises `StoreUnavailable` where the log takes no more.
+    """
+
+    def record(divergence: Divergence) -> None:
+        started = next(
+            (
+                one
+                for one in service.log.stream(session_stream(divergence.session_key), backwards=True)
+                if isinstance(one.event, RunStarted) and one.event.run_id == divergence.run_id
+            ),
+            None,
+        )
+        draft = Draft(
+            event=divergence,
+            id=service.new_id(),
+            time=service.clock.now_ms(),
+            causation=None if started is None else started.id,
+            correlation=None if started is None else started.correlation,
+        )
+        service.log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=(draft,)),))
+
+    return record
 
 
 class _Never:
@@ -65,7 +116,7 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
 
     `missing` are the agents that it waits for, `held` is where it waits for a release, `set_aside` what went wrong and does not
     go on, `imported` what was under way where an import was cut, of which the log has no run to go on with. `divergence` is where a
-    recording ended.
+    recording ended, or first gave something else and was gone on with.
     """
 
     state: HowItStands

@@ -11,6 +11,7 @@ from intersession_actors.forking.making import MadeFork
 from intersession_actors.forking.outcomes import Outcome
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonObject
+from intersession_projections.forks import left_in_words, parts_of
 
 _NOTHING: Final = Outcome(end=None, turns=0, tokens=0, cost_micros=0, announced=None)
 
@@ -53,6 +54,8 @@ def came_told(came: Came) -> JsonObject:
             "kind": found.kind,
             "recorded": found.recorded,
             "now": found.now,
+            "differs": msgspec.to_builtins(parts_of(found)),
+            "goesOn": found.goes_on,
         }
     return value
 
@@ -63,15 +66,17 @@ def edits_told(edits: Sequence[ForkEdit]) -> list[JsonObject]:
 
 
 def outcomes_told(came: Sequence[Came]) -> list[JsonObject]:
-    """Return how forks came out, the most frequent first: `{count, state, end, turns, tokens, costMicros, durationMs, announced, forks}`.
+    """Return how forks came out, the most frequent first: `{count, state, end, turns, tokens, costMicros, durationMs, announced, left, forks}`.
 
-    Those are one that end alike, after as many turns, with the same text. Tokens, money and time are the average of them.
+    Those are one that end alike, after as many turns, with the same text. `left` says where they left the recording, None if nowhere. Tokens, money and time are the average of them.
     Those that were only made have the state `made`.
     """
-    groups: dict[tuple[str, str | None, int, str | None], list[tuple[Outcome, str]]] = {}
+    groups: dict[tuple[str, str | None, int, str | None, str | None], list[tuple[Outcome, str]]] = {}
     for one in came:
         state, out = ("made", _NOTHING) if one.carried is None else (one.carried.state, one.carried.outcome)
-        alike = (state, out.end, out.turns, out.announced)
+        found = None if one.carried is None else one.carried.divergence
+        left = None if found is None else left_in_words(found)
+        alike = (state, out.end, out.turns, out.announced, left)
         groups.setdefault(alike, []).append((out, one.made.id))
     return [
         {
@@ -83,7 +88,10 @@ def outcomes_told(came: Sequence[Came]) -> list[JsonObject]:
             "costMicros": round(sum(out.cost_micros for out, _ in group) / len(group)),
             "durationMs": round(sum(out.duration_ms for out, _ in group) / len(group)),
             "announced": announced,
+            "left": left,
             "forks": [fork for _, fork in group],
         }
-        for (state, end, turns, announced), group in sorted(groups.items(), key=lambda item: -len(item[1]))
+        for (state, end, turns, announced, left), group in sorted(
+            groups.items(), key=lambda item: -len(item[1])
+        )
     ]

@@ -19,6 +19,7 @@ from intersession_actors.forking import (
     Stopping,
     Wanted,
     carry_on,
+    leaving_recorded,
 )
 from intersession_actors.gate import RUN_TIME, invalid, seconds_of
 from intersession_actors.service import Reader, Service
@@ -47,6 +48,8 @@ class Forks:
         self._named = named
         self._config = config
         self._stopping = stopping
+        if stopping is not None and service.log.forked is not None:
+            stopping.records_by(leaving_recorded(service))
         self.door = ForkDoor(
             service.log, service.blocking, forker=partial(self._forker, afar=True), opens=beside
         )

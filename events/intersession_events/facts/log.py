@@ -6,9 +6,11 @@ Streams `log`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased:<stream>
 from typing import Literal
 
 from intersession_events.facts.base import Fact, ready
+from intersession_events.facts.run import Step
 
 PublishedTo = Literal["file", "webhook", "command"]
 EditKind = Literal["reply", "message", "skip", "drop", "agent", "set", "inject"]
+DivergenceKind = Literal["context", "tool", "missing", "open"]
 
 
 class LogOpened(Fact, frozen=True, kw_only=True):
@@ -192,6 +194,30 @@ class ForkEdited(Fact, frozen=True, kw_only=True):
     run_id: str | None = None
 
 
+class RecordingLeft(Fact, frozen=True, kw_only=True):
+    """A fork left its recording: attempt `attempt` of the run `run_id`, at this `step` and `turn`, has no recorded answer (FORK-7).
+
+    `context`: its agent was given something else than then, `recorded` is what it answered then and `now` what it is asked now.
+    `tool`: a tool gave something else (`recorded`, `now`). `missing`: nothing was recorded in this place. `open`: the attempt was
+    recorded, and its end was not. `differs` names the parts that differ, with an excerpt of each as it was then (`differs_then`)
+    and as it is now (`differs_now`), empty where there was, or is, no such part. All texts are cut, and without secrets.
+    `goes_on`: somebody else answers in the place of the recording; else the fork stands still there.
+    """
+
+    session_key: str
+    run_id: str
+    step: Step
+    turn: int | None
+    attempt: int
+    kind: DivergenceKind
+    recorded: str | None = None
+    now: str | None = None
+    differs: tuple[str, ...] = ()
+    differs_then: tuple[str, ...] = ()
+    differs_now: tuple[str, ...] = ()
+    goes_on: bool = False
+
+
 SystemEvent = (
     LogOpened
     | ConfigLoaded
@@ -203,4 +229,5 @@ SystemEvent = (
     | Erased
     | ForkedFrom
     | ForkEdited
+    | RecordingLeft
 )

@@ -84,6 +84,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "erased.1": log.Erased,
     "forked_from.1": log.ForkedFrom,
     "fork_edited.1": log.ForkEdited,
+    "recording_left.1": log.RecordingLeft,
 }
 
 # (old topic) -> (new topic, payload of the old shape -> payload of the new shape)

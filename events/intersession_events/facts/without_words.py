@@ -27,7 +27,7 @@ from intersession_events.facts.exchange import (
     PrimaryEnded,
     TurnReplied,
 )
-from intersession_events.facts.log import ForkedFrom, ForkEdit, ForkEdited, NotePinned
+from intersession_events.facts.log import ForkedFrom, ForkEdit, ForkEdited, NotePinned, RecordingLeft
 from intersession_events.facts.message import (
     Block,
     ImageBlock,
@@ -77,6 +77,7 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     ChildEnded: ("text", "error", "last_tool_result"),
     SpawnClosed: ("note",),
     NotePinned: ("text",),
+    RecordingLeft: ("recorded", "now", "differs_then", "differs_now"),
     DeliveryDecided: ("text",),
     DeliveryFailed: ("error", "traceback"),
     DeliveryUnknown: ("error",),

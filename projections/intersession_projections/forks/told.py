@@ -4,19 +4,47 @@ It is read from the flow's own stream: a fork that nobody has carried on has no 
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from intersession_events import facts
-from intersession_events.ids import exchange_stream, spawn_stream
+from intersession_events.ids import exchange_stream, session_stream, spawn_stream
 from intersession_events.log import Log, Recorded, Row, payload_in
 from intersession_projections.flows import ExchangeSummary, SpawnSummary, Summary, accept_flow, evolve_flow
 from intersession_projections.sieve import sieved
 from intersession_projections.spans import Span, backwards
 
 
+class ForkPart(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part that differs, with an excerpt of it then and now; None where there was, or is, no such part."""
+
+    part: str
+    then: str | None
+    now: str | None
+
+
+class ForkLeft(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where a fork left its recording, what differs there, and whether it goes on all the same (FORK-7)."""
+
+    position: int
+    session_key: str
+    run_id: str
+    step: facts.Step
+    turn: int | None
+    kind: facts.DivergenceKind
+    recorded: str | None
+    now: str | None
+    differs: tuple[ForkPart, ...]
+    goes_on: bool
+    text: str
+
+
 class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How the flow of a fork stands. `end` is why its loop ended, `close` why all of it is over; `turns` were answered.
+
+    The state is `open`, `closed`, `ok`, `failed`; or `diverged`: it stands still where it left its recording. `left` is that place;
+    of a fork that went on all the same, the first such place.
 
     `events` counts what happened behind the cut. `run` is the flow's own id: another one, if the fork has it begun anew.
     """
@@ -27,6 +55,7 @@ class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     turns: int | None = None
     end: str | None = None
     close: str | None = None
+    left: ForkLeft | None = None
 
 
 class ForkPlace(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -70,7 +99,7 @@ def fork_told(log: Log) -> ForkTold | None:
         edits=fork.edits,
         by=fork.by,
         time_ms=born.time,
-        outcome=_outcome(log, fork, born),
+        outcome=_with_left(log, fork, _outcome(log, fork, born)),
     )
 
 
@@ -114,6 +143,82 @@ def _outcome(log: Log, fork: facts.ForkedFrom, born: Recorded) -> ForkOutcome:
             )
         case _:
             return ForkOutcome(state=run_state or "open", run=fork.flow, events=events)
+
+
+def _with_left(log: Log, fork: facts.ForkedFrom, outcome: ForkOutcome) -> ForkOutcome:
+    """Return how a fork stands, with where it left its recording."""
+    # What the fork of a fork begins with has none of it: of stream `log` only what others rest on goes along.
+    rows = log.query(_LEFT, (fork.position,))
+    lefts = [one for (version,) in rows for one in log.stream("log", after=version - 1, to=version)]
+    last = next((one for one in reversed(lefts) if _stands_still(log, one)), None)
+    if last is not None and outcome.state == "open":
+        return msgspec.structs.replace(outcome, state="diverged", left=_left(last))
+    return msgspec.structs.replace(outcome, left=_left(lefts[0])) if lefts else outcome
+
+
+_LEFT: Final = (
+    "SELECT originator_version FROM stored_events WHERE originator_id='log' AND topic LIKE 'recording_left.%' AND rowid > ? "
+    "ORDER BY originator_version"
+)
+
+
+def _stands_still(log: Log, left: Recorded) -> bool:
+    """Whether nobody went on where a fork left its recording: its run has neither ended since, nor been tried again."""
+    event = left.event
+    if not isinstance(event, facts.RecordingLeft) or event.goes_on:
+        return False
+    for recorded in log.stream(session_stream(event.session_key), backwards=True):
+        if recorded.position < left.position:
+            return True
+        if facts.run_named(recorded.event) == event.run_id:
+            return False
+    return True
+
+
+def _left(recorded: Recorded) -> ForkLeft | None:
+    event = recorded.event
+    if not isinstance(event, facts.RecordingLeft):
+        return None  # erased, or of a version that is not known
+    return ForkLeft(
+        position=recorded.position,
+        session_key=event.session_key,
+        run_id=event.run_id,
+        step=event.step,
+        turn=event.turn,
+        kind=event.kind,
+        recorded=event.recorded,
+        now=event.now,
+        differs=parts_of(event),
+        goes_on=event.goes_on,
+        text=left_in_words(event),
+    )
+
+
+def parts_of(left: facts.RecordingLeft) -> tuple[ForkPart, ...]:
+    """Return the parts that differ where a recording was left."""
+    parts = zip(left.differs, left.differs_then, left.differs_now, strict=False)
+    return tuple(ForkPart(part=part, then=then or None, now=now or None) for part, then, now in parts)
+
+
+def left_in_words(left: facts.RecordingLeft) -> str:
+    """Return where a fork left its recording and what differs there, without a word that was said."""
+    where = f"turn {left.turn}" if left.turn is not None else _STEPS[left.step]
+    how = "went on past a difference" if left.goes_on else "left the recording"
+    differs = f": {', '.join(left.differs)}" if left.differs else f" ({_KINDS[left.kind]})"
+    return f"{how} at {where} of {left.session_key}{differs}"
+
+
+_STEPS: Final[dict[facts.Step, str]] = {
+    "message": "the answer",
+    "reply": "a turn",
+    "announce": "the announce",
+}
+_KINDS: Final[dict[facts.DivergenceKind, str]] = {
+    "context": "it is asked something else",
+    "tool": "a tool gave something else",
+    "missing": "nothing was recorded there",
+    "open": "its end was not recorded",
+}
 
 
 def _state_of_run(log: Log, run_id: str) -> str | None:

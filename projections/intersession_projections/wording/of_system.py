@@ -73,7 +73,7 @@ def _requester(event: facts.AccessEvent) -> str:
     return event.requester or (f"credential:{event.credential}" if event.credential else "operator")
 
 
-def of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: C901 - one case an event
+def of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: C901, PLR0912 - one case an event
     """Return any other event: of the log, its accesses, checkpoints, notes, forks in words."""
     match event:
         case facts.AccessRecorded():
@@ -106,6 +106,9 @@ def of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: C
             edit = event.edit
             what = f"{edit.kind} {edit.key}".strip()
             return Words(event.by, None, f"edited at {edit.place}: {what}", text=edit.value or None)
+        case facts.RecordingLeft():
+            what = ", ".join(event.differs) or event.kind
+            return Words(event.session_key, None, f"left the recording: {what}", text=event.now)
         case facts.ForkedFrom():
             edits = ", ".join(f"{edit.kind} {edit.key}".strip() for edit in event.edits) or "no edits"
             return Words(event.by, None, f"fork of {event.log_id} at position {event.position}: {edits}")

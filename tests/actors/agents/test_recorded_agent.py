@@ -10,8 +10,8 @@ import pytest
 
 from intersession import Reply, SessionSystem, Turn, echo
 from intersession_actors.agents import Divergence, RecordedAgent, Recording
-from intersession_actors.agents.meaning import Meanings
 from intersession_actors.agents.recording import RecordedAttempt
+from intersession_actors.prompt.meaning import Meanings
 from intersession_events import facts
 from intersession_events.log import Log
 from support.running import SEES_ALL, closed_exchange, merged

@@ -393,3 +393,32 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, source in written.items():
         (folder / name).write_bytes(source)
     return {name: folder / name for name in written}
+
+
+@pytest.mark.clause("FORK-7", "FORK-9")
+def test_a_fork_that_left_its_recording_says_where_and_what_differs(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(demo_log.path, tmp_path / "demo.db"))
+    edits = ("--reply", "It was cancelled.", "--agent", "*=recorded", "--store", path)
+
+    left = ran("fork", f"{demo_log.exchange}@turn:1", *edits)
+    assert left.exit_code == 1
+    assert "left the recording: " in left.out
+    assert "  differs: message" in left.out
+    assert "    now   user: It was cancelled." in left.out
+
+    told = ran("fork", f"{demo_log.exchange}@turn:1", *edits, "--json").json
+    parts = {part["part"]: part["now"] for part in told["divergence"]["differs"]}
+    assert (parts["message"], told["divergence"]["goesOn"]) == ("user: It was cancelled.", False)
+
+    listed = ran("forks", "--store", path)
+    assert "diverged; " in listed.out
+    assert "  left the recording at turn 2 of " in listed.out
+    rows = ran("forks", "--store", path, "--json").json["forks"]
+    (row,) = [row for row in rows if row["id"] == told["fork"]]
+    assert (row["outcome"]["state"], row["outcome"]["left"]["turn"]) == ("diverged", 2)
+    assert {part["part"] for part in row["outcome"]["left"]["differs"]} == set(parts)
+
+    (often,) = ran("fork", f"{demo_log.exchange}@turn:1", *edits, "--times", 2, "--json").json["outcomes"]
+    assert (often["count"], often["state"], often["left"]) == (2, "diverged", row["outcome"]["left"]["text"])

@@ -64,6 +64,7 @@ STREAM_OF: Mapping[type, str] = {
     log.Erased: "`erased:<stream>`",
     log.ForkedFrom: "`log`",
     log.ForkEdited: "`log`",
+    log.RecordingLeft: "`log`",
 }
 
 HEAD = f"""# Events

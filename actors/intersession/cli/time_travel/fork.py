@@ -126,6 +126,8 @@ def _show(screen: Screen, listed: Listed) -> None:
             safe(told.id, "bold"), f"  {clock(told.time_ms)}  of {told.run} at #{told.place.position}"
         )
         screen.one_line(f"  {edits}; {how}; {counted(told.outcome.events, 'event')} of its own")
+        if told.outcome.left is not None:
+            screen.one_line(safe(f"  {told.outcome.left.text}", "yellow"))
     for file, error in listed.unread:
         screen.one_line(safe(file.stem, "bold"), safe(f"  can't be read: {error}", "red"))
     if not (listed.forks or listed.unread):

@@ -21,6 +21,7 @@ from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import PortableLog
+from intersession_projections.forks import parts_of
 from intersession_projections.wording import counted
 
 
@@ -205,11 +206,16 @@ def show(screen: Screen, came: Came) -> None:
 def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
     out, left = carried.outcome, carried.divergence
     if left is not None and came.diverged is not None:
-        screen.line(safe(f"left the recording: {came.diverged['text']}", "yellow"))
+        how = "went on past a difference" if left.goes_on else "left the recording"
+        screen.line(safe(f"{how}: {came.diverged['text']}", "yellow"))
         then, now = _SAID[left.kind]
         if left.recorded is not None:
             screen.line(f"  {then}: {left.recorded}")
         screen.line(f"  {now}: {left.now}")
+        for part in parts_of(left):
+            screen.line(safe(f"  differs: {part.part}", "bold"))
+            screen.one_line(safe("    then  ", "dim"), part.then or "nothing")
+            screen.one_line(safe("    now   ", "dim"), part.now or "nothing")
     if carried.missing:
         screen.line(safe(f"waits for {', '.join(carried.missing)}: give --agent ID=SPEC", "yellow"))
     for held in carried.held:
@@ -248,7 +254,7 @@ def show_outcomes(screen: Screen, rows: Sequence[JsonObject]) -> None:
                 str(row["costMicros"]),
                 duration(row["durationMs"]),
                 row["forks"][0][:8],
-                row["announced"] or "",
+                row["announced"] or row["left"] or "",
             )
             for row in rows
         ],

@@ -87,6 +87,13 @@ function stillOpen(result, params) {
         <p>${capital(left.place?.text ?? '')}: from here on there is nothing recorded that fits.</p>
         ${left.recorded ? html`<p>${thenOf(left.kind)}: ${left.recorded}</p>` : null}
         <p>${left.kind === 'tool' ? 'Its tool gives now' : 'It is asked now'}: ${left.now ?? ''}</p>
+        ${left.differs.map(
+          one => html`
+            <p class="small">
+              <b>${capital(one.part)}</b> differs.<br/>Then: ${one.then ?? 'nothing'}<br/>Now: ${one.now ?? 'nothing'}
+            </p>
+          `,
+        )}
         <p class="muted">
           Behind this window both stand side by side, with what differs.
           ${params.loose ? '' : ` ${LOOSELY}`}

@@ -12,7 +12,7 @@ import { capital, counted, editName, endName } from './words.js';
 const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
 // An agent of the host that answers for itself is nothing otherwise.
 const notable = edits => edits.filter(({ kind, key, value }) => kind !== 'agent' || key !== value);
-const STATES = { closed: '', open: 'goes on', running: 'goes on' };
+const STATES = { closed: '', open: 'goes on', running: 'goes on', diverged: '' };
 const outcome = one =>
   [
     STATES[one.state] ?? one.state,
@@ -23,6 +23,9 @@ const outcome = one =>
     .filter(Boolean)
     .join(', ')
     .replaceAll('_', ' ');
+// Where a fork left its recording: what differs there, as it was and as it is.
+const partsOf = left =>
+  left.differs.map(one => `${one.part}\n  then: ${one.then ?? 'nothing'}\n  now: ${one.now ?? 'nothing'}`).join('\n');
 // What is said of the log behind the cut is left to its number.
 const wordsOf = text =>
   text
@@ -187,5 +190,10 @@ const What = ({ fork, edits = notable(fork.edits) }) => html`
       ? edits.map(edit => html`<span class="edit" title=${editName(edit)}>${editName(edit)}</span>`)
       : 'nothing'}
   </td>
-  <td class="all">${capital(outcome(fork.outcome))}</td>
+  <td class="all">
+    ${capital(outcome(fork.outcome))}
+    ${fork.outcome.left
+      ? html`<span class="why" title=${partsOf(fork.outcome.left)}>${capital(fork.outcome.left.text)}</span>`
+      : null}
+  </td>
 `;

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.prompt import worded_today
+from intersession_actors.prompt.instructions import worded_today
 from intersession_events.facts import (
     Message,
     OtherBlock,
