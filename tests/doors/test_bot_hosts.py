@@ -6,6 +6,7 @@ forgotten, since the host confirmed it, is in the log: also where the host is ki
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from pathlib import Path
@@ -388,6 +389,134 @@ async def test_what_was_said_while_no_host_was_there_is_read_at_the_next_start(
     assert {"in a room", "to the bot alone", "back"} <= {*said}
     assert len(said) == len({*said})
     assert SORRY not in [text for _, text in service.shown]
+
+
+async def test_what_stands_beside_a_picture_is_heard_in_telegram(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    names = run("Telegram")
+    with FakeTelegram() as service:
+        service.say(None, caption="what does this bill say?")
+        service.say(None)  # a picture alone
+        async with at_work("Telegram", names, service):
+            await until(service, lambda: service.shown)
+
+    assert service.shown == [("42", "what does this bill say?")]
+
+
+@pytest.mark.parametrize("kind", ["file_share", "me_message", "thread_broadcast"])
+async def test_slack_hears_what_people_say_in_other_kinds_of_messages(
+    run: Callable[[str], dict[str, Any]], kind: str
+) -> None:
+    names = run("Slack")
+    with FakeSlack() as service:
+        async with at_work("Slack", names, service):
+            await until(service, lambda: service.sockets)
+            service.say("what does this bill say?", subtype=kind)
+            await until(service, lambda: service.shown)
+
+    assert service.shown == [("D1", "what does this bill say?")]
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("title", ["Discord", "Slack"])
+async def test_what_was_said_before_the_bot_came_stays_unanswered_when_a_connection_ends(
+    run: Callable[[str], dict[str, Any]], title: str
+) -> None:
+    names = run(title)
+    before = time.time() - 1_800
+    with FAKES[title]() as service:
+        assert isinstance(service, FakeDiscord | FakeSlack)
+        if isinstance(service, FakeSlack):
+            room, told = "C1", {"told": False}
+            service.say("half an hour ago", room, told=False, ts=f"{before:.6f}")
+        else:
+            room, told = "300", {}
+            service.resumes = False
+            service.say("half an hour ago", room, number=discord_id(before))
+        async with at_work(title, names, service) as system:
+            await until(service, lambda: service.sockets)
+            service.say("hello", room)
+            await until(service, lambda: len(service.shown) == 1)
+            service.cut(**({"let_in": False} if title == "Slack" else {}))
+            async with asyncio.timeout(WAIT):
+                while caught_up(names).is_set():  # noqa: ASYNC110 - nobody is told that it is cleared
+                    await asyncio.sleep(0)
+            service.say("meanwhile", room, **told)
+            service.let_go()
+            await until(service, lambda: (room, "meanwhile") in service.shown)
+            said = said_in(system)
+
+    assert said == ["hello", "meanwhile"]
+
+
+@pytest.mark.clause("INB-1")
+async def test_discord_reads_again_when_a_connection_ends_while_it_reads(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    first = run("Discord")
+    with FakeDiscord() as service:
+        service.resumes = False
+        async with at_work("Discord", first, service):
+            await until(service, lambda: service.sockets)
+            service.say("hello")
+            await until(service, lambda: service.shown)
+        first["system"].close(grace=0)
+        service.read.clear()
+        goes_on = threading.Event()
+
+        def held_up(place: str) -> None:
+            if place == "301":
+                goes_on.wait(WAIT)
+
+        service.before_read = held_up
+        names = run("Discord")
+        async with at_work("Discord", names, service):
+            await until(service, lambda: "300" in service.read)  # and 301 is read now
+            service.cut()
+            service.say("behind what was read", "300")
+            goes_on.set()
+            await until(service, lambda: "42" in service.read)  # the last place
+            service.let_in()
+            await until(service, lambda: ("300", "behind what was read") in service.shown)
+
+
+@pytest.mark.clause("INB-1")
+async def test_discord_is_not_deaf_because_somebody_is_gone_and_a_read_is_cut_off(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    first = run("Discord")
+    with FakeDiscord() as service:
+        async with at_work("Discord", first, service):
+            await until(service, lambda: service.sockets)
+            service.say("hello", person=7)
+            await until(service, lambda: service.shown)
+        first["system"].close(grace=0)
+        service.gone.add("7")
+        cut = [ConnectionResetError()]
+
+        def cut_once(_: str) -> None:
+            if cut:
+                raise cut.pop()
+
+        service.before_read = cut_once
+        async with at_work("Discord", run("Discord"), service):
+            await until(service, lambda: service.identified == 2)
+            service.say("are you there?", "300")
+            await until(service, lambda: ("300", "are you there?") in service.shown)
+
+    assert cut == []
+
+
+def caught_up(names: dict[str, Any]) -> asyncio.Event:
+    """Return what a host sets when nothing is missed any more."""
+    event: asyncio.Event = names["client"].caught_up if "client" in names else names["caught_up"]
+    return event
+
+
+def discord_id(seconds: float) -> int:
+    """Return an id of a message that was written at a time."""
+    return (int(seconds * 1000) - 1_420_070_400_000) << 22
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -51,6 +52,12 @@ class FakeDiscord(Served):
         self.resumed = 0
         self.sockets: list[web.WebSocketResponse] = []
         self.said: dict[str, list[dict[str, Any]]] = {}
+        self.read: list[str] = []
+        """The places whose messages were asked for."""
+        self.before_read: Callable[[str], None] = lambda _: None
+        """Called first, on a thread of its own; where it raises, the connection ends without an answer."""
+        self.gone: set[str] = set()
+        """People that are not there any more."""
         self._events: list[dict[str, Any]] = []
         self._last = 0
         self._let_in = threading.Event()
@@ -193,6 +200,8 @@ class FakeDiscord(Served):
         return _json(about | more)
 
     async def _person(self, request: web.Request) -> web.Response:
+        if request.match_info["person"] in self.gone:
+            return web.json_response({"code": 10013, "message": "Unknown User"}, status=404)
         return _json({**BOT, "id": request.match_info["person"], "username": "ann"})
 
     async def _direct(self, request: web.Request) -> web.Response:
@@ -200,9 +209,16 @@ class FakeDiscord(Served):
         return _json({"id": "42", "type": 1, "recipients": [{**BOT, "id": person, "username": "ann"}]})
 
     async def _history(self, request: web.Request) -> web.Response:
-        after = int(request.query.get("after", 0))
+        place, after = request.match_info["place"], int(request.query.get("after", 0))
+        try:
+            await asyncio.to_thread(self.before_read, place)
+        except ConnectionError:
+            assert request.transport is not None
+            request.transport.close()
         with self.changed:
-            found = [one for one in self.said.get(request.match_info["place"], []) if int(one["id"]) > after]
+            self.read.append(place)
+            self.changed.notify_all()
+            found = [one for one in self.said.get(place, []) if int(one["id"]) > after]
         return _json(found[: int(request.query.get("limit", 50))][::-1])
 
     async def _post(self, request: web.Request) -> web.Response:

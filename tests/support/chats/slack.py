@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from support.chats.served import Served
+from support.running import WAIT
 
 _MOST_SENT = 4
 
@@ -26,6 +28,8 @@ class FakeSlack(Served):
         self.sent: dict[str, int] = {}
         self._numbers = itertools.count(1)
         self._last = 0.0
+        self._let_in = threading.Event()
+        self._let_in.set()
 
     @property
     def url(self) -> str:
@@ -66,10 +70,16 @@ class FakeSlack(Served):
         for name in list(self.envelopes):
             self.do(self._send(name))
 
-    def cut(self) -> None:
-        """End all connections."""
+    def cut(self, *, let_in: bool = True) -> None:
+        """End all connections; unless they are let in, there are no new ones before `let_go`."""
+        if not let_in:
+            self._let_in.clear()
         for socket in list(self.sockets):
             self.do(socket.close(code=1001))
+
+    def let_go(self) -> None:
+        """Take new connections."""
+        self._let_in.set()
 
     async def _send(self, name: str) -> None:
         envelope = self.envelopes.get(name)
@@ -79,6 +89,7 @@ class FakeSlack(Served):
                 await socket.send_json(envelope)
 
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
+        await asyncio.to_thread(self._let_in.wait, WAIT)
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         await socket.send_json({"type": "hello", "num_connections": 1})

@@ -31,13 +31,15 @@ class FakeTelegram(Served):
     def routes(self) -> list[web.RouteDef]:
         return [web.post("/bot{token}/{method}", self._answer), web.get("/bot{token}/{method}", self._answer)]
 
-    def say(self, text: str, chat: dict[str, Any] = PRIVATE, **more: Any) -> int:
-        """Have somebody write; return the id of the message."""
+    def say(self, text: str | None, chat: dict[str, Any] = PRIVATE, **more: Any) -> int:
+        """Have somebody write, or send a picture with a `caption`; return the id of the message."""
         with self.changed:
             self._number += 1
             number = more.pop("number", self._number)
             person = {"id": more.pop("person", 7), "is_bot": more.pop("is_bot", False), "first_name": "Ann"}
-            message = {"message_id": number, "date": 0, "chat": chat, "from": person, "text": text, **more}
+            message = {"message_id": number, "date": 0, "chat": chat, "from": person, **more}
+            if text is not None:
+                message["text"] = text
             self.waiting.append({"update_id": self._number, "message": message})
             self.changed.notify_all()
             return int(number)
@@ -59,7 +61,7 @@ class FakeTelegram(Served):
 
     async def _updates(self, offset: int) -> list[dict[str, Any]]:
         with self.changed:
-            gone = [one["message"]["text"] for one in self.waiting if one["update_id"] < offset]
+            gone = [one["message"].get("text", "") for one in self.waiting if one["update_id"] < offset]
             self.waiting = [one for one in self.waiting if one["update_id"] >= offset]
         if gone:
             await asyncio.to_thread(self.on_confirmed, gone)
