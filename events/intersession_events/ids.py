@@ -3,6 +3,7 @@
 import hashlib
 import uuid
 from functools import lru_cache
+from typing import Final
 
 import msgspec
 
@@ -25,6 +26,10 @@ def derive(log_id: str, *parts: str | int) -> str:
 @lru_cache(maxsize=16)
 def _bytes_of(log_id: str) -> bytes:
     return uuid.UUID(log_id).bytes
+
+
+CLOCK: Final = "clock"
+"""The stream of what the writer says of the machine's wall clock."""
 
 
 def session_stream(key: str) -> str:

@@ -76,6 +76,12 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def monotonic_s() -> float:
+    """Return the seconds since some moment: they only go on, whoever sets the wall clock. They may stand still in sleep."""
+    _refuse("the time")
+    return time.monotonic()
+
+
 def machine_entropy(size: int) -> bytes:
     """Return random bytes, good enough for a salt that must not be guessed."""
     _refuse("random bytes")

@@ -7,6 +7,7 @@ from intersession_events.facts import (
     AccessRecorded,
     CheckpointPublished,
     CheckpointTaken,
+    ClockStepped,
     ExchangeAccepted,
     ForkedFrom,
     ForkEdited,
@@ -33,7 +34,7 @@ _PAGE: Final = 256
 _NEAR: Final = 16
 """A run's message is recorded in one append with it, or a little before."""
 _MOST_NAMED: Final = 20
-_NEVER: Final = topics_of(CheckpointTaken, CheckpointPublished, LogOpened)
+_NEVER: Final = topics_of(CheckpointTaken, CheckpointPublished, ClockStepped, LogOpened)
 """What nobody said."""
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from intersession_events.facts import ClockStepped
 from intersession_events.log import Coming, Known, Log, Moment, Question, Recorded, Row, Sql
 
 _TELLING: Final = ("session:", "exchange:", "spawn:", "delivery:")
@@ -12,23 +13,31 @@ _TELLING: Final = ("session:", "exchange:", "spawn:", "delivery:")
 class PositionsView:
     """Keeps the position at which the log's time first reached each new latest time.
 
-    The log's time never falls, save for what is imported, which keeps its own time (IMP-3). If nothing later had happened here,
+    The log's time falls only by an event that says so (L8): what had a later time before it then counts as if it had the time that
+    it fell to, so times and positions still rise together. What is imported keeps its own time (IMP-3). If nothing later had happened here,
     that time counts, from the first of the notes on that have a later one: these tell the time of the machine that imported.
     """
 
     name = "positions"
-    shape = 3
+    shape = 4
 
     def create(self, sql: Sql) -> None:
-        """Create the table. `noted` is 1 where no more than a note has that time."""
+        """Create the tables. `noted` is 1 where no more than a note has that time.
+
+        From `first` on until before `back`, times up to `time_ms` were recorded that do not count any more.
+        """
         sql.execute(
             "CREATE TABLE IF NOT EXISTS clock (time_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL, "
             "noted INTEGER NOT NULL)"
         )
+        sql.execute(
+            "CREATE TABLE IF NOT EXISTS clock_ahead (back INTEGER PRIMARY KEY, first INTEGER NOT NULL, time_ms INTEGER NOT NULL)"
+        )
 
     def drop(self, sql: Sql) -> None:
-        """Drop the table."""
+        """Drop the tables."""
         sql.execute("DROP TABLE IF EXISTS clock")
+        sql.execute("DROP TABLE IF EXISTS clock_ahead")
 
     def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
         """Ask for the latest time so far, and whether no more than a note has it."""
@@ -42,6 +51,11 @@ class PositionsView:
         fresh: dict[int, Row] = {}
         for one in events:
             tells, position = one.stream.startswith(_TELLING), one.position
+            if latest is not None and one.time < latest and isinstance(one.event, ClockStepped):
+                _add(sql, fresh)
+                position, noted = _taken_back(sql, one)
+                latest, told = one.time, None
+                fresh[latest] = (latest, position, noted)
             if latest is not None and noted and tells and one.time < latest:
                 _add(sql, fresh)
                 told = _told(sql) if told is None or told <= one.time else told
@@ -69,6 +83,18 @@ def _add(sql: Sql, fresh: dict[int, Row]) -> None:
             f"INSERT INTO clock (time_ms, position, noted) VALUES {', '.join(['(?, ?, ?)'] * len(some))}",  # noqa: S608 - only question marks
             [value for row in some for value in row],
         )
+
+
+def _taken_back(sql: Sql, step: Recorded) -> tuple[int, int]:
+    """Drop the rows of what counts as of the time of a step back; return the first position, and whether all were of notes."""
+    first, latest, noted = sql.execute(
+        "SELECT MIN(position), MAX(time_ms), MIN(noted) FROM clock WHERE time_ms >= ?", (step.time,)
+    ).fetchone()
+    sql.execute("DELETE FROM clock WHERE time_ms >= ?", (step.time,))
+    sql.execute(
+        "INSERT INTO clock_ahead (back, first, time_ms) VALUES (?, ?, ?)", (step.position, first, latest)
+    )
+    return int(first), int(noted)
 
 
 def _without_notes(sql: Sql, since: int) -> int:
@@ -138,6 +164,11 @@ def time_of(position: int) -> Question:
     machine and back.
     """
     return _REACHED, (position,)
+
+
+def ahead_at(position: int) -> Question:
+    """Ask for the latest time (ms) that events up to a position have and that does not count any more; None for none."""
+    return "SELECT MAX(time_ms) FROM clock_ahead WHERE first <= ? AND back > ?", (position, position)
 
 
 def time_in(rows: Sequence[Row], position: int) -> int | None:

@@ -82,6 +82,7 @@ class Against(RuleBasedStateMachine):
             inline=inline_views(),
             threads=False,
             clock=self.runtime.clock.now_ms,
+            monotonic=self.runtime.clock.monotonic,
             entropy=self.runtime.entropy,
             new_log_id=lambda: LOG_ID,
             environment=SIMULATED,

@@ -22,6 +22,7 @@ from intersession_events.facts import (
     AccessRecorded,
     CheckpointTaken,
     ChildArchived,
+    ClockStepped,
     Event,
     RunStarted,
     SessionArchived,
@@ -50,7 +51,7 @@ MOST_STARTS: Final = 40
 DAY_S: Final = 86_400.0
 SECRET: Final = "what nobody may ever read again"
 MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
-_OWN_TIME: Final = AccessRecorded | CheckpointTaken | SessionArchived | ChildArchived
+_OWN_TIME: Final = AccessRecorded | CheckpointTaken | ClockStepped | SessionArchived | ChildArchived
 """What is written in its own time, or as a receipt: no trace of a call that was refused meanwhile."""
 VIEWS: Final = [view.name for view in inline_views()]
 
@@ -167,6 +168,7 @@ class World:
             inline=inline_views(),
             threads=False,
             clock=self.clock.now_ms,
+            monotonic=self.clock.monotonic,
             entropy=self.runtime.entropy,
             new_log_id=lambda: self.log_id,
             environment=SIMULATED,

@@ -57,6 +57,7 @@ class Story:
             path,
             inline=inline_views() if inline is None else inline,
             clock=self.clock.now_ms,
+            monotonic=self.clock.monotonic,
             entropy=bytes,
             new_log_id=lambda: LOG_ID,
         )

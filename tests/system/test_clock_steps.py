@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession import MemoryChannel, Reply, SessionSystem, ToolRefused, Turn
 from intersession_actors.runtime import SystemClock
 from intersession_events.facts import (
     ChildArchived,
@@ -59,7 +60,15 @@ def step_by(clock: ManualClock, ms: int) -> None:
 
 
 def say(system: SessionSystem, text: str = "hi", **given: Any) -> Any:
-    return system.inbound(channel="discord", chat_id="42", chat_type="group", text=text, sender="p", **given)
+    message = {
+        "channel": "discord",
+        "chat_id": "42",
+        "chat_type": "group",
+        "text": text,
+        "sender": "p",
+        **given,
+    }
+    return system.inbound(**message)
 
 
 @pytest.mark.clause("L8", "LOOP-7")
@@ -259,3 +268,80 @@ def test_a_step_ahead_does_not_use_up_the_patience_with_the_store(log: AnyLog) -
 
     assert completed.reply == "done"
     assert attempts == [1]
+
+
+def ahead_and_back(booth: Booth) -> tuple[SessionSystem, ManualClock, list[int]]:
+    """Have a session speak at the right time, another one ten years ahead, a third one at the right time again.
+
+    Returns the system, its clock, and the log's heads between.
+    """
+    clock = ManualClock()
+    begun, heads = clock.now_ms(), list[int]()
+    system = booth.start({"main": lambda turn: turn.step}, None, QUIET, clock=clock)
+    for chat, time in (("1", begun), ("2", begun + 10 * YEAR), ("3", begun + MINUTE)):
+        clock.set_wall(time)
+        say(system, chat_id=chat, deliver=False)
+        heads.append(system.log.head())
+    return system, clock, heads
+
+
+@pytest.mark.clause("L8", "PLACE-1")
+def test_a_time_names_a_place_again_once_a_clock_that_was_ahead_is_right(booth: Booth) -> None:
+    system, clock, (first, ahead, back) = ahead_and_back(booth)
+    begun = clock.now_ms() - MINUTE
+
+    def head_at(time: int) -> int:
+        at = datetime.fromtimestamp(time / 1000, tz=UTC).isoformat()
+        return system.debug.view.place(at, field="at").position
+
+    assert [head_at(begun + ms) for ms in (0, MINUTE - 1, MINUTE)] == [first, first, back]
+    assert ahead > first
+    with pytest.raises(ToolRefused, match="in the future"):
+        head_at(begun + YEAR)
+
+
+@pytest.mark.clause("L8", "LIST-3")
+def test_no_session_stays_on_top_for_a_time_that_did_not_come(booth: Booth) -> None:
+    system, clock, heads = ahead_and_back(booth)
+    now, sessions = clock.now_ms(), system.service.reader.sessions
+
+    def listed(at: int | None = None) -> list[tuple[str, int]]:
+        return [(place.key[-1], -place.falling - now) for place in sessions.order(at).places()]
+
+    clock.advance(MINUTE)
+    say(system, chat_id="1", deliver=False)
+
+    assert listed() == [("1", MINUTE), ("2", 0), ("3", 0)]
+    assert [listed(head) for head in heads] == [
+        [("1", -MINUTE)],
+        [("2", 10 * YEAR - MINUTE), ("1", -MINUTE)],
+        [("2", 0), ("3", 0), ("1", -MINUTE)],
+    ]
+
+
+@pytest.mark.clause("L8")
+def test_status_says_that_the_clock_has_stepped_and_by_how_much(booth: Booth) -> None:
+    clock = ManualClock()
+    system = booth.start({"main": lambda turn: turn.step}, None, QUIET, clock=clock)
+
+    def found() -> dict[str, tuple[str, str]]:
+        findings = system.gateway.call("status", {})["findings"]
+        return {each["code"]: (each["level"], each["what"]) for each in findings}
+
+    say(system, deliver=False)
+    before = found()
+    step_by(clock, 10 * YEAR)
+    say(system, deliver=False)
+    ahead = found()
+    step_by(clock, -10 * YEAR)
+    unwritten = found()
+    say(system, deliver=False)
+    back = found()
+
+    assert "clock_stepped" not in before
+    assert ahead["clock_stepped"][0] == "warning"
+    assert "1 time, the last time ahead by 3650 days, from 2023-11-14 22:13:20" in ahead["clock_stepped"][1]
+    assert unwritten["log_ahead"][0] == "warning"
+    assert back["clock_stepped"][0] == "note"
+    assert "2 times, the last time back by 3650 days" in back["clock_stepped"][1]
+    assert "log_ahead" not in back

@@ -3,6 +3,7 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
+    from intersession_actors.methods.clock import clock_findings
     from intersession_actors.methods.forking import fork_methods
     from intersession_actors.methods.holding import ReleaseFields, hold_params, release_params
     from intersession_actors.methods.methods import METHODS, GatewayMethods, unknown_method
@@ -25,6 +26,7 @@ __all__ = [
     "NoParams",
     "ReleaseFields",
     "ReleaseParams",
+    "clock_findings",
     "fork_methods",
     "hold_params",
     "in_terms_of_methods",

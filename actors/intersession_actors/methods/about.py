@@ -14,6 +14,7 @@ from intersession_actors.delivery import GIVEN_UP, RetryDelivery
 from intersession_actors.errors import ToolRefused
 from intersession_actors.failures import Finding, described, full_findings, process_findings
 from intersession_actors.gate import invalid
+from intersession_actors.methods.clock import clock_findings
 from intersession_actors.methods.params import (
     DeliveryRetryParams,
     HealthParams,
@@ -226,8 +227,12 @@ class GatewayAbout:
         if not call.caller.is_operator:
             return answer
         if answer["position"] is not None:
-            answer["findings"] += msgspec.to_builtins(self._full())
+            answer["findings"] += msgspec.to_builtins([*self._clock(), *self._full()])
         return answer | self._describe()
+
+    def _clock(self) -> list[Finding]:
+        """Return what the machine's clock has done to the log's time."""
+        return list(clock_findings(self._service.log, self._service.clock.now_ms()))
 
     def _full(self) -> list[Finding]:
         """Return which of the sessions that were updated last fill their window."""

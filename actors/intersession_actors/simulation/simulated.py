@@ -19,8 +19,8 @@ Agents, channels and clients are plain functions or coroutines. They must not wa
 
 The same seed gives the same log, byte for byte, if everything that the system is given does: `clock` and `new_id`, and
 the log's own `entropy` and identity. A system that opens its log itself takes all of these from its runtime. A log that
-is handed in is opened with `SqliteLog(path, threads=False, clock=runtime.clock.now_ms, entropy=runtime.entropy,
-new_log_id=runtime.new_id, inline=inline_views())`.
+is handed in is opened with `SqliteLog(path, threads=False, clock=runtime.clock.now_ms, monotonic=runtime.clock.monotonic,
+entropy=runtime.entropy, new_log_id=runtime.new_id, inline=inline_views())`.
 
 `crash` drops whatever a process has in memory: actors, threads, timers, futures, and what the log had not written. The
 store is as the crash left it, and another runtime starts another system on it (`SqliteLog.crash`).

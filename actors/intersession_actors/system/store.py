@@ -41,6 +41,7 @@ def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> Log:
         url,
         inline=inline_views(),
         clock=clock.now_ms,
+        monotonic=clock.monotonic,
         entropy=runtime.entropy,
         new_log_id=runtime.new_id,
         threads=not runtime.threads.by_hand,

@@ -44,6 +44,7 @@ from intersession_events.facts.exchange import (
 from intersession_events.facts.log import (
     CheckpointPublished,
     CheckpointTaken,
+    ClockStepped,
     ConfigLoaded,
     DivergenceKind,
     EditKind,
@@ -179,6 +180,7 @@ __all__ = [
     "CheckpointTaken",
     "ChildArchived",
     "ChildEnded",
+    "ClockStepped",
     "CloseReason",
     "ConfigLoaded",
     "DeliveryDecided",

@@ -1,6 +1,6 @@
 """What can have happened to the log as a whole: opened, configured, checkpointed, forked, imported into, annotated, erased from.
 
-Streams `log`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased:<stream>`.
+Streams `log`, `clock`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased:<stream>`.
 """
 
 from typing import Literal
@@ -18,6 +18,17 @@ class LogOpened(Fact, frozen=True, kw_only=True):
 
     epoch: int
     version: str
+
+
+class ClockStepped(Fact, frozen=True, kw_only=True):
+    """The wall clock stepped by more than five minutes: somebody set it, the machine slept, or another machine writes the log (L8).
+
+    At `fromMs` the log's time would be without the step, at `toMs` it is from here on. Where that is earlier, what was recorded with
+    a later time before counts, wherever a place is named by a time, as if it had that time.
+    """
+
+    from_ms: int
+    to_ms: int
 
 
 class ConfigLoaded(Fact, frozen=True, kw_only=True):
@@ -220,6 +231,7 @@ class RecordingLeft(Fact, frozen=True, kw_only=True):
 
 SystemEvent = (
     LogOpened
+    | ClockStepped
     | ConfigLoaded
     | CheckpointTaken
     | CheckpointPublished

@@ -75,6 +75,7 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "access_recorded.1": access.AccessRecorded,
     "send_refused.1": access.SendRefused,
     "log_opened.1": log.LogOpened,
+    "clock_stepped.1": log.ClockStepped,
     "config_loaded.1": log.ConfigLoaded,
     "checkpoint_taken.1": log.CheckpointTaken,
     "checkpoint_published.1": log.CheckpointPublished,

@@ -39,7 +39,12 @@ def root_kind(recorded: Recorded) -> RootKind:  # noqa: C901 - one case an event
             return "timer"
         case facts.ChildArchived(reason="expired"):
             return "timer"
-        case facts.CheckpointTaken() | facts.CheckpointPublished() | facts.SessionArchived(reason="cleanup"):
+        case (
+            facts.CheckpointTaken()
+            | facts.CheckpointPublished()
+            | facts.ClockStepped()
+            | facts.SessionArchived(reason="cleanup")
+        ):
             return "system"
         case _ if _is_imported(recorded):
             return "import"

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from intersession_events.times import length
+
 LaneKind = Literal["session", "person", "channel", "operator"]
 MarkKind = Literal["tool", "note", "failed", "end"]
 """`tool`: what an agent did meanwhile; `note`: what happened besides; `failed`: what went wrong; `end`: how it ended."""
@@ -75,13 +77,3 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, tag="gap", tag_field="row",
 
 
 Row = Arrow | Mark | Gap
-
-
-def length(ms: int) -> str:
-    """Return how long something took, in words."""
-    seconds, minutes, hours, days = ms // 1000, ms // 60_000, ms // 3_600_000, ms // 86_400_000
-    if days > 1:
-        return f"{days} days"
-    if hours:
-        return f"{hours} h {minutes % 60} min"
-    return f"{minutes} min {seconds % 60} s" if minutes else f"{seconds}.{ms % 1000 // 100} s"

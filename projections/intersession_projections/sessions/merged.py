@@ -9,7 +9,7 @@ import msgspec
 from intersession_events.keys import Kind
 from intersession_events.log import Moment, Question, Row
 from intersession_projections.columns import to_text
-from intersession_projections.positions import time_in, time_of
+from intersession_projections.positions import ahead_at, time_in, time_of
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.rows import number_of, rows_at
 from intersession_projections.sessions.search import candidates, matched, matching, of_agent, of_scope
@@ -308,8 +308,10 @@ def _number(moment: Moment, position: int, groups: Sequence[_Group]) -> int:
 def _latest(moment: Moment, position: int) -> int:
     """Return a time (ms) that no session was updated after, as of a position."""
     ahead = "SELECT MAX(updated_at) FROM session_ahead WHERE position <= ?"
-    (latest,), reached = moment.each((ahead, (position,)), time_of(position))
-    return max(latest[0] or 0, time_in(reached, position) or 0)
+    (imported,), (stepped,), reached = moment.each(
+        (ahead, (position,)), ahead_at(position), time_of(position)
+    )
+    return max(imported[0] or 0, stepped[0] or 0, time_in(reached, position) or 0)
 
 
 def _agents(moment: Moment) -> list[tuple[int, str]]:

@@ -159,7 +159,7 @@ def _opened(row: SessionRow | None, key: str, recorded: Recorded, event: Session
 def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
     event = recorded.event
     replace = msgspec.structs.replace
-    # The wall clock can be set back; a session must not move down the list for that (LIST-3).
+    # What is imported may be older than what is here; a session must not move down the list for that (LIST-3).
     touched = max(row.updated_at, recorded.time)
     match event:
         case MessageRecorded():

@@ -13,6 +13,7 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
+from intersession_events.ids import CLOCK
 from intersession_events.log import Coming, Known, Memory, Question, Recorded, Row, Sql, among, asked
 from intersession_projections.columns import hashed, packed, to_text
 from intersession_projections.sessions import search, sets
@@ -116,14 +117,16 @@ class SessionListView:
         return [among(_AGENTS, sorted(agents) or [""])[0], *among(_SESSIONS.format("session_key"), keys)]
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
-        """Take events in: a session's own events change its row, all others nothing."""
-        if not known.answers:
+        """Take events in: a session's own events change its row, and the clock that was set back all rows with later times."""
+        if not known.answers and all(recorded.stream != CLOCK for recorded in events):
             return
-        agents, *sessions = known.answers
+        agents, *sessions = known.answers or ((),)
         taking = _Taking(sql, agents, chain.from_iterable(sessions), known.memory)
         for recorded in events:
             if recorded.stream.startswith(_STREAM):
                 taking.take(recorded.stream.removeprefix(_STREAM), recorded)
+            elif recorded.stream == CLOCK:
+                taking.step(recorded)
         taking.store()
 
 
@@ -158,6 +161,21 @@ class _Taking:
         self._keep_version(kept, before, after)
         kept.opened = recorded.position if kept.opened is None else kept.opened
         kept.row, kept.is_changed = after, True
+
+    def step(self, recorded: Recorded) -> None:
+        """Let no session have been updated later than the log's time, which has just stepped (L8)."""
+        later = self._sql.execute(
+            "SELECT no FROM session_list WHERE falling < ?", (-recorded.time,)
+        ).fetchall()
+        for no in sorted({no for (no,) in later} | self._by_no.keys()):
+            kept = self._numbered(no)
+            before = kept.row
+            if before is None or before.archived is not None or before.updated_at <= recorded.time:
+                continue
+            after = msgspec.structs.replace(before, updated_at=recorded.time, position=recorded.position)
+            self._take_places(kept, before, after, recorded)
+            self._keep_version(kept, before, after)
+            kept.row, kept.is_changed = after, True
 
     def store(self) -> None:
         """Write the rows that have changed, and what sessions have left."""

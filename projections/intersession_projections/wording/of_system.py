@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from intersession_events import facts
+from intersession_events.times import length
 from intersession_projections.wording.words import Sides, Words, route_text
 
 _SENDS: Final[Mapping[facts.Purpose, str]] = {
@@ -85,6 +86,10 @@ def of_system(event: facts.AccessEvent | facts.SystemEvent) -> Words:  # noqa: C
             return Words(_requester(event), event.target, brief)
         case facts.LogOpened():
             return Words(None, None, f"epoch {event.epoch}, version {event.version}")
+        case facts.ClockStepped():
+            away = event.to_ms - event.from_ms
+            brief = f"the clock stepped {'back' if away < 0 else 'ahead'} by {length(abs(away))}"
+            return Words(None, None, brief)
         case facts.ConfigLoaded():
             return Words(None, None, f"configuration {event.digest}")
         case facts.CheckpointTaken():

@@ -160,15 +160,21 @@ def test_a_log_that_a_wrong_clock_has_brought_ahead_is_named_with_its_first_posi
     clock.set_wall(now + 315_360_000_000)
     speak(system)
     clock.set_wall(now)
+    _, found = examined(booth.url)
     speak(system)
     booth.close()
-    _, found = examined(booth.url)
+    _, after = examined(booth.url)
 
     assert "log_ahead" not in minutes
     assert found["log_ahead"]["level"] == "warning"
     first = int(found["log_ahead"]["what"].partition("from position ")[2].partition(" ")[0])
     assert first > before
     assert "name places by position" in found["log_ahead"]["advice"]
+    assert "1 time, the last time ahead by 3650 days" in found["clock_stepped"]["what"]
+    assert found["clock_stepped"]["level"] == "warning"
+    assert "log_ahead" not in after
+    assert "2 times, the last time back by 3650 days" in after["clock_stepped"]["what"]
+    assert after["clock_stepped"]["level"] == "note"
 
 
 def test_little_room_is_named(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from intersession_events.facts import AccessRecorded, ForkEdit, NotePinned
 from intersession_events.log import verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import open_log as open_store
-from intersession_projections.diagram.rows import length
+from intersession_events.times import length
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.paths import ROOT

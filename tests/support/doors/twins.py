@@ -66,6 +66,7 @@ class Twin:
             logs.at(folder),
             inline=inline_views(),
             clock=self._clock.now_ms,
+            monotonic=self._clock.monotonic,
             entropy=bytes,
             new_log_id=lambda: uuid(7_000_000),
         )

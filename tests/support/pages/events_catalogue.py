@@ -51,10 +51,11 @@ STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (
         "Access",
         "`access:<requester key>`, `access:operator`, `access:credential:<name>`",
     ),
-    (log, log.SystemEvent, "The log", "`log`, `import:<id>`, `inbound:<id>`"),
+    (log, log.SystemEvent, "The log", "`log`, `clock`, `import:<id>`, `inbound:<id>`"),
 )
 STREAM_OF: Mapping[type, str] = {
     log.LogOpened: "`log`",
+    log.ClockStepped: "`clock`",
     log.ConfigLoaded: "`log`",
     log.CheckpointTaken: "`log`",
     log.CheckpointPublished: "`log`",

@@ -3,7 +3,6 @@
 from intersession.cli.checks.of_config import endpoint_findings, setting_findings
 from intersession.cli.checks.of_store import (
     checkpoint_findings,
-    clock_findings,
     damage_findings,
     disk_findings,
     lock_findings,
@@ -12,7 +11,6 @@ from intersession.cli.checks.of_store import (
 
 __all__ = [
     "checkpoint_findings",
-    "clock_findings",
     "damage_findings",
     "disk_findings",
     "endpoint_findings",

@@ -16,12 +16,10 @@ from intersession_actors.service import Reader
 from intersession_events.log import Log
 from intersession_events.stores import Located, PortableLog, SqliteLog, holder_of
 from intersession_projections.flows import DeliverySummary
-from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.wording import counted
 
 MIB: Final = 1 << 20
-_AHEAD_MS: Final = 300_000
 _LEAST_BYTES: Final = 100 * MIB
 _LOW_BYTES: Final = 1024 * MIB
 _BIG_WAL: Final = 1024 * MIB
@@ -85,20 +83,6 @@ def damage_findings(log: Log) -> Iterator[Finding]:
             "events_left_out",
             cost,
             "don't open the log to write: keep a copy of it and of its -wal, and bring the -wal back from a copy of before",
-        )
-
-
-def clock_findings(reader: Reader) -> Iterator[Finding]:
-    """Yield that the log's time is ahead of the clock by minutes: what comes is recorded at that time, until the clock is there (L8)."""
-    positions, now = Positions(reader.log), reader.clock.now_ms()
-    latest = positions.latest_time()
-    if latest is not None and latest - now > _AHEAD_MS:
-        yield warning(
-            "log_ahead",
-            f"the log's time is {moment(latest)} UTC, which is later than this machine's clock ({moment(now)} UTC), from position "
-            f"{positions.position_at(now) + 1} on: a clock was wrong then, or this one is now",
-            "look at the machine's clock; until it has come to that time, all events are recorded with that "
-            "one: name places by position until then, not by time",
         )
 
 

@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from intersession.cli.checks import (
     checkpoint_findings,
-    clock_findings,
     damage_findings,
     disk_findings,
     endpoint_findings,
@@ -22,6 +21,7 @@ from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.failures import Finding, note, process_findings, wrong
 from intersession_actors.host import MissingExtra
+from intersession_actors.methods import clock_findings
 from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError, StoreUnavailable
 from intersession_events.stores import has_writer, located
@@ -81,7 +81,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             if store.is_file:
                 yield from disk_findings(store.place)
                 yield from damage_findings(reader.log)
-            yield from clock_findings(reader)
+            yield from clock_findings(reader.log, reader.clock.now_ms())
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:

@@ -1,19 +1,15 @@
 """Times as people read them: UTC, to the second in lists, to the millisecond in what happened."""
 
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from intersession_events.times import moment, on_calendar
+
+__all__ = ["clock", "day", "duration", "moment"]
+
 _SECOND_MS: Final = 1000
 _MINUTE_MS: Final = 60_000
 _DAY_MS: Final = 86_400_000
-
-
-def moment(time_ms: int) -> str:
-    """Return date and time: `2026-11-21 04:05:06`. What no calendar has stays a number."""
-    at = _at(time_ms)
-    return f"{time_ms} ms" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def day(time_ms: int) -> str:
@@ -24,7 +20,7 @@ def day(time_ms: int) -> str:
 @lru_cache(maxsize=64)
 def _day(number: int) -> str:
     # A long story asks for the day of each of its lines.
-    at = _at(number * _DAY_MS)
+    at = on_calendar(number * _DAY_MS)
     return "" if at is None else f"{at:%Y-%m-%d}"
 
 
@@ -50,10 +46,3 @@ def duration(milliseconds: int) -> str:
         return f"{milliseconds / _SECOND_MS:.1f} s"
     minutes, seconds = divmod(milliseconds // _SECOND_MS, 60)
     return f"{minutes} min {seconds} s"
-
-
-def _at(time_ms: int) -> datetime | None:
-    try:
-        return _EPOCH + timedelta(milliseconds=time_ms)
-    except OverflowError:
-        return None

@@ -23,6 +23,7 @@ STREAMS: Final = (
     "exchange:",
     "spawn:",
     "delivery:",
+    "clock",
     "inbound:",
     "notes:",
     "access:",

@@ -10,7 +10,8 @@ import msgspec
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.facts import Erased
+from intersession_events.facts import Erased, encode, topic_of
+from intersession_events.ids import CLOCK, event_id
 from intersession_events.log import (
     ANY_VERSION,
     FIRST,
@@ -18,6 +19,7 @@ from intersession_events.log import (
     Coming,
     Committed,
     Conflict,
+    Draft,
     InFlight,
     OnOutcome,
     Outcome,
@@ -29,7 +31,7 @@ from intersession_events.log import (
 )
 from intersession_events.stores.database import COLUMNS, Cursor, Row, notification_of
 from intersession_events.stores.later import tell
-from intersession_events.stores.library import ChainedMapper, Pending
+from intersession_events.stores.library import ChainedMapper, Fresh, Pending
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.recent import KnownIds, LogClock
 from intersession_events.stores.snapshots import KeepsSnapshots
@@ -164,6 +166,8 @@ class Append:
         self._behind = behind
         self.recorded: tuple[Recorded, ...] = ()
         """What this append put in the log; empty if it was a conflict or had been recorded before."""
+        self._step: Recorded | None = None
+        """The event that was put before it, since the clock has stepped."""
         self._sealing = sealing
         self._parts = parts
         self._in_order = causal_order(parts)
@@ -176,13 +180,18 @@ class Append:
         return (part.stream for part in self._parts)
 
     @property
+    def written(self) -> Sequence[Recorded]:
+        """All that was put in the log: beside what this append wanted, the event that says that the clock has stepped."""
+        return self.recorded if self._step is None else (self._step, *self.recorded)
+
+    @property
     def coming(self) -> Iterator[Coming]:
         """The events, each with its stream."""
         return ((part.stream, event.draft.event) for part in self._parts for event in part.events)
 
     def write(self, cursor: Cursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
-        self.recorded, self._verdict, self.stands = (), None, False
+        self.recorded, self._verdict, self.stands, self._step = (), None, False, None
         before = self._behind
         if isinstance(before, Append | NotTaken) and not before.stands:
             self._verdict = Conflict(
@@ -212,6 +221,7 @@ class Append:
                 self.stands = again is not None
                 return
             versions[part.stream] = version + len(part.events)
+        self._note_step(cursor)
         self.recorded = tuple(self._seal(ends))
         for recorded, position in zip(
             self.recorded, self._sealing.recorder.queue(self._in_order), strict=True
@@ -228,6 +238,9 @@ class Append:
     def undo(self) -> None:
         """Forget what was rolled back."""
         self.stands = False
+        if self._step is not None:
+            self._step = None
+            self._sealing.clock.undo()
         self._sealing.known.undo(event.draft.id for event in self._anywhere())
 
     def _anywhere(self) -> Iterator[Pending]:
@@ -273,7 +286,7 @@ class Append:
     def done(self, error: Exception | None) -> None:
         """Tell the caller."""
         if error is not None or self._verdict is None:
-            self.recorded = ()
+            self.recorded, self._step = (), None
             self._verdict = Unavailable(
                 error=self._sealing.recorder.failures.log_error(error or RuntimeError("never written"))
             )
@@ -282,6 +295,30 @@ class Append:
             self._sealing.snapshots.erased()
         self.has_failed = not self.stands
         tell(self._on_outcome, self._verdict)
+
+    def _note_step(self, cursor: Cursor) -> None:
+        """Put the event that says so before these if the clock has stepped: only with them is there a time to be said."""
+        sealing = self._sealing
+        here = next((one.draft for one in self._in_order if not one.draft.is_dated), None)
+        step = None if here is None else sealing.clock.step(here)
+        if step is None:
+            return
+        end = sealing.heads.of(cursor, CLOCK)
+        version = end.version + 1
+        own = event_id(sealing.mapper.log_id, CLOCK, version, topic_of(step), encode(step))
+        pending = sealing.mapper.to_stored_event(Fresh(CLOCK, Draft(event=step, id=own, time=step.to_ms)))
+        recorded = sealing.mapper.seal(
+            pending,
+            version=version,
+            prev=end.hash,
+            epoch=sealing.epoch,
+            time=step.to_ms,
+            salt=sealing.entropy(SALT_BYTES),
+        )
+        (position,) = sealing.recorder.queue([pending])
+        msgspec.structs.force_setattr(recorded, "position", position)
+        self._step = recorded
+        sealing.heads.learn({CLOCK: Head(version, recorded.hash)})
 
     def _seal(self, ends: dict[str, Head]) -> Iterator[Recorded]:
         sealing = self._sealing

@@ -30,6 +30,7 @@ from intersession_events.log import (
     Unavailable,
 )
 from intersession_events.log import Row as AnyRow
+from intersession_events.machine import monotonic_s, wall_clock_ms
 from intersession_events.stores.database import MEMORY, typed
 from intersession_events.stores.folding import is_carried
 from intersession_events.stores.later import tell
@@ -42,6 +43,7 @@ from intersession_events.stores.portable.inline_views import InlineViews, Query,
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews
 from intersession_events.stores.portable.reading import Follows, ReadableLog
+from intersession_events.stores.portable.recent import LogClock
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.refusals import OnRefused
 from intersession_events.stores.snapshots import StreamStates
@@ -59,12 +61,15 @@ class PortableLog(ReadableLog):
         *,
         threads: bool,
         clock: Callable[[], int],
+        monotonic: Callable[[], float] | None,
         entropy: Callable[[int], bytes],
         new_log_id: Callable[[], str],
     ) -> None:
         super().__init__(threads=threads)
         self._writer = None
         self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
+        is_the_machines = clock is wall_clock_ms
+        self._monotonic = monotonic or (monotonic_s if is_the_machines else lambda: clock() / 1000)
         self._keeping: Keeping | None = None
         self._is_served = False
         """Whether a simulation does our work while somebody waits."""
@@ -362,6 +367,7 @@ class PortableLog(ReadableLog):
             events=self._events,
             frontier=self._frontier,
             by_hand=self._loader.by_hand,
+            clock=LogClock(opened.recent.time, now_ms=self._clock, monotonic=self._monotonic),
         )
         self._views = ReadViews(self._recorder, self._at_one_moment)
         self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)

@@ -1,11 +1,12 @@
 """What the log has taken in of late: its latest time, and the ids by which an event is known that is told again."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from intersession_events.errors import CorruptEvent, LogRewound
+from intersession_events.facts import ClockStepped, topics_of
 from intersession_events.log import Draft, Question, Row, hash_in, opened
 from intersession_events.stores.database import Cursor
 
@@ -30,7 +31,7 @@ class Recent(NamedTuple):
     """The last events of a log as it was opened."""
 
     time: int
-    """The latest time (ms) among them; 0 if there is none that can be read."""
+    """The latest time (ms) among them, since the clock was last set back; 0 if there is none that can be read."""
     ids: Mapping[str, int]
     """Their ids with their positions, from the first on."""
     end: End
@@ -38,7 +39,7 @@ class Recent(NamedTuple):
 
 
 LAST_EVENTS: Final[Question] = (
-    "SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT ?",
+    "SELECT rowid, state, topic FROM stored_events ORDER BY rowid DESC LIMIT ?",
     (_LAST_EVENTS,),
 )
 """Asks for what `recent_of` takes."""
@@ -47,10 +48,11 @@ LAST_EVENTS: Final[Question] = (
 def recent_of(rows: Sequence[Row]) -> Recent:
     """Return what a log has taken in of late, by its last events, the last one first."""
     latest, ids, end = 0, dict[str, int](), EMPTY
-    for position, state in reversed(rows):
+    for position, state, topic in reversed(rows):
         with suppress(CorruptEvent):  # whoever reads the event says so
             event = opened(state, where="a row")
-            latest, ids[event.id] = max(latest, event.time), position
+            latest = event.time if topic in _STEPS else max(latest, event.time)
+            ids[event.id] = position
             end = End(position, event.hash)
     return Recent(latest, ids, end)
 
@@ -66,21 +68,76 @@ def _is_end(row: Row, end: End) -> bool:
         return True
 
 
-class LogClock:
-    """The latest time that the log itself has recorded, in ms: what is recorded later has no earlier one.
+STEP_MS: Final = 300_000
+"""By more than so much has the wall clock stepped; less is an accident of threads, or what a time server sets right."""
+_STEPS: Final = topics_of(ClockStepped)
 
-    The machine's clock may be set back, and what two threads read of it may be written the other way round.
+
+class _Mark(NamedTuple):
+    """What a clock knew."""
+
+    latest: int
+    wall: int
+    at: float
+
+
+class LogClock:
+    """The time to record, in ms: the latest one that the log has recorded, unless what is recorded is later (L8).
+
+    The machine's clock may be set back, and what two threads read of it may be written the other way round. Only when the wall
+    clock itself stands minutes before the log's time does that go back, by an event that says so. The same event says where the
+    wall clock went ahead by minutes that did not pass, as `monotonic` (s) has it. `now_ms` is the wall clock. Both are asked
+    only for what is minutes from the last event. Only the writer's thread may call it.
     """
 
-    def __init__(self, latest: int) -> None:
-        self._latest = latest
+    def __init__(self, latest: int, *, now_ms: Callable[[], int], monotonic: Callable[[], float]) -> None:
+        self._now_ms, self._monotonic = now_ms, monotonic
+        self._mark = _Mark(latest, now_ms(), monotonic())
+        self._before: list[_Mark] = []
+        """What it knew before each step of the transaction that goes on."""
 
     def of(self, draft: Draft) -> int:
         """Return the time to record for a draft. What an import brings keeps the time it had."""
         if draft.is_dated:
             return draft.time
-        self._latest = max(self._latest, draft.time)
-        return self._latest
+        if draft.time > self._mark.latest:
+            self._mark = self._mark._replace(latest=draft.time)
+        return self._mark.latest
+
+    def step(self, draft: Draft) -> ClockStepped | None:
+        """Return the event that has to be recorded before a draft, and let the log's time step; None if the clock has not."""
+        latest = self._mark.latest
+        if draft.is_dated or -STEP_MS <= draft.time - latest <= STEP_MS:
+            return None
+        wall, at = self._now_ms(), self._monotonic()
+        if draft.time < latest:
+            if wall >= latest - STEP_MS:
+                return None  # it was made long ago, and is written late
+            expected = latest
+        else:
+            expected = self._mark.wall + round((at - self._mark.at) * 1000)
+            if -STEP_MS <= wall - expected <= STEP_MS:
+                self._mark = _Mark(latest, wall, at)
+                return None  # nothing had happened for so long
+            if draft.time <= expected + STEP_MS:
+                return None  # it was made before the step
+        self._before.append(self._mark)
+        self._mark = _Mark(draft.time, wall, at)
+        return ClockStepped(from_ms=expected, to_ms=draft.time)
+
+    def begin(self) -> None:
+        """Begin a transaction, and forget the steps of one that has failed."""
+        if self._before:
+            self._mark = self._before[0]
+            self._before.clear()
+
+    def undo(self) -> None:
+        """Forget the last step: its event was rolled back, while the transaction goes on."""
+        self._mark = self._before.pop()
+
+    def committed(self) -> None:
+        """Hear that the steps are durable."""
+        self._before.clear()
 
 
 class KnownIds:

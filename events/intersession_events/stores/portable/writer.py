@@ -123,6 +123,7 @@ class Writer:
         events: EventReader,
         frontier: Frontier,
         by_hand: bool,
+        clock: LogClock,
     ) -> None:
         self._opened = opened
         self._events = events
@@ -146,7 +147,7 @@ class Writer:
             entropy,
             self._heads,
             self._known,
-            LogClock(opened.recent.time),
+            clock,
             opened.app.snapshot_recorder,
         )
         self._views = views
@@ -265,6 +266,7 @@ class Writer:
     def begin(self) -> None:
         """Forget what was only foreseen for the transaction before."""
         self._known.begin()
+        self._sealing.clock.begin()
         self._answers = {}
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
@@ -296,6 +298,7 @@ class Writer:
         """Move on, before those who wait are told."""
         recorded = _recorded(written)
         self._known.committed()
+        self._sealing.clock.committed()
         _pass(_STORED, recorded)
         if any(isinstance(work, Append) and work.erases for work in written):
             crash_point("E2")
@@ -351,7 +354,7 @@ class Writer:
 
 
 def _recorded(written: Sequence[Work]) -> list[Recorded]:
-    return [event for work in written if isinstance(work, Append) for event in work.recorded]
+    return [event for work in written if isinstance(work, Append) for event in work.written]
 
 
 _STORING: Final[Mapping[type[Event], str]] = {

@@ -45,6 +45,7 @@ class PostgresLog(PortableLog):
         inline: Sequence[InlineView] = (),
         read_only: bool = False,
         clock: Callable[[], int] = wall_clock_ms,
+        monotonic: Callable[[], float] | None = None,
         entropy: Callable[[int], bytes] = machine_entropy,
         new_log_id: Callable[[], str] = random_id,
         environment: Mapping[str, str] | None = None,
@@ -53,7 +54,9 @@ class PostgresLog(PortableLog):
     ) -> None:
         address = address_of(url)
         self.path, self.place, self._url = address.shown, address.place, url
-        super().__init__(threads=threads, clock=clock, entropy=entropy, new_log_id=new_log_id)
+        super().__init__(
+            threads=threads, clock=clock, monotonic=monotonic, entropy=entropy, new_log_id=new_log_id
+        )
         opened: OpenedSchema | None = None
         if read_only:
             app = PostgresApplication(settings_of(url))

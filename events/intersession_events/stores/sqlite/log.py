@@ -24,7 +24,8 @@ from intersession_events.stores.sqlite.writer_lock import writer_of
 class SqliteLog(PortableLog):
     """A `Log` in one SQLite file, or in memory (`:memory:`).
 
-    `clock` gives milliseconds, `entropy` that many random bytes, `new_log_id` a UUID for a log that is made.
+    `clock` gives milliseconds, `monotonic` seconds of a clock that nobody sets: without it, it is not noticed that another clock
+    than the machine's is set ahead. `entropy` that many random bytes, `new_log_id` a UUID for a log that is made.
     `environment` goes to the eventsourcing library, over our own settings of it. With `threads` False nothing
     happens by itself: whoever simulates calls `step` for each batch that is to be written or loaded.
 
@@ -47,6 +48,7 @@ class SqliteLog(PortableLog):
         inline: Sequence[InlineView] = (),
         read_only: bool = False,
         clock: Callable[[], int] = wall_clock_ms,
+        monotonic: Callable[[], float] | None = None,
         entropy: Callable[[int], bytes] = machine_entropy,
         new_log_id: Callable[[], str] = random_id,
         threads: bool = True,
@@ -55,7 +57,9 @@ class SqliteLog(PortableLog):
     ) -> None:
         # The real path, so that two names of one file share one lock.
         self.path = self.place = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
-        super().__init__(threads=threads, clock=clock, entropy=entropy, new_log_id=new_log_id)
+        super().__init__(
+            threads=threads, clock=clock, monotonic=monotonic, entropy=entropy, new_log_id=new_log_id
+        )
         if read_only:
             self._open_reader(inline, on_folding)
             return
