@@ -7,6 +7,7 @@ import asyncio
 import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from functools import cache
 from http import HTTPStatus
 from typing import Any, Final, Literal, TypeAlias
 
@@ -168,6 +169,17 @@ class Coming(msgspec.Struct, frozen=True, kw_only=True):
     total: int | None = None
 
 
+@cache
+def _questions() -> Any:  # litestar's own type of a scope is narrower than the server's
+    return Application(
+        route_handlers=[*routes()],
+        exception_handlers={**HANDLERS},
+        openapi_config=OpenAPIConfig(title="Intersession debugger", version=installed_version()),
+        logging_config=None,
+        debug=False,
+    )
+
+
 class Alone:
     """The ASGI application. `word` is what the address has behind its `#`, and counts once.
 
@@ -182,13 +194,6 @@ class Alone:
         self._halves = Halves.new()
         self._fork: Deed | None = None
         self._access: ReadOnly | None = None
-        self._routes: Any = Application(  # litestar's own type of a scope is narrower than the server's
-            route_handlers=[*routes()],
-            exception_handlers={**HANDLERS},
-            openapi_config=OpenAPIConfig(title="Intersession debugger", version=installed_version()),
-            logging_config=None,
-            debug=False,
-        )
 
     def opened(self, reader: Reader, fork: Deed | None = None) -> None:
         """Serve a log from now on. `fork` calls the methods of forks; without it, none are made here."""
@@ -236,7 +241,7 @@ class Alone:
     async def _asked(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._access is not None:
             scope.setdefault("state", {})[ACCESS] = self._access
-            await ended_well(self._routes, scope, receive, send)
+            await ended_well(_questions(), scope, receive, send)
             return
         coming = self.coming
         said = f"{coming.what} is being imported"

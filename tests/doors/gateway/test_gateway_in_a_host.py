@@ -12,9 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
+from intersession import SessionSystem, echo
+from intersession.gateway import app as gateway_of
 from intersession.web import ended_well
 from support.doors.command_line import environment
 from support.doors.gateway_live import WAIT
+from support.doors.mcp_clients import served
 
 HOST = """
 import uvicorn
@@ -110,3 +113,30 @@ def test_what_a_server_gives_up_gets_its_end_or_a_refusal() -> None:
     assert (waited[0]["status"], waited[1]["more_body"]) == (503, False)
     assert b"is stopping" in waited[1]["body"]
     assert len(whole) == 2
+
+
+@pytest.mark.clause("X10")
+async def test_two_gateways_of_a_process_answer_each_for_its_own_system() -> None:
+    """Their routes are made once. A server that speaks of its start and its end is told that there is nothing to do."""
+    tokens = ("the-token-of-the-first", "the-token-of-the-other")
+    told: list[tuple[int, Any]] = []
+    with (
+        SessionSystem(":memory:", agents={"first": echo("first: ")}) as first,
+        SessionSystem(":memory:", agents={"other": echo("other: ")}) as other,
+    ):
+        apps = [
+            gateway_of(system, {"gateway": {"auth": {"token": token}}})
+            for system, token in zip((first, other), tokens, strict=True)
+        ]
+        async with served(apps[0]) as here, served(apps[1]) as there, httpx.AsyncClient() as client:
+            for address in (here, there):
+                for token in tokens:
+                    answer = await client.post(
+                        f"{address}/tools/invoke",
+                        headers={"authorization": f"Bearer {token}"},
+                        json={"tool": "agents_list"},
+                    )
+                    told.append((answer.status_code, answer.json()))
+
+    assert [status for status, _ in told] == [200, 401, 401, 200]
+    assert [told[at][1]["result"]["details"]["agents"][0]["id"] for at in (0, 3)] == ["first", "other"]

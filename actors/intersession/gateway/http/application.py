@@ -26,4 +26,4 @@ def asgi_application(
         ConfigError: no token is set.
     """
     door = Door(system, settings=settings, limits=limits, credentials=credentials)
-    return Shield(door, routes(door), mounts or {})
+    return Shield(door, routes(), mounts or {})

@@ -9,7 +9,7 @@ from litestar.params import JSONBody
 from intersession.gateway.admission import Credential, all_scopes, needed_scope
 from intersession.gateway.door import Door
 from intersession.gateway.http.debugging import DeedName
-from intersession.gateway.http.shield import CREDENTIAL
+from intersession.gateway.http.shield import CREDENTIAL, DOOR
 from intersession.web import API, declared, failed, told
 from intersession_actors.errors import ToolRefused
 from intersession_events.plain_json import JsonObject
@@ -40,9 +40,9 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     },
     raises=[],
 )
-async def do(data: JSONBody[Deed], request: Request[object, object, State], state: State) -> Response[object]:
+async def do(data: JSONBody[Deed], request: Request[object, object, State]) -> Response[object]:
     """Do what a page asks for, as whoever is in may."""
-    door: Door = state.door
+    door: Door = request.scope["state"][DOOR]
     credential: Credential = request.scope["state"][CREDENTIAL]
     scope = needed_scope(data.method)
     if scope not in all_scopes(credential.scopes):

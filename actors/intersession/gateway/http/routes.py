@@ -1,5 +1,6 @@
 """The HTTP routes: `POST /tools/invoke` as the original has it, committed events, liveness, and their description."""
 
+from functools import cache
 from typing import Annotated, Final
 
 import msgspec
@@ -17,7 +18,7 @@ from intersession.gateway.admission import Credential, Hold, all_scopes, needed_
 from intersession.gateway.door import Door
 from intersession.gateway.http.deeds import do
 from intersession.gateway.http.event_stream import event_stream, shown
-from intersession.gateway.http.shield import CREDENTIAL, HOLD
+from intersession.gateway.http.shield import CREDENTIAL, DOOR, HOLD
 from intersession.gateway.metrics import CONTENT_TYPE
 from intersession.web import (
     EVENT_STREAM,
@@ -94,10 +95,10 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
     raises=[],
 )
 async def invoke_tool(
-    data: JSONBody[InvokeBody], request: Request[object, object, State], state: State
+    data: JSONBody[InvokeBody], request: Request[object, object, State]
 ) -> Response[object]:
     """Call a session tool."""
-    door: Door = state.door
+    door: Door = request.scope["state"][DOOR]
     credential: Credential = request.scope["state"][CREDENTIAL]
     tool = data.tool.strip()
     if not tool:
@@ -132,12 +133,11 @@ async def invoke_tool(
 )
 async def follow_events(
     request: Request[object, object, State],
-    state: State,
     last_event_id: LastEventId = None,
     after: After = None,
 ) -> Response[object] | Stream:
     """Follow what is committed, from any position on."""
-    door: Door = state.door
+    door: Door = request.scope["state"][DOOR]
     credential: Credential = request.scope["state"][CREDENTIAL]
     if "operator.read" not in all_scopes(credential.scopes):
         return failed(403, "forbidden", "missing scope: operator.read")
@@ -169,9 +169,9 @@ async def follow_events(
     },
     raises=[],
 )
-async def scrape_metrics(request: Request[object, object, State], state: State) -> Response[object]:
+async def scrape_metrics(request: Request[object, object, State]) -> Response[object]:
     """Say how many of what there were, and how everything stands."""
-    door: Door = state.door
+    door: Door = request.scope["state"][DOOR]
     credential: Credential = request.scope["state"][CREDENTIAL]
     access = door.settings.metrics
     if access == "off":
@@ -192,11 +192,11 @@ async def is_alive() -> Alive:
     return Alive(ok=True)
 
 
-def routes(door: Door) -> ASGIApp:
-    """Return the application of all HTTP routes."""
+@cache
+def routes() -> ASGIApp:
+    """Return the application of all HTTP routes. It holds nothing of a gateway, and is made once: that takes longer than a start."""
     return Application(
         route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive, do, *web_routes()],
-        state=State({"door": door}),
         exception_handlers={**HANDLERS, Exception: _fault},
         openapi_config=OpenAPIConfig(
             title="Intersession gateway",
@@ -218,6 +218,6 @@ def routes(door: Door) -> ASGIApp:
 
 def _fault(request: Request[object, object, State], error: Exception) -> Response[object]:
     """Answer a fault of ours: its words stay in the process's own log."""
-    door: Door = request.app.state.door
+    door: Door = request.scope["state"][DOOR]
     refused = door.known(error, request.url.path)
     return told(refused)

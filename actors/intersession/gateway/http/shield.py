@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from litestar.datastructures import Headers
@@ -51,6 +51,9 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
 
 CREDENTIAL: Final = "intersession_credential"
 """Where a request's state has who is in."""
+
+DOOR: Final = "intersession_door"
+"""Where it has the gateway that it came to: the routes are those of all gateways of a process."""
 
 HOLD: Final = "intersession_hold"
 """Where it has what its credential holds by it."""
@@ -110,7 +113,7 @@ class Shield:
             case "websocket":
                 await self._websocket(scope, receive, send)
             case _:
-                await self._routes(scope, receive, send)
+                await _lifespan(receive, send)
 
     # --- HTTP
 
@@ -152,6 +155,7 @@ class Shield:
         if refusal is not None:
             await _answer(send, self._in_its_form(scope, headers, refusal))
             return
+        scope.setdefault("state", {})[DOOR] = self._door
         await ended_well(self._application(scope), scope, receive, _guarded(send))
 
     def _of_browser(self, scope: Scope, headers: Headers) -> Answer | None:
@@ -311,6 +315,13 @@ class Shield:
         }
         await send(start)
         await send(body)
+
+
+async def _lifespan(receive: Any, send: Any) -> None:  # litestar's own types of both are of requests alone
+    """Tell a server that there is nothing to start and nothing to stop: whoever has the system does both."""
+    while (await receive())["type"] == "lifespan.startup":
+        await send({"type": "lifespan.startup.complete"})
+    await send({"type": "lifespan.shutdown.complete"})
 
 
 def _one(headers: Headers, name: str) -> str | None:
