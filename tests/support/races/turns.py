@@ -5,7 +5,7 @@ tried takes them from. They do the same, but who has to wait for one hands its t
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from queue import Empty
 from types import TracebackType
@@ -114,10 +114,16 @@ class Turns:
 
     def _chosen(self, me: Racer | None) -> Racer | None:
         """Say whose turn it is; None if nobody can go on."""
-        able = [one for one in self._racers if not one.dead and (one.waits is None or one.waits())]
-        late = [one for one in self._racers if not one.dead and one.in_time and one not in able]
-        able.sort(key=lambda one: one is not me)
-        choices: Sequence[Racer] = able + late
+        choices: list[Racer] = []
+        late: list[Racer] = []
+        for one in self._racers:
+            if one.dead:
+                continue
+            if one.waits is None or one.waits():
+                choices.insert(0 if one is me else len(choices), one)
+            elif one.in_time:
+                late.append(one)
+        choices += late
         self._left -= 1
         if self._left < 0:
             raise Deadlock(f"they go on and on for {MOST_TURNS} turns")
