@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
+from intersession_events.facts import ExchangeClosed, TurnReplied
 from intersession_events.stores import SqliteLog
-from support.running import WAIT
+from support.running import WAIT, wait_for
 
 LINE = "it has forty-four characters, as is counted."
 
@@ -38,3 +39,29 @@ def test_a_chat_makes_ten_events_and_takes_less_than_eight_kilobytes(tmp_path: P
 
     assert many - few == 200 * 10
     assert large - small < 200 * 8_000
+
+
+@pytest.mark.clause("C7")
+def test_the_decision_records_of_a_turn_have_at_most_200_bytes_together(log_url: str) -> None:
+    config = {
+        "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
+        "agents": {"list": [{"id": "main", "default": True}, {"id": "other"}]},
+    }
+    with SessionSystem(
+        log_url,
+        agents={"main": answer, "other": answer},
+        channels={"telegram": MemoryChannel()},
+        config=config,
+    ) as system:
+        system.inbound(channel="telegram", chat_id="1", sender="ann", text=LINE, agent_id="main", wait=WAIT)
+        sent = {"sessionKey": "agent:other:main", "message": LINE, "timeoutSeconds": WAIT}
+        system.tools("agent:main:main").call("sessions_send", sent)
+        wait_for(system, ExchangeClosed)
+        events = list(system.log.all())
+
+    turns = sum(isinstance(one.event, TurnReplied) for one in events)
+    closed = [one for one in events if isinstance(one.event, ExchangeClosed)]
+    of_turns = [one.decision for one in events if one.correlation == closed[0].correlation and one.decision]
+    assert (turns, len(closed)) == (5, 1)
+    # The first run, each turn and the announce, with its delivery.
+    assert 0 < sum(len(record.encode()) for record in of_turns) <= 200 * (turns + 2)

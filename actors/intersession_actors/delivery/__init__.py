@@ -4,6 +4,7 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_actors.delivery.commands import (
+        DeliveryCommand,
         DeliveryReturned,
         GiveUpDelivery,
         RetryDelivery,
@@ -11,16 +12,32 @@ with on_demand(globals()):
         TooOld,
     )
     from intersession_actors.delivery.outbox import Outbox
-    from intersession_actors.delivery.rules import GIVEN_UP, MOST_CUT_OFF, ended_in
+    from intersession_actors.delivery.records import circumstances_in, command_in
+    from intersession_actors.delivery.rules import (
+        GIVEN_UP,
+        MOST_CUT_OFF,
+        Circumstances,
+        Delivery,
+        decide,
+        ended_in,
+        evolve,
+    )
 
 __all__ = [
     "GIVEN_UP",
     "MOST_CUT_OFF",
+    "Circumstances",
+    "Delivery",
+    "DeliveryCommand",
     "DeliveryReturned",
     "GiveUpDelivery",
     "Outbox",
     "RetryDelivery",
     "RetryDue",
     "TooOld",
+    "circumstances_in",
+    "command_in",
+    "decide",
     "ended_in",
+    "evolve",
 ]

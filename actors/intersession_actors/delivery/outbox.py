@@ -1,5 +1,6 @@
 """The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Final, TypeGuard, assert_never
@@ -18,7 +19,8 @@ from intersession_actors.delivery.commands import (
     SendChecked,
     TooOld,
 )
-from intersession_actors.delivery.rules import Delivery
+from intersession_actors.delivery.records import inputs_of, knew_of
+from intersession_actors.delivery.rules import Circumstances, Delivery
 from intersession_actors.failures import FailureKind
 from intersession_actors.host import Inside
 from intersession_actors.policy import Verdict
@@ -28,6 +30,7 @@ from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
 
 ASK_BUSY_AGAIN_MS = 500
 """How long to wait for a session whose inbox was full."""
@@ -63,53 +66,73 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         channel = state.decided.route.channel
         return state.phase == "final" or not (self.world.channels.has(channel) or self.world.sealed(channel))
 
+    def inputs(self, command: DeliveryCommand) -> JsonObject:
+        """Return what a decision record says of a command beside its name."""
+        return inputs_of(command)
+
     def decide(self, flow: DeliveryFlow, command: DeliveryCommand) -> Plan | Refused | None:
         """Decide the next step of a delivery."""
         state = flow.state
         if state is None:
             return None
-        events = self._decided(flow.stream, state, command)
+        found = self._known(flow.stream, state, command)
+        if found is None:
+            return None
+        asked, now = found
+        events = rules.decide(state, asked, now)
         if isinstance(events, Refused):
             return events
+        if isinstance(asked, SendChecked) and not self._goes_out(flow.stream, state, events):
+            return None
         for event in events:
             if isinstance(event, facts.DeliveryStarted):
                 self.world.channels.deliveries.due(state.decided.key, event.attempt)
-        return Plan(events=tuple(events), correlation=flow.correlation, cause=flow.cause) if events else None
+        if not events:
+            return None
+        return Plan(
+            events=tuple(events),
+            correlation=flow.correlation,
+            cause=flow.cause,
+            asked=asked,
+            knew=knew_of(now),
+        )
 
-    def _decided(
+    def _known(
         self, stream: str, state: Delivery, command: DeliveryCommand
-    ) -> list[facts.DeliveryEvent] | Refused:
+    ) -> tuple[DeliveryCommand, Circumstances] | None:
+        """Return what is to be decided upon, and what is known for that; None where there is nothing to decide yet."""
         match command:
             case SendChecked():
-                return self._checked(stream, state, command)
+                return command, self._known_of_verdict(stream, state, command)
             case DeliveryReturned():
-                return self._returned(state, command.attempt, command.result, command.begins)
+                return command, self._known_of_result(command.result)
             case RetryDue():
                 if command.attempt == state.attempt and state.phase != "final":
                     self._check(stream, state)
                 else:
                     self.world.channels.give_back_seat(stream)
-                return []
+                return None
             case TooOld():
-                return self._given_up(state) if self._is_asked(state) is Asked.NEVER else []
-            case RetryDelivery():
-                return rules.decide_retried(state, command.by)
-            case GiveUpDelivery():
                 cut_off = self._is_asked(state) is Asked.NEVER
-                return rules.decide_given_up(state, command.by, cut_off=cut_off)
+                return command, Circumstances(cut_off=cut_off, too_old_s=self._longest_s)
+            case RetryDelivery():
+                return command, Circumstances()
+            case GiveUpDelivery():
+                cut_off = state.phase == "started" and self._is_asked(state) is Asked.NEVER
+                return command, Circumstances(cut_off=cut_off)
             case Resume():
-                return self._resume(stream, state)
+                return self._resume(stream, state, command)
             case _:
                 assert_never(command)
 
-    def _checked(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
-        events = self._of_verdict(stream, state, checked)
+    def _goes_out(self, stream: str, state: Delivery, events: Sequence[facts.DeliveryEvent]) -> bool:
+        """Whether what a verdict leads to can be done now: an attempt needs its turn, and a seat of its channel."""
         starts = any(isinstance(event, facts.DeliveryStarted) for event in events)
         if starts and not (self._has_turn(stream, state) and self._has_seat(stream, state)):
-            return []
+            return False
         if not starts and state.phase != "started":
             self.world.channels.give_back_seat(stream)
-        return events
+        return True
 
     def _has_turn(self, stream: str, state: Delivery) -> bool:
         """Whether no earlier text to its place is to go out first. If one is, it is asked again once it may go (ANN-5)."""
@@ -131,31 +154,26 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
         self.world.channels.give_back_seat(stream)
         self.world.channels.turns.over(stream)
 
-    def _of_verdict(self, stream: str, state: Delivery, checked: SendChecked) -> list[facts.DeliveryEvent]:
-        if checked.after != state.attempt:
-            return []  # asked twice, before an attempt that has been made meanwhile
-        if checked.verdict.allowed and self.world.sealed(state.decided.route.channel):
-            return rules.decide_withheld(state, checked.verdict.rule)
-        if checked.verdict.allowed and state.phase != "final":
-            if self._is_too_old(stream, state):
-                return self._given_up(state)
-            if self._is_parked(stream, state):
-                return []
-        return rules.decide_checked(state, checked.verdict)
+    def _known_of_verdict(self, stream: str, state: Delivery, checked: SendChecked) -> Circumstances:
+        if checked.after != state.attempt or not checked.verdict.allowed:
+            return Circumstances()
+        if self.world.sealed(state.decided.route.channel):
+            return Circumstances(sealed=True)
+        if state.phase == "final":
+            return Circumstances()
+        if self._is_too_old(stream, state):
+            return Circumstances(too_old_s=self._longest_s)
+        return Circumstances(has_channel=not self._is_parked(stream, state))
 
-    def _returned(
-        self, state: Delivery, attempt: int, result: DeliveryResult, begins: int
-    ) -> list[facts.DeliveryEvent]:
-        if begins != state.sent:
-            return []  # it is of an earlier part, and on record
-        match result:
-            case Delivered(receipt=receipt, sent=int(sent)):
-                return rules.decide_part_done(state, attempt, begins, sent, receipt)
-            case Delivered(receipt=receipt, cut_at=cut_at):
-                return rules.decide_done(state, attempt, receipt, cut_at)
-            case NotDelivered() as failed:
-                crash_point("A8")
-                return rules.decide_not_done(state, attempt, failed, now_ms=self.world.clock.now_ms())
+    def _known_of_result(self, result: DeliveryResult) -> Circumstances:
+        if not isinstance(result, NotDelivered):
+            return Circumstances()
+        crash_point("A8")
+        return Circumstances(now_ms=self.world.clock.now_ms() if result.retry else 0)
+
+    @property
+    def _longest_s(self) -> int:
+        return self.world.delivery_max_age_ms // 1000
 
     # --- a channel that is not here
 
@@ -181,11 +199,6 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
     def _age_ms(self, stream: str, state: Delivery) -> int:
         return self.world.stopwatch.elapsed_ms("decided", stream, since_ms=state.decided_ms)
 
-    def _given_up(self, state: Delivery) -> list[facts.DeliveryEvent]:
-        channel, seconds = state.decided.route.channel, self.world.delivery_max_age_ms // 1000
-        error = f"channel {channel!r} did not take it within {seconds} s (deliveries.maxAgeSeconds)"
-        return rules.decide_too_old(state, error=error)
-
     def _is_asked(self, state: Delivery) -> DeliveryResult | Asked:
         """Return what this process knows of the attempt under way."""
         return self.world.channels.deliveries.of(state.decided.key, state.attempt)
@@ -199,7 +212,9 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 return msgspec.structs.replace(command, result=spelled_out)
         return super().unstorable(command, error)
 
-    def _resume(self, stream: str, state: Delivery) -> list[facts.DeliveryEvent]:
+    def _resume(
+        self, stream: str, state: Delivery, command: Resume
+    ) -> tuple[DeliveryCommand, Circumstances] | None:
         match state.phase:
             case "decided":
                 self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
@@ -214,30 +229,31 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
                 self._tell_owner(state, self._flow(stream).cause)
             case "started":
                 self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
-                return self._resume_attempt(stream, state)
-        return []
+                return self._resume_attempt(stream, state, command)
+        return None
 
-    def _resume_attempt(self, stream: str, state: Delivery) -> list[facts.DeliveryEvent]:
-        """Return what becomes of an attempt that has no outcome: only a call that this process does not make was cut off."""
-        if self.world.sealed(state.decided.route.channel):
-            return rules.decide_withheld(
-                state, None
-            )  # what the source's channel did with it is not the fork's
+    def _resume_attempt(
+        self, stream: str, state: Delivery, command: Resume
+    ) -> tuple[DeliveryCommand, Circumstances] | None:
+        """Return what is known of an attempt that has no outcome: only a call that this process does not make was cut off."""
+        channel = state.decided.route.channel
+        if self.world.sealed(channel):
+            return command, Circumstances(sealed=True)
         asked = self._is_asked(state)
         if asked is Asked.UNDER_WAY:
-            return []
+            return None
         if asked is Asked.DUE or (isinstance(asked, Delivered) and asked.sent == state.sent):
             # This process wrote that the attempt begins, or a part of it, and failed before it could call.
             self._call(stream, state, self._flow(stream).cause, state.attempt)
-            return []
+            return None
         if not isinstance(asked, Asked):
-            return self._returned(state, state.attempt, asked, state.sent)
+            returned = DeliveryReturned(stream=stream, attempt=state.attempt, result=asked, begins=state.sent)
+            return returned, self._known_of_result(asked)
         if self._is_too_old(stream, state):
-            return self._given_up(state)
+            return command, Circumstances(too_old_s=self._longest_s)
         if self._is_parked(stream, state):
-            return []  # whether it may be asked again is for the channel to say
-        idempotent = self.world.channels.idempotent(state.decided.route.channel)
-        return rules.decide_resume(state, idempotent=idempotent)
+            return None
+        return command, Circumstances(idempotent=self.world.channels.idempotent(channel))
 
     def act(self, stream: str, state: Delivery, recorded: Recorded) -> None:
         """Do what a durable event asks for."""

@@ -9,9 +9,18 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.channels import NotDelivered
+from intersession_actors.channels import Delivered, NotDelivered
+from intersession_actors.delivery.commands import (
+    DeliveryCommand,
+    DeliveryReturned,
+    GiveUpDelivery,
+    RetryDelivery,
+    RetryDue,
+    SendChecked,
+    TooOld,
+)
 from intersession_actors.policy import Verdict
-from intersession_actors.streams import DeliveryEnded, Refused, foreign
+from intersession_actors.streams import DeliveryEnded, Refused, Resume, foreign
 from intersession_events import facts
 from intersession_events.log import Recorded
 
@@ -43,6 +52,22 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
     sent: int = 0
     cut_off: int = 0
+
+
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision needs to know of the world.
+
+    `sealed`: nothing goes to the channel in this fork. `has_channel`: somebody delivers for it here. `too_old_s` is how old a text
+    may get, in seconds, where this one is older. `cut_off`: nobody makes the attempt under way any more. `idempotent`: the channel
+    takes the same key twice. `now_ms` is when an attempt came back that may be made again.
+    """
+
+    sealed: bool = False
+    has_channel: bool = True
+    too_old_s: int = 0
+    cut_off: bool = False
+    idempotent: bool = False
+    now_ms: int = 0
 
 
 def evolve(  # noqa: C901 - one case an event
@@ -94,6 +119,72 @@ def evolve(  # noqa: C901 - one case an event
                 decided_ms=time_ms,
                 order=position,
             )
+
+
+def decide(
+    state: Delivery, command: DeliveryCommand, now: Circumstances
+) -> list[facts.DeliveryEvent] | Refused:
+    """Return what a command leads to; nothing where it is an old one, or has to wait."""
+    match command:
+        case SendChecked():
+            return _checked(state, command, now)
+        case DeliveryReturned():
+            return _returned(state, command, now)
+        case TooOld():
+            return _given_up(state, now.too_old_s) if now.cut_off else []
+        case RetryDelivery():
+            return decide_retried(state, command.by)
+        case GiveUpDelivery():
+            return decide_given_up(state, command.by, cut_off=now.cut_off)
+        case RetryDue():
+            return []
+        case Resume():
+            return _resumed(state, now)
+
+
+def _checked(state: Delivery, checked: SendChecked, now: Circumstances) -> list[facts.DeliveryEvent]:
+    verdict = checked.verdict
+    if checked.after != state.attempt:
+        return []  # asked twice, before an attempt that has been made meanwhile
+    if verdict.allowed and now.sealed:
+        return decide_withheld(state, verdict.rule)
+    if verdict.allowed and state.phase != "final":
+        if now.too_old_s:
+            return _given_up(state, now.too_old_s)
+        if not now.has_channel:
+            return []
+    return decide_checked(state, verdict)
+
+
+def _returned(state: Delivery, returned: DeliveryReturned, now: Circumstances) -> list[facts.DeliveryEvent]:
+    attempt, begins = returned.attempt, returned.begins
+    if begins != state.sent:
+        return []  # it is of an earlier part, and on record
+    match returned.result:
+        case Delivered(receipt=receipt, sent=int(sent)):
+            return decide_part_done(state, attempt, begins, sent, receipt)
+        case Delivered(receipt=receipt, cut_at=cut_at):
+            return decide_done(state, attempt, receipt, cut_at)
+        case NotDelivered() as failed:
+            return decide_not_done(state, attempt, failed, now_ms=now.now_ms)
+
+
+def _resumed(state: Delivery, now: Circumstances) -> list[facts.DeliveryEvent]:
+    if state.phase != "started":
+        return []
+    if now.sealed:
+        return decide_withheld(state, None)  # what the source's channel did with it is not the fork's
+    if now.too_old_s:
+        return _given_up(state, now.too_old_s)
+    if not now.has_channel:
+        return []  # whether it may be asked again is for the channel to say
+    return decide_resume(state, idempotent=now.idempotent)
+
+
+def _given_up(state: Delivery, seconds: int) -> list[facts.DeliveryEvent]:
+    channel = state.decided.route.channel
+    error = f"channel {channel!r} did not take it within {seconds} s (deliveries.maxAgeSeconds)"
+    return decide_too_old(state, error=error)
 
 
 def decide_checked(state: Delivery, verdict: Verdict) -> list[facts.DeliveryEvent]:

@@ -8,11 +8,25 @@ with on_demand(globals()):
     from intersession_actors.exchange.exchange import Exchange
     from intersession_actors.exchange.fixed import fixed_by
     from intersession_actors.exchange.holds import stops
-    from intersession_actors.exchange.rules import Circumstances, Outcome, decide, exchange_in, speaker_of
+    from intersession_actors.exchange.records import (
+        circumstances_in,
+        command_in,
+    )
+    from intersession_actors.exchange.rules import (
+        Circumstances,
+        Command,
+        Outcome,
+        decide,
+        decide_open,
+        evolve,
+        exchange_in,
+        speaker_of,
+    )
     from intersession_actors.exchange.steps import announce_run, primary_run, turn_run
 
 __all__ = [
     "Circumstances",
+    "Command",
     "Coordinator",
     "Exchange",
     "HoldExchange",
@@ -21,7 +35,11 @@ __all__ = [
     "ReleaseExchange",
     "StopAsking",
     "announce_run",
+    "circumstances_in",
+    "command_in",
     "decide",
+    "decide_open",
+    "evolve",
     "exchange_in",
     "fixed_by",
     "primary_run",

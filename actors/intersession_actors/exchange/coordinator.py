@@ -3,8 +3,7 @@
 Its whole state is the exchanges' streams; after a restart it is told `Resume` for each that is open and carries on.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeGuard, assert_never
 
 import msgspec
@@ -19,8 +18,9 @@ from intersession_actors.exchange.commands import (
     StopAsking,
 )
 from intersession_actors.exchange.exchange import Exchange, Phase
-from intersession_actors.exchange.holds import decide_hold, decide_release
-from intersession_actors.exchange.rules import Circumstances, Gone, decide, evolve, go_on
+from intersession_actors.exchange.holds import decide_hold, decide_release, may_hold
+from intersession_actors.exchange.records import inputs_of, knew_of
+from intersession_actors.exchange.rules import Circumstances, Command, Gone, decide, decide_open, evolve
 from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
 from intersession_actors.gate import word_of
 from intersession_actors.holding import GoingOn, Ruling
@@ -38,10 +38,13 @@ from intersession_actors.streams import (
     answer,
     foreign,
     into_outbox,
+    present,
+    spent_of,
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
 from intersession_events.log import InFlight, Recorded, StreamAppend
+from intersession_events.plain_json import JsonObject
 
 _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
 """Crash points where a run of the exchange has ended and nothing is decided on it, by phase."""
@@ -59,6 +62,14 @@ class _Ruling(NamedTuple):
     hold_id: str
     outcome: RunEnded
     is_given: bool = False
+
+
+class _Decided(NamedTuple):
+    """What a decision was asked, what it knew, and the events that it comes to."""
+
+    command: Command
+    now: Circumstances
+    events: list[facts.ExchangeEvent]
 
 
 class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
@@ -81,6 +92,10 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         return evolve(
             state, self.world.accepted_as(event) if isinstance(event, facts.ExchangeAccepted) else event
         )
+
+    def inputs(self, command: ExchangeCommand) -> JsonObject:
+        """Return what a decision record says of a command beside its name."""
+        return inputs_of(command)
 
     def is_over(self, state: Exchange) -> bool:
         """Whether the exchange is closed."""
@@ -148,19 +163,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             return Refused(code="limit", error=tripped.told("sessionKey"), tripped=tripped)
         spent = chains.spent(budget.root, besides=flow.stream)
         self._watch(accepted)
-        accepted = msgspec.structs.replace(
-            accepted,
-            budget=budget,
-            chain=budget.path,
-            hops=budget.hops,
-            root=budget.root,
-            chain_started_ms=budget.started_ms,
-            chain_runs=spent.runs,
-            chain_tokens=spent.tokens,
-            chain_cost_micros=spent.cost_micros,
-        )
         return Plan(
-            events=(accepted,),
+            events=(decide_open(accepted, budget, spent),),
+            knew=present({"spent": spent_of(spent)}),
             through=lambda appends: primary_step(command, appends, self._now()),
             cause=command.causation,
             correlation=command.budget.root,
@@ -174,7 +179,7 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             return None
         self._watch(state.accepted)
         if state.phase == "released":
-            return self._go_on(flow, state)
+            return self._go_on(flow, state, command)
         ended = next((ended for ended in command.ended if ended.awaited == state.pending), None)
         return self._after(flow, ended) if ended is not None else None
 
@@ -187,34 +192,40 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             return None
         if state.phase in _DECIDING and behind is None:
             crash_point(_DECIDING[state.phase])
-        events = self._decided(flow, state, partial(decide, state, outcome), ruling)
-        if not events:
+        decided = self._decided(flow, state, outcome, ruling)
+        if not decided.events:
             if behind is not None:
                 behind.hurry()
             return None
-        if isinstance(outcome, RunEnded) and ruling is None and self._asks_rule(flow, state, outcome, events):
+        if (
+            isinstance(outcome, RunEnded)
+            and ruling is None
+            and self._asks_rule(flow, state, outcome, decided.events)
+        ):
             return None
         crash_point("K5")
-        return self._carried_on(state, events, outcome.cause, behind)
+        return self._carried_on(state, decided, outcome.cause, behind)
 
     def _decided(
         self,
         flow: ExchangeFlow,
         state: Exchange,
-        decided: Callable[[Circumstances], list[facts.ExchangeEvent]],
+        command: Command,
         ruling: Ruling | None = None,
-    ) -> list[facts.ExchangeEvent]:
+    ) -> _Decided:
         """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
         while True:
-            events = decided(self._circumstances(flow, state, ruling))
+            now = self._circumstances(flow, state, ruling)
+            events = decide(state, command, now)
             budget = _evolved(state, events).budget
             last = events[-1] if events else None
             if not isinstance(last, facts.TurnRequested | facts.AnnounceRequested):
-                return events
-            now = self.world.now_of(budget)
-            tripped = self.world.chains.reserve(budget, last.run_id, now, by=flow.stream)
+                return _Decided(command, now, events)
+            tripped = self.world.chains.reserve(
+                budget, last.run_id, self.world.now_of(budget), by=flow.stream
+            )
             if tripped is None:
-                return events
+                return _Decided(command, now, events)
 
     # --- holds
 
@@ -234,18 +245,18 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         refused = decide_release(state, command, 0)
         if isinstance(refused, Refused):
             return refused
-        events = self._decided(flow, state, partial(decide, state, command)) if refused else []
-        was_held = isinstance(next(iter(events), None), facts.ExchangeReleased)
+        if not refused:
+            return Plan(events=())
+        decided = self._decided(flow, state, command)
+        was_held = isinstance(next(iter(decided.events), None), facts.ExchangeReleased)
         # A release goes on with what was held, so that causes lead on to what was said (WHY-1).
         cause = flow.cause if was_held else None
-        return self._carried_on(state, events, cause)
+        return self._carried_on(state, decided, cause)
 
-    def _go_on(self, flow: ExchangeFlow, state: Exchange) -> Plan | None:
+    def _go_on(self, flow: ExchangeFlow, state: Exchange, command: Resume) -> Plan | None:
         """Go on from a release that nothing followed yet: the agent that the next turn needs was not here, or this process was not."""
-        events = self._decided(flow, state, partial(go_on, state))
-        if not events:
-            return None
-        return self._carried_on(state, events, flow.cause)
+        decided = self._decided(flow, state, command)
+        return self._carried_on(state, decided, flow.cause) if decided.events else None
 
     def _asks_rule(
         self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded, events: Sequence[facts.ExchangeEvent]
@@ -319,14 +330,22 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     def _carried_on(
         self,
         state: Exchange,
-        events: Sequence[facts.ExchangeEvent],
+        decided: _Decided,
         cause: str | None,
         behind: InFlight | None = None,
     ) -> Plan:
         """Return the plan of some events, with what the last one asks for: a run of a session, or a text for the outbox."""
+        events = decided.events
         after = _evolved(state, events)
         last = events[-1] if events else None
-        plan = Plan(events=tuple(events), behind=behind, cause=cause, correlation=state.budget.root)
+        plan = Plan(
+            events=tuple(events),
+            behind=behind,
+            cause=cause,
+            correlation=state.budget.root,
+            asked=decided.command,
+            knew=knew_of(state, decided.now),
+        )
         if isinstance(last, facts.ExchangeHeld):
             self.world.stopwatch.begin("held", last.hold_id, at=self.world.clock.monotonic())
         if isinstance(last, facts.TurnRequested):
@@ -371,20 +390,28 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     def _circumstances(
         self, flow: ExchangeFlow, state: Exchange, ruling: Ruling | None = None
     ) -> Circumstances:
-        accepted, held = state.accepted, state.held
+        accepted, held, orders = state.accepted, state.held, self._orders(state, ruling)
         held_ms = 0
         if held is not None and state.phase == "held":
             held_ms = self.world.stopwatch.elapsed_ms("held", held.hold_id, since_ms=held.since_ms)
-        return Circumstances(
+        known = Circumstances(
             log_id=self.world.log.log_id,
-            now_ms=self.world.now_of(state.budget),
-            requester_has_agent=self._has_agent(accepted.requester),
-            has_route=self.world.rules.announce_route(accepted) is not None,
             refused=dict(flow.refused),
-            spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
-            orders=self._orders(state, ruling),
-            wall_ms=self._now(),
+            orders=orders,
+            wall_ms=self._now() if orders or may_hold(state) else 0,
             held_ms=held_ms,
+        )
+        # What nothing that can follow looks at is not asked: a decision record names all that was known.
+        if state.phase == "delivery":
+            return Circumstances(log_id=known.log_id)
+        if state.is_announcing:
+            has_route = self.world.rules.announce_route(accepted) is not None
+            return msgspec.structs.replace(known, has_route=has_route)
+        return msgspec.structs.replace(
+            known,
+            now_ms=self.world.now_of(state.budget),
+            requester_has_agent=accepted.requester is None or self._has_agent(accepted.requester),
+            spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
             gone=self._gone(accepted),
         )
 
@@ -409,10 +436,10 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             if key is not None:
                 self.world.generations.unwatch(key, by=ids.exchange_stream(accepted.exchange_id))
 
-    def _has_agent(self, key: str | None) -> bool:
-        if key is not None and self.world.log.forked is not None:
+    def _has_agent(self, key: str) -> bool:
+        if self.world.log.forked is not None:
             return True  # a fork waits for the agents that it is not given: it ends nothing that had an agent (FORK-4)
-        return key is not None and self.world.agents.has(self.world.agent_of(key))
+        return self.world.agents.has(self.world.agent_of(key))
 
     def _now(self) -> int:
         return self.world.clock.now_ms()

@@ -33,6 +33,11 @@ def stops(order: HoldOrder, step: facts.HeldText, served: Collection[str]) -> bo
     return order.before in {"next", step} and order.order not in served
 
 
+def may_hold(state: Exchange) -> bool:
+    """Whether anything of an exchange's own wants it held."""
+    return state.asked is not None or state.accepted.settings.hold != "off"
+
+
 def _own(state: Exchange) -> Iterable[HoldOrder]:
     asked, setting = state.asked, state.accepted.settings.hold
     if asked is not None:

@@ -9,9 +9,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.exchange.commands import ReleaseExchange
+from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.holds import (
+    decide_hold,
     decide_release,
     evolve_held,
     evolve_released,
@@ -20,7 +21,7 @@ from intersession_actors.exchange.holds import (
 )
 from intersession_actors.policy import HoldOrder, Spent, check_run
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
-from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
+from intersession_actors.streams import DeliveryEnded, Refused, Resume, RunEnded, StepRefused
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
 from intersession_events.log import Recorded
@@ -41,7 +42,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     log_id: str
-    now_ms: int
+    now_ms: int = 0
     requester_has_agent: bool = True
     has_route: bool = False
     spent: Spent = Spent()
@@ -99,11 +100,39 @@ def exchange_in(events: Iterable[Recorded]) -> Exchange | None:
 
 
 Outcome = RunEnded | DeliveryEnded | ReleaseExchange
+Command = Outcome | HoldExchange | Resume
 
 
-def decide(state: Exchange, outcome: Outcome, now: Circumstances) -> list[facts.ExchangeEvent]:
-    """Return what the outcome of the pending run or delivery, or a release, leads to; nothing if it is an old one."""
+def decide_open(
+    accepted: facts.ExchangeAccepted, budget: facts.Budget, spent: Spent
+) -> facts.ExchangeAccepted:
+    """Return the beginning of an exchange, with what its causal chain may use and has used."""
+    return msgspec.structs.replace(
+        accepted,
+        budget=budget,
+        chain=budget.path,
+        hops=budget.hops,
+        root=budget.root,
+        chain_started_ms=budget.started_ms,
+        chain_runs=spent.runs,
+        chain_tokens=spent.tokens,
+        chain_cost_micros=spent.cost_micros,
+    )
+
+
+def decide(  # noqa: C901 - one case a command
+    state: Exchange, outcome: Command, now: Circumstances
+) -> list[facts.ExchangeEvent]:
+    """Return what the outcome of the pending run or delivery, or somebody's word, leads to; nothing if it is an old one.
+
+    `Resume` goes on from a release that nothing followed yet.
+    """
     match outcome:
+        case HoldExchange():
+            events = decide_hold(state, outcome)
+            return [] if isinstance(events, Refused) else events
+        case Resume():
+            return go_on(state, now)
         case RunEnded():
             if outcome.run_id != state.pending:
                 return []

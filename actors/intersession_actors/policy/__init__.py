@@ -23,6 +23,7 @@ with on_demand(globals()):
     from intersession_actors.policy.chain import (
         Spent,
         Tripped,
+        age_s,
         begun,
         budget_of,
         check_hop,
@@ -31,6 +32,7 @@ with on_demand(globals()):
         counts_use,
         find_wait_cycle,
         one_hop_on,
+        time_at_age,
     )
     from intersession_actors.policy.holding import HoldOrder
     from intersession_actors.policy.looping import why_no_loop
@@ -92,6 +94,7 @@ __all__ = [
     "Tripped",
     "Verdict",
     "access_settings",
+    "age_s",
     "agents_list",
     "begun",
     "budget_of",
@@ -117,6 +120,7 @@ __all__ = [
     "reckon",
     "room_for_words",
     "spent_when_decided",
+    "time_at_age",
     "time_of_chain",
     "tokens_of_tools",
     "tools_for",

@@ -80,13 +80,24 @@ def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:
 def check_run(budget: Budget, spent: Spent, now_ms: int) -> Tripped | None:
     """Say whether the chain may ask for one more run, of whichever of its branches."""
     limits = budget.limits
-    # A clock that was set back must not give a chain a negative age, and who was held has done nothing meanwhile.
-    seconds = max(now_ms - (budget.started_ms or now_ms) - budget.held_ms, 0) // 1000
     return (
         _full("run_limit", "runs", spent.runs, limits.runs)
         or check_start(budget, spent)
-        or _full("wall_limit", "wallSeconds", seconds, limits.wall_seconds)
+        or _full("wall_limit", "wallSeconds", age_s(budget, now_ms), limits.wall_seconds)
     )
+
+
+def age_s(budget: Budget, now_ms: int) -> int:
+    """Return for how many whole seconds a chain has gone on; 0 where nothing limits that."""
+    if not budget.limits.wall_seconds:
+        return 0
+    # A clock that was set back must not give a chain a negative age, and who was held has done nothing meanwhile.
+    return max(now_ms - (budget.started_ms or now_ms) - budget.held_ms, 0) // 1000
+
+
+def time_at_age(budget: Budget, seconds: int) -> int:
+    """Return a time (ms) at which a chain had gone on for so many seconds."""
+    return budget.started_ms + budget.held_ms + 1000 * seconds
 
 
 def check_start(budget: Budget, spent: Spent) -> Tripped | None:

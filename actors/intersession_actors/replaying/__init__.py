@@ -6,6 +6,7 @@ with on_demand(globals()):
     from intersession_actors.replaying.difference import Difference
     from intersession_actors.replaying.exported import name_of_test, text_of_test
     from intersession_actors.replaying.recordings import Recordings
+    from intersession_actors.replaying.redeciding import Redecided, Sources, redecided, redecided_all
     from intersession_actors.replaying.replayed import (
         Replayed,
         replay_all,
@@ -17,8 +18,12 @@ with on_demand(globals()):
 __all__ = [
     "Difference",
     "Recordings",
+    "Redecided",
     "Replayed",
+    "Sources",
     "name_of_test",
+    "redecided",
+    "redecided_all",
     "replay_all",
     "replay_events",
     "replay_file",

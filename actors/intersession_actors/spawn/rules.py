@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from intersession_actors.policy import Spent, check_run
 from intersession_actors.prompt import is_announce_skip, visible_text
 from intersession_actors.spawn.announce import SpawnOutcome, announce_text, announce_to_people, stats
-from intersession_actors.spawn.commands import Prepared
-from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
+from intersession_actors.spawn.commands import ArchiveDue, FilesRemoved, Prepared
+from intersession_actors.streams import ChildGone, DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
 from intersession_events.log import Recorded
@@ -68,9 +68,9 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     log_id: str
-    now_ms: int
-    has_route: bool
     budget: facts.Budget
+    now_ms: int = 0
+    has_route: bool = False
     spent: Spent = Spent()
     transcript_path: str | None = None
     refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
@@ -113,9 +113,26 @@ def spawn_in(events: Iterable[Recorded]) -> Spawn | None:
     return state
 
 
-def decide(state: Spawn, outcome: RunEnded | DeliveryEnded, now: Circumstances) -> list[facts.SpawnEvent]:
-    """Return what the outcome of the pending run or delivery leads to; nothing if it is an old one."""
+Outcome = RunEnded | DeliveryEnded
+Command = Outcome | Prepared | FilesRemoved | ChildGone | ArchiveDue
+
+
+def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:
+    """Return the beginning of a spawn, with what its causal chain may use."""
+    return replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
+
+
+def decide(state: Spawn, outcome: Command, now: Circumstances) -> list[facts.SpawnEvent]:
+    """Return what the outcome of the pending run or delivery, or work that is done, leads to; nothing if it is an old one."""
     match outcome:
+        case Prepared():
+            return decide_prepared(state, outcome, now.refused.get(state.accepted.run_id))
+        case FilesRemoved():
+            return decide_removed(state, outcome.error)
+        case ChildGone():
+            return decide_gone(state)
+        case ArchiveDue():
+            return [] if state.archive_after_ms is None else [decide_archived(state)]
         case RunEnded() if outcome.run_id == state.pending and state.phase == "task":
             return _task_ended(state, outcome, now)
         case RunEnded() if outcome.run_id == state.pending and state.phase == "announce":

@@ -22,6 +22,7 @@ from intersession_actors.spawn.commands import (
     SpawnCommand,
 )
 from intersession_actors.spawn.preparation import prepare
+from intersession_actors.spawn.records import inputs_of, knew_of
 from intersession_actors.spawn.steps import Causes, announce_step, result_step, start_step
 from intersession_actors.spawn.waiting import Waiting, why_not_started
 from intersession_actors.streams import (
@@ -42,6 +43,7 @@ from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
 
 
 class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
@@ -66,6 +68,10 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         if not isinstance(event, facts.SpawnEvent):
             raise foreign(recorded)
         return rules.evolve(state, event)
+
+    def inputs(self, command: SpawnCommand) -> JsonObject:
+        """Return what a decision record says of a command beside its name."""
+        return inputs_of(command)
 
     def is_over(self, state: rules.Spawn) -> bool:
         """Whether the spawn is closed and its child needs no archiving any more."""
@@ -139,7 +145,7 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         tripped = chains.reserve(budget, accepted.run_id, now, by=flow.stream)
         if tripped is not None:
             return Refused(code="limit", error=tripped.told("task"), tripped=tripped)
-        accepted = msgspec.structs.replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
+        accepted = rules.decide_open(accepted, budget)
         state = rules.evolve(None, accepted)
         if command.started is not None:
             self._waiting.hear(flow.stream, state, command.started)
@@ -184,15 +190,24 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         ):
             why = "thread: the channel gave one that belongs to another session, spawn without one"
             command = Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
-        events = rules.decide_prepared(state, command, flow.refused.get(state.accepted.run_id))
+        now = rules.Circumstances(
+            log_id=self.world.log.log_id, budget=_budget(flow, state), refused=dict(flow.refused)
+        )
+        events = rules.decide(state, command, now)
         if not events:
             return None
         if isinstance(events[-1], facts.SpawnClosed):
             self.world.threads.release(child)
-        plan = Plan(events=tuple(events), cause=flow.cause, correlation=flow.correlation)
+        plan = Plan(
+            events=tuple(events),
+            cause=flow.cause,
+            correlation=flow.correlation,
+            asked=command,
+            knew=knew_of(now),
+        )
         if isinstance(events[-1], facts.SpawnClosed):
             return plan
-        causes = self._causes(flow.cause, _budget(flow, state))
+        causes = self._causes(flow.cause, now.budget)
         return plan.sent_through(partial(start_step, state.accepted, command.thread, causes))
 
     def _thread_recorded(self, state: rules.Spawn) -> None:
@@ -244,14 +259,20 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         accepted = state.accepted
         route, speaker = _way_out(accepted, outcome)
         budget = _budget(flow, state)
-        events = self._decided(flow, state, outcome, budget, has_route=route is not None)
+        events, now = self._decided(flow, state, outcome, budget, has_route=route is not None)
         if not events:
             return None
         crash_point("P6")
         after = state
         for event in events:
             after = rules.evolve(after, event)
-        plan = Plan(events=tuple(events), cause=outcome.cause, correlation=flow.correlation)
+        plan = Plan(
+            events=tuple(events),
+            cause=outcome.cause,
+            correlation=flow.correlation,
+            asked=outcome,
+            knew=knew_of(now),
+        )
         causes = self._causes(outcome.cause, budget)
         for event in events:
             if isinstance(event, facts.AnnounceRequested):
@@ -289,8 +310,11 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         budget: facts.Budget,
         *,
         has_route: bool,
-    ) -> list[facts.SpawnEvent]:
+    ) -> tuple[list[facts.SpawnEvent], rules.Circumstances]:
         """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
+        if isinstance(outcome, DeliveryEnded):
+            known = rules.Circumstances(log_id=self.world.log.log_id, budget=budget)
+            return rules.decide(state, outcome, known), known
         while True:
             now = rules.Circumstances(
                 log_id=self.world.log.log_id,
@@ -304,9 +328,9 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             events = rules.decide(state, outcome, now)
             asked = _asked(events)
             if asked is None:
-                return events
+                return events, now
             if self.world.chains.reserve(budget, asked, now.now_ms, by=flow.stream) is None:
-                return events
+                return events, now
 
 
 def _budget(flow: SpawnFlow, state: rules.Spawn) -> facts.Budget:

@@ -29,6 +29,18 @@ with on_demand(globals()):
     from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
     from intersession_actors.streams.plan import Plan
     from intersession_actors.streams.process_manager import Flow, ProcessManager
+    from intersession_actors.streams.records import (
+        Record,
+        Words,
+        digest_of,
+        present,
+        record_in,
+        record_of,
+        refused_in,
+        refused_of,
+        spent_in,
+        spent_of,
+    )
     from intersession_actors.streams.rules_in_force import RulesInForce
     from intersession_actors.streams.slow import handle_timed
     from intersession_actors.streams.standing import BoundThreads, Generations
@@ -59,6 +71,7 @@ __all__ = [
     "Owner",
     "Plan",
     "ProcessManager",
+    "Record",
     "Refused",
     "Resume",
     "RulesInForce",
@@ -69,10 +82,19 @@ __all__ = [
     "StepTaken",
     "StoreDue",
     "Told",
+    "Words",
     "World",
     "answer",
     "append_of",
+    "digest_of",
     "foreign",
     "handle_timed",
     "into_outbox",
+    "present",
+    "record_in",
+    "record_of",
+    "refused_in",
+    "refused_of",
+    "spent_in",
+    "spent_of",
 ]

@@ -19,11 +19,13 @@ def append_of(
     time: int,
     causation: str | None,
     correlation: str | None,
+    decision: str = "",
 ) -> StreamAppend:
     """Return the append of `events` right behind version `expected` of a stream.
 
     Each event's id is derived from its place and its content, so that a step that is decided again after a
-    crash is recognised. The first event has the given cause, each further one the event before it.
+    crash is recognised. The first event has the given cause and the record of the
+    decision, each further one the event before it for its cause.
 
     Raises:
         NotStorable: an event holds what no store takes, such as a lone surrogate or a number beyond 64 bits.
@@ -41,6 +43,7 @@ def append_of(
             time=time,
             causation=drafts[-1].id if drafts else causation,
             correlation=correlation,
+            decision="" if drafts else decision,
         )
         drafts.append(draft)
     return StreamAppend(stream=stream, expected=expected, drafts=tuple(drafts))

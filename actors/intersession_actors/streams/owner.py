@@ -223,7 +223,7 @@ class Owner(Generic[S, C]):
             if isinstance(plan, Refused):
                 self._work.refused(self, told.command, plan)
                 return
-            appends = self._appends(plan)
+            appends = self._appends(told.command, plan)
         except NotStorable as error:
             self._not_storable(told, error)
             return
@@ -258,7 +258,7 @@ class Owner(Generic[S, C]):
             self._in_flight = in_flight
             self._work.leads_on(self, asked.appends[0], in_flight)
 
-    def _appends(self, plan: Plan) -> tuple[StreamAppend, ...]:
+    def _appends(self, command: C, plan: Plan) -> tuple[StreamAppend, ...]:
         if not plan.events and not plan.carried and plan.through is None:
             return ()
         own = append_of(
@@ -269,6 +269,7 @@ class Owner(Generic[S, C]):
             time=self._world.clock.now_ms(),
             causation=plan.cause,
             correlation=plan.correlation,
+            decision=self._work.record(command, plan) if plan.events else "",
         )
         if not plan.carried_by_last:
             return (own, *plan.carried)

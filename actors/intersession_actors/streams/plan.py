@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from intersession_actors.streams.commands import Step
+from intersession_actors.streams.commands import Command, Step
 from intersession_events.facts import Event
 from intersession_events.log import InFlight, StreamAppend
+from intersession_events.plain_json import JsonObject
 
 Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Step]]
 """Gets the appends of a flow's step and returns the key of the session that records them, and the command to it."""
@@ -21,6 +22,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     One that `leads_on` is told of before it is durable, so that the next step of its flow can share its commit: that one
     is `behind` it, and is recorded only if this one is.
 
+    The record of the decision is made of the command and of what was known (`knew`). `asked` is the command that was decided
+    upon, where it is another than the one that was taken.
+
     `cause` led to it. With `carried_by_last` the last of its own events led to what is carried: its id is not known before.
     """
 
@@ -32,6 +36,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
     correlation: str | None = None
     carried_by_last: bool = False
+    asked: Command | None = None
+    knew: JsonObject = {}
 
     def sent_through(self, through: Through) -> "Plan":
         """Return the same plan, appended by a session's actor."""

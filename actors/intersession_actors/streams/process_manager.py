@@ -24,11 +24,13 @@ from intersession_actors.streams.failures import Failures
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.owner import Owner, answer
 from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.records import record_of
 from intersession_actors.streams.slow import handle_timed
 from intersession_actors.streams.work import Commit, Told
 from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, LogError, NotStorable
 from intersession_events.log import InFlight, Recorded, StreamAppend
+from intersession_events.plain_json import JsonObject
 
 S = TypeVar("S")
 C = TypeVar("C", bound=commands.FlowCommand | commands.AskedOfFlow | commands.BeginsFlow)
@@ -76,6 +78,10 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def act(self, stream: str, state: S, recorded: Recorded) -> None:
         """Do what a durable event asks for."""
+        raise NotImplementedError
+
+    def inputs(self, command: C) -> JsonObject:
+        """Return what a decision record says of a command beside its name."""
         raise NotImplementedError
 
     def is_over(self, state: S) -> bool:
@@ -155,6 +161,11 @@ class ProcessManager(Handler, Generic[S, C]):
     def plan(self, owner: Owner[S, C], command: C) -> Plan | Refused | None:
         """Decide what a command leads to."""
         return self.decide(self._flow(owner.stream), command)
+
+    def record(self, command: C, plan: Plan) -> str:
+        """Return the record of a decision."""
+        asked = plan.asked or command
+        return record_of(type(asked).__name__, self.inputs(asked) if self.takes(asked) else {}, plan.knew)
 
     def read_back(self, owner: Owner[S, C]) -> None:
         """Have the flow resumed as after a start: what its events ask for is done, if it was not."""

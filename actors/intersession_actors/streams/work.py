@@ -68,6 +68,10 @@ class Work(Protocol[S, C]):
         """Decide: what does the command lead to? None: it was dealt with, and nobody waits for an answer."""
         ...
 
+    def record(self, command: C, plan: Plan) -> str:
+        """Return the record of the decision that a plan is; empty for none."""
+        ...
+
     def send_through(
         self, owner: "Owner[S, C]", plan: Plan, appends: tuple[StreamAppend, ...], ask: Ask
     ) -> None:

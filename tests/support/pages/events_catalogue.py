@@ -91,6 +91,36 @@ The envelope around a payload, and how to hash both again: [read the log with sq
 | `decision` | the decision record: what the decision that led to the append was asked, and what it knew; empty for none |
 | `epoch` | which writer: the number goes up each time a process takes the log |
 | `prev`, `digest`, `hash`, `salt` | the chain, see [reliability](reliability.md) |
+
+## Decision records
+
+What a decision of an exchange, a spawn or a delivery led to has its record at the first event of the append: canonical
+JSON, in which is left out what is nothing, false or zero.
+
+| field | says |
+| --- | --- |
+| `asked` | the command that was decided upon, by its name |
+| `with` | the command's inputs, as far as no event says them: how a run or a delivery ended stands in the event that `causation` names |
+| `knew` | what the decision knew of the world |
+
+No record holds words, for no erasure reaches it. Where a command or the world brought words, they stand in an event of
+the append, and the record has their SHA-256.
+
+| in `knew` | of | says |
+| --- | --- | --- |
+| `age` | exchanges, spawns | for how many seconds the causal chain had gone on, holds left out; only where that is limited |
+| `spent` | exchanges, spawns | what the chain had used: `runs`, `tokens`, `costMicros` |
+| `hasRoute` | exchanges, spawns | that there was somewhere to announce to |
+| `refused` | exchanges, spawns | steps that a session would not take, by the run that they would have queued: `code`, `error` (its SHA-256) |
+| `noAgent` | exchanges | that no agent ran the requester's session here |
+| `gone` | exchanges | which of the two sessions had been reset or deleted |
+| `orders` | exchanges | who wanted texts held, beside the exchange's own settings |
+| `heldMs`, `wallMs` | exchanges | how long the hold had lasted that is let go on; the time that a hold begins with |
+| `transcriptPath` | spawns | where the child's transcript is mirrored |
+| `sealed`, `noChannel` | deliveries | that the channel is one of a fork; that nobody delivers for it here |
+| `tooOldS` | deliveries | how old a text may get, in seconds, where this one was older |
+| `cutOff`, `idempotent` | deliveries | that nobody made the attempt any more; that the channel takes the same key twice |
+| `nowMs` | deliveries | when an attempt came back that may be made again |
 """
 
 

@@ -1,0 +1,9 @@
+"""Each recorded append of a flow, decided again from its own decision record: sealed replay without actors."""
+
+from intersession_events.faces import on_demand
+
+with on_demand(globals()):
+    from intersession_actors.replaying.redeciding.deciding_again import Redecided, redecided, redecided_all
+    from intersession_actors.replaying.redeciding.sources import Sources
+
+__all__ = ["Redecided", "Sources", "redecided", "redecided_all"]

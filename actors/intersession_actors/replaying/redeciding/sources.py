@@ -1,0 +1,81 @@
+"""What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from intersession_actors.delivery import ended_in
+from intersession_actors.session import ended_again
+from intersession_actors.streams import DeliveryEnded, RunEnded, digest_of
+from intersession_events import facts
+from intersession_events.log import Recorded
+
+_SESSIONS: Final = "session:"
+
+
+class Sources:
+    """The events of a log, in their order."""
+
+    def __init__(self, log_id: str, events: Iterable[Recorded]) -> None:
+        self.log_id = log_id
+        self._by_id: dict[str, Recorded] = {}
+        self._streams: dict[str, list[Recorded]] = {}
+        for event in events:
+            self._by_id[event.id] = event
+            self._streams.setdefault(event.stream, []).append(event)
+
+    @property
+    def streams(self) -> Mapping[str, Sequence[Recorded]]:
+        """The events of each stream."""
+        return self._streams
+
+    def run_ended(self, first: Recorded) -> RunEnded | None:
+        """Return what a flow was told of the end of the run that an append was caused by; None if that is not here."""
+        end = self._cause(first)
+        if end is None or not isinstance(end.event, facts.RunEnd):
+            return None
+        stream = self._streams[end.stream]
+        before = [item for item in stream if item.version <= end.version]
+        begun = _begun(before, end.event.run_id)
+        return None if begun is None else ended_again(first.stream, before[begun:])
+
+    def delivery_ended(self, first: Recorded) -> DeliveryEnded | None:
+        """Return what a flow was told of the end of the delivery that an append was caused by; None if that is not here."""
+        end = self._cause(first)
+        if end is None or not isinstance(end.event, facts.DeliveryEvent):
+            return None
+        return ended_in(item for item in self._streams[end.stream] if item.version <= end.version)
+
+    def _cause(self, first: Recorded) -> Recorded | None:
+        return None if first.causation is None else self._by_id.get(first.causation)
+
+
+def _begun(stream: Sequence[Recorded], run_id: str) -> int | None:
+    for number, item in enumerate(stream):
+        if isinstance(item.event, facts.RunQueued) and item.event.run_id == run_id:
+            return number
+    return None
+
+
+def words_of(append: Sequence[Recorded]) -> Callable[[str], str]:
+    """Return what gives the words that have a digest; those that the append does not hold stay as they are named."""
+    said = {digest_of(text): text for one in append for text in _words(one.event)}
+    return lambda digest: said.get(digest, digest)
+
+
+def are_erased(append: Sequence[Recorded], command: object) -> bool:
+    """Whether words were erased of what came in, or of what an append holds."""
+    texts = [text for one in append for text in _words(one.event)]
+    match command:
+        case RunEnded():
+            came_in: tuple[str | None, ...] = (command.text, command.error, command.last_tool_result)
+        case DeliveryEnded():
+            came_in = (command.note,)
+        case _:
+            came_in = ()
+    return facts.ERASED in (*texts, *came_in)
+
+
+def _words(event: facts.Event) -> Iterable[str]:
+    yield from facts.words(event)
+    if isinstance(event, facts.DeliveryDone | facts.DeliveryPartDone) and event.receipt is not None:
+        yield event.receipt

@@ -1,0 +1,141 @@
+"""What simulated flows recorded is decided again from their decision records alone, and by other rules it is not."""
+
+import logging
+from collections import Counter
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+
+from intersession_actors.delivery import rules as delivery_rules
+from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.policy import chain
+from intersession_actors.replaying import Sources, redecided_all
+from intersession_actors.spawn import rules as spawn_rules
+from intersession_actors.streams import record_in
+from intersession_events.facts import words
+from simulation.seed import Kept, recorded_in
+from support.rewritten import rewritten
+
+# What a process had begun to await when it crashed, nobody awaits.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+
+EVERY_DAY = 12
+SOME = (53, 98, 964, 4063, 20401, 1100000421, 1200000115, 1500002236)
+"""Seeds in which much went wrong."""
+
+OTHERWISE = {
+    "a turn more": (5, exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
+    "an absent agent is asked": (35, exchange_rules, "if not now.requester_has_agent:", "if False:"),
+    "a chain may last": (36, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
+    "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
+    "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
+    "what was cut off is never tried again": (13, delivery_rules, "if idempotent:", "if False:"),
+    "a child that broke is asked again": (
+        12,
+        spawn_rules,
+        'if outcome.status != "ok" or run_id in now.refused:',
+        "if run_id in now.refused:",
+    ),
+}
+"""Rules that say something else: a seed that shows it, where the rule is, what it says, and what it would say."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Let nobody format what agents that fail make the system say."""
+    caplog.set_level(logging.CRITICAL)
+
+
+def differing(kept: Kept) -> list[str]:
+    return [
+        f"{one.append[0].stream} version {one.append[0].version}: {one.problem or one.now}"
+        for one in redecided_all(Sources(*kept))
+        if not one.is_same
+    ]
+
+
+def with_record(kept: Kept, number: int, decision: str) -> Kept:
+    log_id, events = kept
+    changed = msgspec.structs.replace(events[number], decision=decision)
+    return log_id, [*events[:number], changed, *events[number + 1 :]]
+
+
+@pytest.mark.clause("C7", "SEAL-1")
+@pytest.mark.parametrize("seed", [*range(EVERY_DAY), *SOME])
+def test_each_append_is_decided_again_from_its_record_alone(seed: int) -> None:
+    kept = recorded_in(seed)
+
+    assert differing(kept) == []
+    flows = ("exchange:", "spawn:", "delivery:")
+    appended = [one for one in kept[1] if one.stream.startswith(flows) and one.decision]
+    assert len([*redecided_all(Sources(*kept))]) == len(appended)
+
+
+@pytest.mark.clause("C7", "SEAL-2")
+@pytest.mark.parametrize(("seed", "module", "rule", "now"), OTHERWISE.values(), ids=OTHERWISE)
+def test_a_rule_that_is_another_decides_otherwise(seed: int, module: ModuleType, rule: str, now: str) -> None:
+    kept = recorded_in(seed)
+
+    with rewritten(module, rule, now):
+        assert differing(kept) != []
+
+
+def _doctored(kept: Kept) -> dict[str, Kept]:
+    """Return logs in each of which one record says something else: another value of one of its fields, of each kind once."""
+    found: dict[str, Kept] = {}
+    for number, event in enumerate(kept[1]):
+        if not event.decision:
+            continue
+        record: dict[str, Any] = msgspec.json.decode(event.decision)
+        for part in ("knew", "with"):
+            for name in record.get(part, {}):
+                fields = {key: value for key, value in record[part].items() if key != name}
+                changed = msgspec.json.encode({**record, part: fields}, order="sorted").decode()
+                found.setdefault(f"{record['asked']}.{part}.{name}", with_record(kept, number, changed))
+    return found
+
+
+LOOKED_AT = {
+    # A field that is left out of one of these has changed what a rule looks at, whatever the others say.
+    "DeliveryReturned.with.attempt",
+    "DeliveryReturned.with.retry",
+    "DeliveryReturned.with.error",
+    "DeliveryReturned.knew.nowMs",
+    "DeliveryReturned.with.receipt",
+    "SendChecked.with.rule",
+    "SendChecked.with.after",
+}
+
+
+@pytest.mark.clause("C7")
+def test_a_record_that_says_something_else_is_not_decided_as_it_was() -> None:
+    seen: set[str] = set()
+    for seed in range(6):
+        for name, kept in _doctored(recorded_in(seed)).items():
+            if name in LOOKED_AT:
+                seen.add(name)
+                assert differing(kept) != [], name
+    assert seen == LOOKED_AT
+
+
+@pytest.mark.clause("C7")
+def test_no_record_holds_words() -> None:
+    for seed in range(EVERY_DAY):
+        events = recorded_in(seed)[1]
+        records = "\n".join(event.decision for event in events)
+        said = {text for event in events for text in words(event.event) if len(text) > 8}
+        assert said
+        assert [text for text in said if text in records] == []
+
+
+@pytest.mark.clause("C7")
+def test_most_records_are_small() -> None:
+    sizes = Counter(
+        len(event.decision) <= 80
+        for seed in range(EVERY_DAY)
+        for event in recorded_in(seed)[1]
+        if record_in(event.decision or '{"asked":"-"}').asked in {"RunEnded", "DeliveryEnded"}
+    )
+    assert sizes[True] > 2 * sizes[False]
