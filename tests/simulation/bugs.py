@@ -13,12 +13,13 @@ from unittest.mock import patch
 import msgspec
 from eventsourcing.sqlite import SQLiteCursor
 
+from intersession_actors.chains import ChainLedger
 from intersession_actors.channels import Asked as InProcess
 from intersession_actors.channels import Outbound
 from intersession_actors.channels.attempts import Attempts
 from intersession_actors.delivery import outbox
 from intersession_actors.delivery import rules as delivery_rules
-from intersession_actors.exchange import holds
+from intersession_actors.exchange import coordinator, holds, records
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.methods import runs
 from intersession_actors.policy import one_hop_on
@@ -29,7 +30,7 @@ from intersession_actors.session import SessionActor
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
 from intersession_actors.session.deciding import Decider
-from intersession_actors.streams import Accepted, Asked, Commit, Owner
+from intersession_actors.streams import Accepted, Asked, Commit, Generations, Owner
 from intersession_actors.tools import sessions_send, sessions_spawn
 from intersession_events.stores.portable import inline_views
 from intersession_events.stores.portable.appends import Append
@@ -242,6 +243,32 @@ def starts_what_the_chain_cannot_pay() -> AbstractContextManager[object]:
     return patch.object(session_rules, "check_start", lambda *_: None)
 
 
+def forgets_what_a_chain_has_used() -> AbstractContextManager[object]:
+    """Who decides on a flow is told the runs of its chain, but not what they have used."""
+    spent = ChainLedger.spent
+
+    def forgets(self: Any, root: str, *, besides: str = "") -> Any:
+        found = spent(self, root, besides=besides)
+        return msgspec.structs.replace(found, tokens=0) if besides else found
+
+    return patch.object(ChainLedger, "spent", forgets)
+
+
+def hears_of_no_end_of_a_session() -> AbstractContextManager[object]:
+    """Who decides on an exchange does not know that one of the two was reset or deleted."""
+    return patch.object(Generations, "is_over", lambda *_: False)
+
+
+def records_what_it_did_not_know() -> AbstractContextManager[object]:
+    """The record of a decision says that less was known than it was."""
+    knew_of = records.knew_of
+
+    def less(*given: Any) -> Any:
+        return {name: value for name, value in knew_of(*given).items() if name != "hasRoute"}
+
+    return patch.object(coordinator, "knew_of", less)
+
+
 BUGS: Final[dict[str, Bug]] = {
     bug.__name__: bug
     for bug in (
@@ -266,5 +293,8 @@ BUGS: Final[dict[str, Bug]] = {
         an_answer_stands_for_its_run,
         the_policy_is_asked_once,
         pauses_do_not_grow,
+        forgets_what_a_chain_has_used,
+        hears_of_no_end_of_a_session,
+        records_what_it_did_not_know,
     )
 }

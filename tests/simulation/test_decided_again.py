@@ -15,7 +15,8 @@ from intersession_actors.replaying import Sources, redecided_all
 from intersession_actors.spawn import rules as spawn_rules
 from intersession_actors.streams import record_in
 from intersession_events.facts import words
-from simulation.seed import Kept, recorded_in
+from simulation.bugs import BUGS
+from simulation.seed import Kept, recorded_in, simulate
 from support.rewritten import rewritten
 
 # What a process had begun to await when it crashed, nobody awaits.
@@ -139,3 +140,18 @@ def test_most_records_are_small() -> None:
         if record_in(event.decision or '{"asked":"-"}').asked in {"RunEnded", "DeliveryEnded"}
     )
     assert sizes[True] > 2 * sizes[False]
+
+
+@pytest.mark.clause("C2", "C8")
+@pytest.mark.parametrize(
+    ("bug", "seed"), [("forgets_what_a_chain_has_used", 20), ("hears_of_no_end_of_a_session", 1)]
+)
+def test_a_decision_that_is_told_less_than_there_is_is_seen_by_its_record(bug: str, seed: int) -> None:
+    with BUGS[bug]():
+        assert "known_as_it_was" in {finding.law for finding in simulate(seed).findings}
+
+
+@pytest.mark.clause("C2", "C7")
+def test_a_record_that_says_less_than_was_known_is_not_decided_as_it_was() -> None:
+    with BUGS["records_what_it_did_not_know"]():
+        assert differing(recorded_in(0)) != []

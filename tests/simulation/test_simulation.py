@@ -59,6 +59,9 @@ FOUND_BY = {
     "an_answer_stands_for_its_run": 16,
     "the_policy_is_asked_once": 366,
     "pauses_do_not_grow": 4,
+    "forgets_what_a_chain_has_used": 20,
+    "hears_of_no_end_of_a_session": 1,
+    "records_what_it_did_not_know": 0,
 }
 """A seed that finds each planted fault."""
 

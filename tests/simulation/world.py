@@ -16,7 +16,7 @@ from intersession_actors.session import Session
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.simulation import SimulatedRuntime, Stuck
 from intersession_actors.simulation.greenlets import SimulatedClock
-from intersession_actors.streams import Refused
+from intersession_actors.streams import Owner, Refused
 from intersession_events.errors import BackupFailed, StoreUnavailable
 from intersession_events.facts import (
     AccessRecorded,
@@ -41,7 +41,7 @@ from simulation.settings import settings_of
 from simulation.store import SIMULATED, STORE, cut_off
 from simulation.table import POINTS, SELDOM, happened
 from support.faulty_store import disk_full
-from support.history import Evidence, Finding, Op, broken, check_views, check_whole
+from support.history import Evidence, Finding, Held, Op, broken, check_views, check_whole
 
 MOST_STEPS: Final = 20_000
 SOON_S: Final = 2.0
@@ -87,6 +87,7 @@ class World:
         self._passed: dict[int, float] = {}
         self._decided: dict[str, int] = {}
         """How far the log had come when the first start of a run was decided."""
+        self._held: dict[tuple[str, int, str], Held] = {}
         self.aborts: set[str] = set()
         self._crashed = False
         self._down_until = 0.0
@@ -410,7 +411,7 @@ class World:
 
     @contextmanager
     def noting_starts(self) -> Generator[None]:
-        """Note what is known to whoever decides on the start of a run."""
+        """Note what is known to whoever decides on the start of a run, and what the world holds at each decision of a flow."""
         decide = NextRun.decide
 
         def noted(starting: NextRun, state: Session, version: int) -> Sequence[Event] | Refused | None:
@@ -420,7 +421,16 @@ class World:
                 self._decided.update((event.run_id, head) for event in first)
             return decided
 
-        with patch.object(NextRun, "decide", noted):
+        appends = Owner._appends
+
+        def appended(owner: Any, command: Any, plan: Any) -> Any:
+            made = appends(owner, command, plan)
+            if made and made[0].drafts and made[0].drafts[0].decision:
+                held = Held(self.log.head(), frozenset({"desk"} if self._late[0] else ()))
+                self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
+            return made
+
+        with patch.object(NextRun, "decide", noted), patch.object(Owner, "_appends", appended):
             yield
 
     def evidence(self, events: Sequence[Recorded]) -> Evidence:
@@ -434,6 +444,7 @@ class World:
             aborts=self.aborts,
             passed=self._passed,
             decided=self._decided,
+            held=self._held,
             answers=self.agents.answers,
             attempts=self.attempts,
             ended=True,

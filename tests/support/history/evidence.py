@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from intersession_events.facts import (
     Message,
@@ -82,6 +82,13 @@ class Shown:
     said: bool = True
 
 
+class Held(NamedTuple):
+    """What the world held when something was decided: how far the log had come, and which agents were not there."""
+
+    head: int
+    absent: frozenset[str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """All of it; None is not known.
@@ -89,7 +96,7 @@ class Evidence:
     `called` are the keys that channels were called with, `aborts` the sessions in which somebody asked for an abort, `passed`
     says for positions when they were committed, in seconds of a clock that nobody sets. `decided` says for runs which position
     the log had come to when their first start was decided. `answers` are the texts that agents gave, by run and attempt, where
-    somebody listened. `attempts` is how often a run may be tried. With `ended` nothing may be open.
+    somebody listened. `held` is what the world held at decisions, by stream, version and decision record. `attempts` is how often a run may be tried. With `ended` nothing may be open.
     """
 
     events: Sequence[Recorded]
@@ -101,6 +108,7 @@ class Evidence:
     passed: Mapping[int, float] = field(default_factory=dict[int, float])
     decided: Mapping[str, int] = field(default_factory=dict[str, int])
     answers: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    held: Mapping[tuple[str, int, str], Held] = field(default_factory=dict[tuple[str, int, str], Held])
     attempts: int = 2
     ended: bool = False
 
