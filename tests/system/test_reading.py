@@ -1,10 +1,12 @@
 """What a session sees of the others through its tools, and the record of who looked."""
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from intersession import MemoryChannel, Reply, Turn
+from intersession import MemoryChannel, Reply, Turn, Usage
 from intersession_events.facts import AccessRecorded, DeliveryDone, SendRefused
 from intersession_events.log import Recorded
 from support.running import QUIET, WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
@@ -31,7 +33,7 @@ def test_a_row_says_what_a_session_is_and_does(booth: Booth) -> None:
 
     def slow(turn: Turn) -> Reply:
         gate.stop(turn)
-        return Reply("done", model="open/a")
+        return Reply("done", model="open/a", usage=Usage(input=40, output=2, cache_read=1_000))
 
     system = booth.start({"main": slow}, {"telegram": MemoryChannel()})
     speak(system, wait=None)
@@ -45,11 +47,50 @@ def test_a_row_says_what_a_session_is_and_does(booth: Booth) -> None:
     assert (row["key"], row["kind"], row["channel"]) == ("main", "main", "telegram")
     assert row["runState"] == "running"
     assert row["abortedLastRun"] is False
+    assert (row["model"], row["totalTokens"]) == (None, None)
     assert "messages" not in row
+    assert "transcriptPath" not in row
     assert after["count"] == 1
     assert after["sessions"][0]["runState"] == "idle"
     assert after["sessions"][0]["systemSent"] is True
+    assert (after["sessions"][0]["model"], after["sessions"][0]["totalTokens"]) == ("open/a", 1_042)
     assert after["asOf"] > during["asOf"]
+
+
+@pytest.mark.clause("LIST-5")
+def test_a_row_names_the_file_that_the_transcript_is_mirrored_in(booth: Booth, beside_log: Path) -> None:
+    system = booth.start({"main": fine}, None, {"transcripts": {"mirror": True}})
+    speak(system)
+    (row,) = system.tools().call("sessions_list")["sessions"]
+    system.close()
+
+    path = Path(row["transcriptPath"])
+    assert path.name == f"{row['sessionId']}.jsonl"
+    assert path.parent.parent == beside_log
+    assert path.parent.name.endswith(".transcripts")
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    assert [line["message"]["role"] for line in lines if line["type"] == "message"] == ["user", "assistant"]
+
+
+@pytest.mark.clause("LIST-5")
+def test_settings_of_a_session_are_in_its_row_and_absent_again_when_they_are_cleared(booth: Booth) -> None:
+    system = booth.start({"main": fine})
+    speak(system, deliver=False)
+    given = {
+        "label": "desk",
+        "displayName": "The desk",
+        "sendPolicy": "deny",
+        "model": "open/b",
+        "thinkingLevel": "high",
+        "verboseLevel": "on",
+    }
+    system.gateway.call("sessions.patch", {"key": MAIN, **given})
+    (row,) = system.tools().call("sessions_list")["sessions"]
+    assert {name: value for name, value in row.items() if name in given} == given
+    system.gateway.call("sessions.patch", {"key": MAIN, **dict.fromkeys(given)})
+    (row,) = system.tools().call("sessions_list")["sessions"]
+    assert not {"label", "displayName", "sendPolicy"} & set(row)
+    assert (row["thinkingLevel"], row["verboseLevel"]) == (None, None)
 
 
 @pytest.mark.clause("LIST-2", "LIST-3")

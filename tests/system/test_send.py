@@ -11,12 +11,14 @@ from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
     LateReplyDropped,
+    LoopEnded,
     MessageRecorded,
     PrimaryEnded,
     RunCompleted,
     RunQueued,
     RunStarted,
     SessionOpened,
+    TurnReplied,
 )
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.run_outcomes.runs import KeyUse
@@ -284,11 +286,15 @@ def test_a_late_reply_still_loops_and_announces(booth: Booth) -> None:
         "sessions_send", {"sessionKey": room, "message": "x", "timeoutSeconds": 0.05}
     )
 
+    assert set(answer) == {"runId", "status", "error", "sessionKey", "delivered", "delivery"}
     assert (answer["status"], answer["delivered"], answer["sessionKey"]) == ("timeout", True, room)
     assert "0.05 s" in answer["error"]
     gate.open()
     assert system.gateway.call("agent.wait", {"runId": answer["runId"]})["reply"] == "at last"
     events = closed_exchange(system, answer["runId"])
+    turns = [(event.speaker, event.text) for event in events if isinstance(event, TurnReplied)]
+    assert turns == [(MAIN, "thanks for at last"), (room, "REPLY_SKIP")]
+    assert one(events, LoopEnded).reason == "reply_skip"
     assert one(events, ExchangeClosed).reason == "announced"
     assert [out.text for out in telegram.delivered] == ["all is well"]
 

@@ -10,6 +10,7 @@ from intersession_events.facts import (
     ChildArchived,
     ChildEnded,
     ResultHanded,
+    RunFailed,
     RunQueued,
     RunStarted,
     SessionArchived,
@@ -280,6 +281,40 @@ def test_the_run_timeout_counts_from_the_start_of_the_run(booth: Booth) -> None:
     (out,) = telegram.delivered
     assert out.text.startswith("Status: timeout\nResult: (no output)\nNotes: timeout")
     assert system.gateway.call("agent.wait", {"runId": answer["runId"]})["status"] == "timeout"
+
+
+@pytest.mark.clause("SPAWN-8")
+def test_what_a_run_waited_before_it_started_is_not_of_its_time(booth: Booth) -> None:
+    """Its agent comes long after the spawn was accepted; a second before its time is over, it still runs."""
+    gate, clock = Gate(), ManualClock()
+    system = booth.start({"main": worker}, clock=clock)
+    system.gateway.call("sessions.patch", {"key": MAIN, "label": "here"})
+    allowed = {
+        "agents": {
+            "list": [{"id": "main", "default": True, "subagents": {"allowAgents": ["late"]}}, {"id": "late"}]
+        }
+    }
+    system.close()
+    system = booth.start({"main": worker}, None, allowed, clock=clock)
+    answer = spawn(system, agentId="late", runTimeoutSeconds=30)
+    accepted = clock.now_ms()
+    pass_time(system, clock, 10 * MINUTE)
+    system.register_agent("late", gate.saying("too late"))
+
+    turn = gate.reached()
+    assert turn.deadline == accepted + 10 * MINUTE + 30_000
+    pass_time(system, clock, 29_999)
+    assert (
+        system.gateway.call("agent.wait", {"runId": answer["runId"], "timeoutMs": 0})["status"] == "timeout"
+    )
+    assert recorded(system, ChildEnded) == []
+    pass_time(system, clock, 1)
+    events = closed_spawn(system, answer["runId"])
+    gate.open()
+
+    assert one(events, ChildEnded).status == "timeout"
+    (ended,) = [event for event in recorded(system, RunFailed) if event.run_id == answer["runId"]]
+    assert ended.code == "timeout"
 
 
 @pytest.mark.clause("SPAWN-9", "SPAWN-10")

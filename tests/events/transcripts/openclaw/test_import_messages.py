@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from intersession import SessionSystem, echo
 from intersession_events.facts import (
     LineImported,
     Message,
@@ -286,3 +287,86 @@ def test_a_block_of_no_known_kind_is_kept_as_its_source_text() -> None:
     assert event.message.content[1] == OtherBlock(json='{"type":"hologram","data":1.0}')
     assert event.message.extra is not None
     assert '"novel":{"deep":[1,2.5,1000.0]}' in event.message.extra
+
+
+@pytest.mark.clause("IMP-3")
+def test_a_line_is_kept_letter_for_letter_and_a_view_alone_strips_the_stamp(tmp_path: Path) -> None:
+    spoken = '{"type" : "message","id":"m1","x":  {"b":1.0,"a":"\\u00e9/\\/"},"timestamp":"2026-03-02T09:00:01.000Z","message":{"role":"user","content":"[Mon 2026-03-02 09:00 UTC] hi","timestamp":1772442001000}}'
+    other = '{"id": "c1",  "type":"compaction","timestamp":"2026-03-02T09:00:02.000Z","summary":"caf\\u00e9","n":1e3}'
+    state = write_state(
+        tmp_path,
+        [header(), spoken.encode(), other.encode()],
+        entries={"agent:main:main": {"sessionId": "s-1"}},
+    )
+
+    found = planned_anew(state)
+
+    (message_of,) = all_events(found, MessageRecorded)
+    assert message_of.source == spoken
+    assert other in [line.source for line in all_events(found, LineImported)]
+    with SessionSystem(tmp_path / "log.db", agents={"main": echo()}) as system:
+        system.import_openclaw(state)
+        (shown,) = system.tools().call("sessions_history", {"sessionKey": "main"})["messages"]
+        (recorded,) = [one.event for one in system.log.all() if isinstance(one.event, MessageRecorded)]
+    assert shown["content"] == "hi"
+    assert recorded.source == spoken
+    assert text_of(recorded.message) == "[Mon 2026-03-02 09:00 UTC] hi"
+
+
+@pytest.mark.clause("IMP-3")
+def test_lines_of_one_time_are_ordered_by_their_file_and_then_their_line(tmp_path: Path) -> None:
+    """However the files were written, and whatever the ids of their lines."""
+    for agent, name in (("zoe", "a.jsonl"), ("amy", "b.jsonl"), ("amy", "a.jsonl")):
+        lines = [
+            header(f"{agent}-{name[0]}"),
+            *(message(f"{9 - n}", said(f"{agent}/{name} {n}"), 1) for n in range(3)),
+        ]
+        write_state(tmp_path, lines, agent=agent, name=name)
+
+    found = planned_anew(tmp_path)
+
+    texts = [
+        text_of(item.draft.event.message)
+        for item in found.planned
+        if isinstance(item.draft.event, MessageRecorded)
+    ]
+    assert texts == [
+        f"{where} {n}" for where in ("amy/a.jsonl", "amy/b.jsonl", "zoe/a.jsonl") for n in range(3)
+    ]
+
+
+@pytest.mark.clause("IMP-3", "LIST-8")
+def test_as_of_a_time_means_the_time_of_the_source(tmp_path: Path) -> None:
+    """Two files whose lines interleave, imported long after."""
+    entries = {"agent:main:main": {"sessionId": "s-1"}, "agent:main:notes": {"sessionId": "s-2"}}
+    write_state(
+        tmp_path,
+        [header("s-1"), message("a", said("one"), 1), message("c", said("three"), 3)],
+        entries=entries,
+    )
+    write_state(
+        tmp_path,
+        [header("s-2"), message("b", said("two"), 2), message("d", said("four"), 4)],
+        name="s-2.jsonl",
+    )
+    with SessionSystem(tmp_path / "log.db", agents={"main": echo()}) as system:
+        system.import_openclaw(tmp_path)
+
+        def heard(second: int) -> list[str]:
+            at = f"2026-03-02T09:00:{second:02d}Z"
+            listed = system.tools().call("sessions_list", {"asOf": at})["sessions"]
+            histories = [
+                system.tools().call("sessions_history", {"sessionKey": row["sessionId"], "asOf": at})[
+                    "messages"
+                ]
+                for row in listed
+            ]
+            return sorted(message["content"] for history in histories for message in history)
+
+        assert [heard(second) for second in (1, 2, 3, 4, 59)] == [
+            ["one"],
+            ["one", "two"],
+            ["one", "three", "two"],
+            ["four", "one", "three", "two"],
+            ["four", "one", "three", "two"],
+        ]
