@@ -200,8 +200,7 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
     accepted = state.accepted
     # The first reply goes to whoever waits for it, loop or not.
     goes_on = isinstance(first, facts.TurnRequested) or (state.turn == 0 and accepted.requester is not None)
-    listener = _gone(accepted, state.turn + 1)
-    if listener in now.gone or (isinstance(first, facts.LoopEnded) and first.reason == listener):
+    if _gone(accepted, state.turn + 1) in now.gone:
         goes_on = False  # nobody is asked about words that would go on to nobody: that ends the loop
     order = order_before(state, "reply", now.orders) if goes_on else None
     if order is None:
