@@ -39,6 +39,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
         "doors/mcp",
         "doors/test_bot_hosts.py",
         "doors/test_canaries.py",
+        "doors/test_every_door.py",
         "doors/web",
     ),
     "a fork is a log in a file, wherever the log lies that it is of; forks of a log on PostgreSQL are in "

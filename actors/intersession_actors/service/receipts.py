@@ -104,8 +104,8 @@ def _note(outcome: Outcome) -> None:
         logger.warning("an access receipt could not be recorded: %s", outcome.error)
 
 
-_WORDS: Final = frozenset({"message", "task", "attachments", "text", "extraSystemPrompt", "edits"})
-_SOUGHT: Final = frozenset({"words", "query", "search"})
+_WORDS: Final = frozenset({"message", "task", "attachments", "text", "extraSystemPrompt", "edits", "agents"})
+_SOUGHT: Final = frozenset({"words", "query", "search", "args"})
 """What somebody looks for is what somebody has said, or may have: it would stay in a receipt when the words themselves are erased."""
 _MOST_OF_ONE: Final = FILTERS.most // 8
 

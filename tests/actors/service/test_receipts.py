@@ -5,12 +5,15 @@ import hashlib
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from intersession import SessionSystem, echo
+from intersession_actors.debugger import VERBS
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Caller, claimed_session
 from intersession_actors.service.receipts import filters_of, keys_digest
+from intersession_actors.tools import TOOLS
 from intersession_events.facts import AccessRecorded
 from support.as_caller import called_by
 
@@ -143,12 +146,35 @@ def test_calls_of_a_credential_that_acts_as_a_session_name_both(passing_url: str
         ({"search": "ada", "agentId": "ops"}, '{"agentId":"ops","search":{"omitted":true,"characters":3}}'),
         ({"text": "said instead", "runId": "r"}, '{"runId":"r"}'),
         ({"extraSystemPrompt": "you are", "edits": [{"value": "x"}]}, "{}"),
+        ({"args": "hunter2", "tool": "login"}, '{"args":{"omitted":true,"characters":7},"tool":"login"}'),
+        ({"run": "r", "agents": {"ops": {"script": ["say it"]}}}, '{"run":"r"}'),
         ({"words": None, "search": 5}, '{"search":5,"words":null}'),
     ],
 )
 def test_what_somebody_looked_for_is_kept_by_its_size_alone(asked: dict[str, Any], kept: str) -> None:
     """The words stayed in the receipt, which nothing erases, when they had been erased where they were said."""
     assert json.loads(filters_of(asked)) == json.loads(kept)
+
+
+@pytest.mark.clause("VIS-4")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        *((name, tool.arguments) for name, tool in TOOLS.items()),
+        *((name, verb.arguments) for name, verb in VERBS.items()),
+    ],
+)
+def test_no_field_that_words_are_looked_for_in_is_kept_whole(name: str, arguments: type) -> None:
+    kinds = {field.encode_name: repr(field.type) for field in msgspec.structs.fields(arguments)}
+    long = repr(msgspec.Meta(max_length=512))
+    fields = [
+        field
+        for field, kind in kinds.items()
+        if long in kind and ("words" in kind.lower() or "A part of" in kind)
+    ]
+
+    assert [field for field in fields if "hunter2" in filters_of({field: "hunter2"})] == []
+    assert fields or name not in {"search", "calls", "runs", "sessions_search"}, "it has such fields"
 
 
 def test_the_digest_of_a_receipt_is_that_of_the_sorted_keys_as_compact_json() -> None:

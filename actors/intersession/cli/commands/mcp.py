@@ -109,7 +109,7 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: 
     with debugging.claimed_wire() as wire, reader_of(reading) as reader:
         everything = View(reader)
         key = None if as_session is None else everything.session(as_session, field="--as-session")
-        view = everything if key is None else View(reader, reader.requester(key))
+        view = everything if key is None else View(reader, reader.requester(key)).hiding()
 
         def operate(method: str, params: JsonMapping) -> JsonObject:
             with operator_of(reading) as operator:
