@@ -171,7 +171,6 @@ def write_directly(path: Path, told: Iterator[Told]) -> None:
                     epoch=epoch,
                     prev=prev,
                     salt=_SALT,
-                    short=True,
                 )
                 ends[one.stream] = (version + 1, sealed.hash)
                 rows.append((one.stream, version + 1, topic, state))

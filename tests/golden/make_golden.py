@@ -1,9 +1,9 @@
 """Make the golden logs of the running version: the command `intersession demo` and imports, and what is read out of them.
 
-    OPENCLAW_STATE_SAMPLES=STATES python tests/golden/make_golden.py 0.2.0 tests/golden/0.2.0
+    OPENCLAW_STATE_SAMPLES=STATES python tests/golden/make_golden.py 0.1.0 tests/golden/0.1.0
 
 STATES is a folder of OpenClaw state directories; each becomes a log of its name. Run once for each release, by that release;
-what is there already is never made again.
+what a release made is never made again. Until the first one, delete the folder and run it when what is stored changes.
 
 A demo's log names the place of its transcripts, so all logs are made in one folder that is called the same on all machines,
 `intersession-golden` in the folder for temporary files. The script refuses to keep a log that names another place of this machine.

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from intersession_events.facts import Erased, encode
-from intersession_events.log import FIRST, SHORT_FROM, Draft, hash_in, opened, seal
+from intersession_events.log import FIRST, Draft, hash_in, opened, seal
 
 
 def payload_of_row(path: Path, stream: str, version: int) -> bytes:
@@ -39,7 +39,7 @@ def say_erased(path: Path, event: Erased, *, stream: str | None = None, position
     """Put an event behind all others (or at a free position) that says so, with hashes that fit; return where it stands."""
     own = stream or f"erased:{event.stream}"
     with closing(sqlite3.connect(path)) as rows, rows:
-        ((log_id, log_format),) = rows.execute("SELECT log_id, format FROM log_identity")
+        ((log_id,),) = rows.execute("SELECT log_id FROM log_identity")
         ((last, time),) = rows.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1")
         before = rows.execute(
             "SELECT originator_version, state FROM stored_events WHERE originator_id=? "
@@ -59,7 +59,6 @@ def say_erased(path: Path, event: Erased, *, stream: str | None = None, position
             epoch=end.epoch,
             prev=prev,
             salt=bytes(16),
-            short=log_format >= SHORT_FROM,
         )
         rows.execute(
             "INSERT INTO stored_events VALUES (?, ?, ?, 'erased.1', ?)", (at, own, version + 1, state)

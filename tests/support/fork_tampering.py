@@ -54,7 +54,7 @@ def _hashed_again(rows: sqlite3.Connection, position: int, log_id: str, was: byt
         version=version,
     ).hash
     new = msgspec.structs.replace(old, data=msgspec.Raw(data), digest=digest, hash=hashed)
-    rows.execute("UPDATE stored_events SET state=? WHERE rowid=?", (as_state(new, short=True), position))
+    rows.execute("UPDATE stored_events SET state=? WHERE rowid=?", (as_state(new), position))
 
 
 def _rewritten(rows: sqlite3.Connection) -> None:

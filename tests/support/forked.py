@@ -1,4 +1,4 @@
-"""A log with a few streams, configurations and checkpoints, in any format, to make forks of."""
+"""A log with a few streams, configurations and checkpoints to make forks of."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Final
 
 from intersession_events.facts import ConfigLoaded, Event, LogOpened, Message, MessageRecorded
 from intersession_events.ids import derive
-from intersession_events.log import ANY_VERSION, APPLICATION_ID, FORMAT, FORMATS, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, APPLICATION_ID, FORMAT, LOG_TABLES, Draft, StreamAppend
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint, key_of
 
@@ -20,13 +20,13 @@ OTHER: Final = "session:agent:other:main"
 CUT: Final = 20
 
 
-def empty_log(path: Path, form: int = FORMAT) -> None:
-    """Make a log of a format, with nothing in it."""
+def empty_log(path: Path) -> None:
+    """Make a log with nothing in it."""
     with closing(sqlite3.connect(path)) as made, made:
         made.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        for statement in FORMATS[form].values():
+        for statement in LOG_TABLES.values():
             made.execute(statement)
-        made.execute("INSERT INTO log_identity VALUES (?, ?, 0, 5)", (LOG_ID, form))
+        made.execute("INSERT INTO log_identity VALUES (?, ?, 0, 5)", (LOG_ID, FORMAT))
 
 
 def say(log: SqliteLog, stream: str, *texts: str) -> None:
@@ -59,12 +59,12 @@ def load(log: SqliteLog, name: str) -> None:
     log.append_now([StreamAppend(stream="log", expected=ANY_VERSION, drafts=drafts)])
 
 
-def source_log(path: Path, form: int = FORMAT) -> Path:
+def source_log(path: Path) -> Path:
     """Make the log: `A` and `B` speak before and after `CUT`, `OTHER` is of no concern; two signed checkpoints, one behind.
 
     The configuration `idle` was in force while neither spoke, `first` and `now` when they did.
     """
-    empty_log(path, form)
+    empty_log(path)
     with SqliteLog(path) as log:
         load(log, "first")
         say(log, A, "one", "two")

@@ -26,13 +26,6 @@ HEAD_KEY: Final = b"golden"
 
 _PLACE: Final = "FOLDER"
 _SHOWN: Final = 160
-_NO_MORE: Final = {"transcriptPath", "inWords"}
-"""What 0.1.0 gave and later versions don't.
-
-Transcripts beside the log are kept where `transcripts.mirror` is on. How a run stands is said in codes; the words were prose
-among them, for people.
-"""
-
 _STORIES: Final = (".beats", ".steps")
 
 JSON = Any
@@ -150,14 +143,13 @@ def differences(was: JSON, now: JSON, at: str = "") -> Iterator[str]:
     """Tell what is said otherwise than it was, and where. Fields may be added; whatever was there must be the same.
 
     A story may tell more than it did, where it happened, and so name causes that it did not tell; what it told is still told, in
-    the same order. The messages of a history may stand in another order: 0.1.0 showed them as they arrived. With what
-    was added to them, their bytes are more. A verification may name more that it does not prove.
+    the same order. With what was added to an answer, its bytes are more. A verification may name more that it does not prove.
     """
     if isinstance(was, dict) and isinstance(now, dict):
         for name, value in was.items():
             if name in now:
                 yield from differences(value, now[name], f"{at}.{name}")
-            elif name not in _NO_MORE:
+            else:
                 yield f"{at}.{name}: is gone, was {_short(value)}"
     elif isinstance(was, list) and isinstance(now, list):
         yield from _list_differences(was, now, at)
@@ -169,9 +161,6 @@ def differences(was: JSON, now: JSON, at: str = "") -> Iterator[str]:
 
 def _list_differences(was: list[JSON], now: list[JSON], at: str) -> Iterator[str]:
     if len(was) == len(now):
-        if at.endswith(".messages") and all("id" in message for message in (*was, *now)):
-            by_id = {message["id"]: message for message in now}
-            now = [by_id.get(message["id"], {}) for message in was]
         for number, (one, other) in enumerate(zip(was, now, strict=True)):
             yield from differences(one, other, f"{at}[{number}]")
     elif at.endswith(".unproven"):

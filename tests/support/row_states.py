@@ -10,7 +10,7 @@ from intersession_events.log.row_state import Envelope, as_state, opened
 
 def said(state: bytes) -> bytes:
     """Return a state as canonical JSON."""
-    return as_state(opened(state, where="the row"), short=False)
+    return msgspec.json.encode(opened(state, where="the row"))
 
 
 def stated(told: bytes | str) -> bytes:
@@ -18,7 +18,7 @@ def stated(told: bytes | str) -> bytes:
     spelt = told.encode() if isinstance(told, str) else told
     try:
         envelope = msgspec.json.decode(spelt, type=Envelope)
-        state = as_state(envelope, short=True)
+        state = as_state(envelope)
         return state if opened(state, where="the row") == envelope else spelt
     except (ValueError, CorruptEvent):
         return spelt

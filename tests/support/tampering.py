@@ -633,8 +633,8 @@ TABLES: tuple[Kind, ...] = (
         "UPDATE log_identity SET epoch=9223372036854775807",
     ),
     Kind("a birthday that is text", "opening", "table_altered", "UPDATE log_identity SET created_ms='then'"),
-    Kind("the format of an earlier version", "opening", "table_altered", "UPDATE log_identity SET format=1"),
-    Kind("the format before short states", "verify", "unreadable", "UPDATE log_identity SET format=2"),
+    Kind("a format that is text", "opening", "table_altered", "UPDATE log_identity SET format='one'"),
+    Kind("a format that no log has", "opening", "table_altered", "UPDATE log_identity SET format=0"),
     Kind(
         "the format of a later version",
         "unproven",

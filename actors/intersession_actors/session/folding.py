@@ -17,7 +17,7 @@ from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Message
 from intersession_events.log import Log, Recorded
 
-SHAPE: Final = "session_state.2"
+SHAPE: Final = "session_state.1"
 """Another number whenever the same events lead to another state, or the state has other fields: a test says when."""
 
 

@@ -84,11 +84,9 @@ from intersession_events.facts.message import (
 from intersession_events.facts.registry import (
     EVENT_KINDS,
     TOPICS,
-    UPCASTERS,
     Event,
     decode,
     encode,
-    latest,
     topic_of,
     topics_of,
 )
@@ -161,7 +159,6 @@ __all__ = [
     "ERASED_ARGUMENTS",
     "EVENT_KINDS",
     "TOPICS",
-    "UPCASTERS",
     "WORDS",
     "AccessEvent",
     "AccessRecorded",
@@ -284,7 +281,6 @@ __all__ = [
     "encode",
     "fields_of_words",
     "has_words",
-    "latest",
     "left_of_payload",
     "may_say",
     "raw_block",

@@ -1,18 +1,15 @@
 """The stored names and versions of all facts, and their classes. A topic that is not here is a typed error.
 
-A topic is `<name>.<version>`, frozen for ever and independent of where the class lives. When the shape of an event
-changes in a way that a default can't express, its version goes up and `UPCASTERS` gets a function from the old
-payload to the new one; old logs load for ever.
+A topic is `<name>.<version>`, frozen for ever and independent of where the class lives.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from intersession_events.errors import CorruptEvent, UnknownTopic, UnknownWord
 from intersession_events.facts import access, delivery, exchange, log, run, session, spawn
-from intersession_events.plain_json import JsonObject
 
 Event = (
     session.SessionEvent
@@ -88,9 +85,6 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "recording_left.1": log.RecordingLeft,
 }
 
-# (old topic) -> (new topic, payload of the old shape -> payload of the new shape)
-UPCASTERS: Final[Mapping[str, tuple[str, Callable[[JsonObject], JsonObject]]]] = {}
-
 EVENT_KINDS: Final = frozenset(topic.rpartition(".")[0] for topic in TOPICS)
 """The names of all events, without the versions of their shapes."""
 _TOPIC_OF: Final[Mapping[type[Event], str]] = {cls: topic for topic, cls in TOPICS.items()}
@@ -100,22 +94,14 @@ _DECODERS: Final[Mapping[str, "msgspec.json.Decoder[Event]"]] = {
 }
 
 
-def latest(topic: str) -> str:
-    """Return the topic that events of an old one are made anew as; itself, if it is not old."""
-    while topic in UPCASTERS:
-        topic = UPCASTERS[topic][0]
-    return topic
-
-
 def topic_of(event: Event) -> str:
     """Return the stored name of an event."""
     return _TOPIC_OF[type(event)]
 
 
 def topics_of(*kinds: type[Event]) -> frozenset[str]:
-    """Return all stored names that kinds of events have, or had in logs of earlier versions."""
-    known = {*TOPICS, *UPCASTERS}
-    return frozenset(topic for topic in known if TOPICS[latest(topic)] in kinds)
+    """Return the stored names that kinds of events have."""
+    return frozenset(_TOPIC_OF[kind] for kind in kinds)
 
 
 def encode(event: Event) -> bytes:
@@ -124,16 +110,14 @@ def encode(event: Event) -> bytes:
 
 
 def decode(topic: str, payload: bytes) -> Event:
-    """Return the event stored under a topic, old shapes made new.
+    """Return the event stored under a topic.
 
     Raises:
         UnknownTopic: the topic is not in the registry. Nothing is imported.
         UnknownWord: the payload holds a word that this version does not know where only some can stand.
-        CorruptEvent: the payload is not of the topic's shape, or can't be made new.
+        CorruptEvent: the payload is not of the topic's shape.
     """
     try:
-        if topic in UPCASTERS:
-            return decode(*_upcast(topic, payload))
         return _decoder(topic).decode(payload)
     except UnknownTopic:
         raise
@@ -147,17 +131,6 @@ def decode(topic: str, payload: bytes) -> Event:
 
 _NEW_WORDS: Final = ("Invalid enum value", "Invalid value")
 """How msgspec begins to say that a word is none of a `Literal`, or a tag none of a union."""
-
-
-def _upcast(topic: str, payload: bytes) -> tuple[str, bytes]:
-    new_topic, upcast = UPCASTERS[topic]
-    old = msgspec.json.decode(payload)
-    try:
-        return new_topic, _ENCODER.encode(upcast(old))
-    except Exception as error:  # whatever it trips over, the row is what can't be read
-        raise CorruptEvent(
-            f"topic {topic}: the payload can't be made one of {new_topic}: {type(error).__name__}: {error}"
-        ) from error
 
 
 def _decoder(topic: str) -> "msgspec.json.Decoder[Event]":

@@ -38,7 +38,7 @@ from intersession_events.facts.message import (
     ToolCallBlock,
     text_of,
 )
-from intersession_events.facts.registry import Event, decode, encode, latest, topics_of
+from intersession_events.facts.registry import Event, decode, encode, topics_of
 from intersession_events.facts.run import (
     LateReplyDropped,
     RunAborted,
@@ -150,7 +150,7 @@ def standing(topic: str, payload: bytes) -> Event:
     if topic not in _WITH_WORDS:
         raise CorruptEvent(f"the payload was erased, and {topic} has no words that could be")
     # What is left of an erased event was made anew by who erased it.
-    event = decode(latest(topic), payload)
+    event = decode(topic, payload)
     if encode(unsaid(event)) != payload:
         raise CorruptEvent("the payload was erased, and what stands there is more than is left without words")
     return event

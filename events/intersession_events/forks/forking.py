@@ -17,9 +17,8 @@ from intersession_events.forks.proving import heads_proven
 from intersession_events.forks.writing import Fill, write_log
 from intersession_events.log import (
     FIRST,
-    FORMATS,
+    FORMAT,
     SALT_BYTES,
-    SHORT_FROM,
     Draft,
     Lineage,
     Row,
@@ -98,7 +97,7 @@ def fork_log(
         ((log_format,),) = seen("SELECT format FROM log_identity")
         if not 0 <= wanted.at <= head:
             raise ForkFailed(f"position {wanted.at} is not in {log.path}: its last one is {head}")
-        if log_format not in FORMATS:
+        if log_format != FORMAT:
             raise ForkFailed(
                 f"{log.path} has format {log_format}, which this version does not know: take a newer one"
             )
@@ -122,7 +121,6 @@ def fork_log(
         fork_id,
         epoch=1 + max((head.epoch for head in epochs), default=0),
         time=max(now_ms, 0 if last is None else last.time),
-        is_short=log_format >= SHORT_FROM,
         entropy=entropy,
     )
     for row in prefix.heads:
@@ -134,9 +132,7 @@ def fork_log(
     path = fork_path(directory, fork_id)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_log(
-            path, rows, log_id=fork_id, log_format=log_format, epoch=own.epoch, now_ms=now_ms, fill=fill
-        )
+        write_log(path, rows, log_id=fork_id, epoch=own.epoch, now_ms=now_ms, fill=fill)
     except (OSError, sqlite3.Error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ForkFailed(
@@ -154,13 +150,10 @@ _ERASED_OF_LOG = (
 class _Own:
     """Makes rows of the fork's own events."""
 
-    def __init__(
-        self, log_id: str, *, epoch: int, time: int, is_short: bool, entropy: Callable[[int], bytes]
-    ) -> None:
+    def __init__(self, log_id: str, *, epoch: int, time: int, entropy: Callable[[int], bytes]) -> None:
         self.epoch = epoch
         self._log_id = log_id
         self._time = time
-        self._is_short = is_short
         self._entropy = entropy
         self._last: dict[str, tuple[int, str]] = {}
 
@@ -184,7 +177,6 @@ class _Own:
             epoch=self.epoch,
             prev=prev,
             salt=self._entropy(SALT_BYTES),
-            short=self._is_short,
         )
         self._last[stream] = (version + 1, recorded.hash)
         return at, stream, version + 1, topic, state

@@ -20,7 +20,7 @@ _CHECKPOINTS: Final = (
 _STATE: Final = "SELECT state FROM stored_events WHERE rowid=?"
 # The hash of a state in the short form lies before its payload, which may be long.
 _LEAVES: Final = (
-    "SELECT rowid, iif(substr(state, 1, 1) = X'03', substr(state, 1, 151), state) FROM stored_events "
+    "SELECT rowid, iif(substr(state, 1, 1) = X'01', substr(state, 1, 151), state) FROM stored_events "
     "WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
 )
 MOST_LEAVES: Final = 16_384

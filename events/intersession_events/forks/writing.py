@@ -7,7 +7,7 @@ from contextlib import closing
 from operator import itemgetter
 from pathlib import Path
 
-from intersession_events.log import APPLICATION_ID, FORMATS, Row
+from intersession_events.log import APPLICATION_ID, FORMAT, LOG_TABLES, Row
 from intersession_events.machine import sync
 
 _PAGE_BYTES = 2_048
@@ -23,7 +23,6 @@ def write_log(
     rows: Sequence[Row],
     *,
     log_id: str,
-    log_format: int,
     epoch: int,
     now_ms: int,
     fill: Fill = lambda _: None,
@@ -45,9 +44,9 @@ def write_log(
             made.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
             made.execute("BEGIN")
             made.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            for statement in FORMATS[log_format].values():
+            for statement in LOG_TABLES.values():
                 made.execute(statement)
-            made.execute("INSERT INTO log_identity VALUES (?, ?, ?, ?)", (log_id, log_format, epoch, now_ms))
+            made.execute("INSERT INTO log_identity VALUES (?, ?, ?, ?)", (log_id, FORMAT, epoch, now_ms))
             # In the order of their places: each row goes behind the one before it.
             made.executemany(
                 "INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", sorted(rows, key=itemgetter(0))

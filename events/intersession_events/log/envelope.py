@@ -1,6 +1,6 @@
 """Turns facts into stored rows and back: the envelope beside the payload, and the hash that chains a stream.
 
-How both lie in the `state` of a row is in `row_state.py`; the hashes are the same in each format:
+How both lie in the `state` of a row is in `row_state.py`; what is hashed:
 
     digest = SHA-256(salt ‖ data)
     hash   = SHA-256({causation, correlation, decision?, epoch, eventId, logId, payloadDigest, prev, stream, timeMs, topic,
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
-from intersession_events.facts import TOPICS, UPCASTERS, Event, decode, standing
+from intersession_events.facts import TOPICS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.row_state import Envelope, Short, as_state, is_short, opened, short_in
 from intersession_events.proofs import Hashed
@@ -69,11 +69,10 @@ def seal(
     prev: str,
     salt: bytes,
     time: int | None = None,
-    short: bool = False,
 ) -> tuple[bytes, Recorded]:
     """Return the state to be stored, and the event as it will be read (its position still 0).
 
-    `time` is what is recorded, if it is not the draft's. `short` asks for the form of format 3.
+    `time` is what is recorded, if it is not the draft's.
 
     Raises:
         NotStorable: an id or the stream's name can't be encoded.
@@ -108,7 +107,7 @@ def seal(
             salt=salt.hex(),
             time=at,
         )
-        state = as_state(envelope, short=short)
+        state = as_state(envelope)
     except ValueError as error:
         raise NotStorable(f"{topic} of {stream!r}: its envelope can't be encoded: {error}") from error
     return state, _recorded(envelope, draft.event, position=0, stream=stream, version=version, topic=topic)
@@ -161,7 +160,7 @@ def unseal(
         if recorded is not None:
             return recorded
     envelope = opened(state, where=(stream, version))
-    unknown = topic not in TOPICS and topic not in UPCASTERS
+    unknown = topic not in TOPICS
     if damage := damaged(
         envelope,
         log_id=log_id,
@@ -229,7 +228,7 @@ def _of_short(  # noqa: PLR0917 - it is called for each row that is read
 
 def replaced(envelope: Envelope, payload: bytes) -> bytes:
     """Return the state of a row whose payload is erased, with what is left of it in its place."""
-    return as_state(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=""), short=False)
+    return as_state(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=""))
 
 
 def damaged(

@@ -11,7 +11,6 @@ from intersession_events.facts import (
     decode,
     encode,
     has_words,
-    latest,
     left_of_payload,
     unsaid,
 )
@@ -93,6 +92,6 @@ def erased_state(row: Row | None, stands: str, *, log_id: str) -> bytes | None:
     if envelope.is_erased and envelope.stands == stands:
         return None
     left = encode(unsaid(decode(topic, bytes(envelope.data))))
-    if envelope.is_erased or latest(topic) == _NEVER or sha256(left).hexdigest() != stands:
+    if envelope.is_erased or topic == _NEVER or sha256(left).hexdigest() != stands:
         raise NotStorable(f"erased.1 says of {where} what is not left of it without its words")
     return replaced(envelope, left)

@@ -1,8 +1,8 @@
 """How an envelope lies in the `state` of a row: as bytes of fixed places before its record and its payload, or as JSON.
 
-A log of format 3 has the short form, which plain SQL can take apart. Its ids are UUIDs as their 16 bytes:
+The short form has fixed places, so that plain SQL can take it apart. Its ids are UUIDs as their 16 bytes:
 
-    1        the form, 0x03
+    1        the form, 0x01
     2-33     hash
     34-65    prev, zeros for the first event of a stream
     66-81    salt
@@ -16,8 +16,7 @@ A log of format 3 has the short form, which plain SQL can take apart. Its ids ar
     behind   data: the payload as canonical JSON
 
 The digest of the payload is not stored: it is made of salt and data. Each state of this form says one envelope, and each
-envelope that fits has one. One that does not fit is canonical JSON (RFC 8785), as all are in logs of formats 1 and 2: an id
-that is no UUID, a payload that was erased, whose digest can't be made anew, a decision record of more than 9,999 bytes.
+envelope that fits has one. One that does not fit is canonical JSON (RFC 8785): an id that is no UUID, a payload that was erased, whose digest can't be made anew, a decision record of more than 9,999 bytes.
 """
 
 import re
@@ -30,7 +29,7 @@ import msgspec
 
 from intersession_events.errors import CorruptEvent
 
-_FORM: Final = b"\x03"
+_FORM: Final = b"\x01"
 _PLACES: Final = struct.Struct(">c32s32s16s16s16s16sI13s4s")
 _NONE: Final = bytes(16)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -97,15 +96,13 @@ _NAMED: Final = msgspec.json.Decoder(Named).decode
 _DATA: Final = msgspec.json.Decoder(_Data).decode
 
 
-def as_state(envelope: Envelope, *, short: bool) -> bytes:
-    """Return the state of a row: in the short form, if that is asked for and the envelope fits, else as JSON.
+def as_state(envelope: Envelope) -> bytes:
+    """Return the state of a row: in the short form, if the envelope fits, else as JSON.
 
     Raises:
         ValueError: an id can't be encoded.
     """
-    if not short or (state := _in_places(envelope)) is None:
-        return _ENCODE(envelope)
-    return state
+    return _in_places(envelope) or _ENCODE(envelope)
 
 
 def _in_places(envelope: Envelope) -> bytes | None:

@@ -5,7 +5,7 @@ verification looks again.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent
@@ -20,14 +20,13 @@ APPLICATION_ID: Final = 0x49534C47
 LARGEST: Final = 2**53 - 1
 """The largest epoch: numbers in an envelope are read by everybody's JSON."""
 
-FORMAT: Final = 3
-"""The format of a new log. Format 3 has short states of rows (`row_state.py`), format 2 the constraint that positions begin
-at 1; 1 is that of version 0.1.0. A log keeps its format."""
+FORMAT: Final = 1
+"""The format of a log: its tables, and how an envelope lies in a row (`row_state.py`)."""
 
-SHORT_FROM: Final = 3
-"""The first format with short states."""
-
-_BESIDE: Final = {
+LOG_TABLES: Final = {
+    "stored_events": "CREATE TABLE stored_events (rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid > 0), "
+    "originator_id TEXT NOT NULL, originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
+    "UNIQUE (originator_id, originator_version))",
     "log_identity": "CREATE TABLE log_identity (log_id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL, "
     "created_ms INTEGER NOT NULL)",
     "log_topics": "CREATE TABLE log_topics (topic TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -36,7 +35,7 @@ _BESIDE: Final = {
     "set_aside": "CREATE TABLE set_aside (view TEXT NOT NULL, position INTEGER NOT NULL, stream TEXT NOT NULL, "
     "version INTEGER NOT NULL, topic TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (view, position)) WITHOUT ROWID",
 }
-
+"""The tables of a log, as SQLite keeps the statements that made them."""
 
 MADE_ANEW: Final = {
     "log_topics": "INSERT INTO log_topics SELECT DISTINCT topic FROM stored_events",
@@ -44,22 +43,6 @@ MADE_ANEW: Final = {
     "set_aside": None,
 }
 """The tables that hold no more than the events say, and the statement that fills each: a writer makes one anew that is missing."""
-
-
-def _events(position: str) -> str:
-    return (
-        f"CREATE TABLE stored_events (rowid INTEGER PRIMARY KEY AUTOINCREMENT{position}, originator_id TEXT NOT NULL, "
-        "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
-        "UNIQUE (originator_id, originator_version))"
-    )
-
-
-FORMATS: Final = {
-    1: {"stored_events": _events(""), **_BESIDE},
-    2: {"stored_events": _events(" CHECK (rowid > 0)"), **_BESIDE},
-    3: {"stored_events": _events(" CHECK (rowid > 0)"), **_BESIDE},
-}
-"""The tables of each format, as SQLite keeps the statements that made them. A later one is added, none is ever changed."""
 
 
 TOUCHED: Final = -1
@@ -118,9 +101,7 @@ def view_marked_by(trigger: str) -> str | None:
 def _is_mark(table: str, sql: str) -> bool:
     """Whether a trigger does nothing but note that a view was touched; SQLite renames what is in it with its table."""
     found = _MARK.fullmatch(sql)
-    return sql in _OF_ALL.values() or (
-        found is not None and found[1] == table and table not in FORMATS[FORMAT]
-    )
+    return sql in _OF_ALL.values() or (found is not None and found[1] == table and table not in LOG_TABLES)
 
 
 def unreadable_tables(query: Query, names: Iterable[str]) -> Iterator[str]:
@@ -149,9 +130,8 @@ def missing_tables(query: Query) -> list[str]:
 
 
 def schema_problems(query: Query) -> Iterator[str]:
-    """Name each table, index and trigger that is not as the log's format has it. Tables of a host's own are left alone."""
+    """Name each table, index and trigger that is not as it was made. Tables of a host's own are left alone."""
     found: dict[str, str] = {}
-    names = FORMATS[FORMAT].keys()
     # As bytes: what somebody wrote there need be no text.
     asked = "SELECT type, CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
     for kind, *told in query(asked):
@@ -159,11 +139,11 @@ def schema_problems(query: Query) -> Iterator[str]:
         if kind == "trigger":
             if not _is_mark(table, sql):
                 yield f"a trigger {name!r} on {table}: a log has none of that kind (DROP TRIGGER takes it away)"
-        elif kind == "index" and table in names and sql:
+        elif kind == "index" and table in LOG_TABLES and sql:
             yield f"an index {name!r} on {table}: a log has none there (DROP INDEX takes it away)"
-        elif name in names:
+        elif name in LOG_TABLES:
             found[name] = " ".join(sql.split())
-    for name, made in FORMATS[_format_of(query, found)].items():
+    for name, made in LOG_TABLES.items():
         if name not in found:
             yield f"the table {name} is missing"
         elif found[name] != made:
@@ -174,14 +154,6 @@ def format_of(query: Query) -> int:
     """Return the format that a log says it has."""
     said = query("SELECT format FROM log_identity LIMIT 1")
     return said[0][0] if said and isinstance(said[0][0], int) else 0
-
-
-def _format_of(query: Query, found: Mapping[str, str]) -> int:
-    """Return the format that a log says it has; the latest one, if it says none that there is."""
-    if found.get("log_identity") != _BESIDE["log_identity"]:
-        return FORMAT
-    said = format_of(query)
-    return said if said in FORMATS else FORMAT
 
 
 def place_problems(query: Query) -> Iterator[str]:
@@ -202,6 +174,8 @@ def place_problems(query: Query) -> Iterator[str]:
     for log_id, *numbers in identities:
         if not isinstance(log_id, str) or not all(isinstance(n, int) and 0 <= n < LARGEST for n in numbers):
             yield f"log_identity holds {(log_id, *numbers)!r}: that is no id with format, epoch and time"
+        elif numbers[0] < FORMAT:
+            yield f"log_identity says format {numbers[0]}: no log has that, the first format is {FORMAT}"
 
 
 def damage(query: Query) -> Iterator[str]:

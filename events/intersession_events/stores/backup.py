@@ -154,7 +154,6 @@ def _known_of(rows: Sequence[tuple[str, Mapping[str, str]]]) -> Moved:
     identity = next(row for table, row in rows if table == "log_identity")
     return Moved(
         log_id=identity["log_id"],
-        format=int(identity["format"]),
         epoch=int(identity["epoch"]),
         created_ms=int(identity["created_ms"]),
         given=next(int(row["position"]) for table, row in rows if table == "log_head"),

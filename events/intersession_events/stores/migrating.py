@@ -124,10 +124,9 @@ def _taken(url: str) -> PortableLog:
 
 
 def _known_of(log: PortableLog) -> Moved:
-    ((log_format, created_ms),) = log.query("SELECT format, created_ms FROM log_identity")
+    ((created_ms,),) = log.query("SELECT created_ms FROM log_identity")
     return Moved(
         log_id=log.log_id,
-        format=log_format,
         epoch=log.epoch,
         created_ms=created_ms,
         given=log.positions_given(),

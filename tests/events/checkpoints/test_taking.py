@@ -30,7 +30,7 @@ def event_of(recorded: Recorded) -> CheckpointTaken:
 
 def lines(log: AnyLog, after: int, to: int) -> list[bytes]:
     found = log.query(
-        "SELECT rowid || ' ' || iif(substr(state, 1, 1) = X'03', lower(hex(substr(state, 2, 32))), json_extract(state, '$.hash')) "
+        "SELECT rowid || ' ' || iif(substr(state, 1, 1) = X'01', lower(hex(substr(state, 2, 32))), json_extract(state, '$.hash')) "
         "FROM stored_events WHERE rowid>? AND rowid<=? "
         "ORDER BY rowid",
         (after, to),

@@ -14,7 +14,6 @@ from intersession_events.forks import directory_of, forks_beside, forks_called
 from intersession_events.ids import derive
 from intersession_events.log import (
     ANY_VERSION,
-    FORMATS,
     Draft,
     Finding,
     StreamAppend,
@@ -54,11 +53,8 @@ def rows(path: Path, where: str = "1") -> list[tuple[object, ...]]:
 
 
 @pytest.mark.clause("FORK-1")
-@pytest.mark.parametrize("form", sorted(FORMATS))
-def test_a_fork_takes_the_rows_as_they_lie_in_each_format_and_goes_on_behind_the_cut(
-    tmp_path: Path, form: int
-) -> None:
-    path = source_log(tmp_path / "log.db", form)
+def test_a_fork_takes_the_rows_as_they_lie_and_goes_on_behind_the_cut(tmp_path: Path) -> None:
+    path = source_log(tmp_path / "log.db")
     before = path.read_bytes()
 
     made = fork_of(path)
@@ -95,7 +91,6 @@ _FIRST_OF_A = (
 
 
 @pytest.mark.clause("FORK-2")
-@pytest.mark.parametrize("form", sorted(FORMATS))
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -107,10 +102,8 @@ _FIRST_OF_A = (
     ],
     ids=["words", "topic", "damaged", "taken away", "what was in force"],
 )
-def test_no_fork_is_made_of_what_is_not_as_it_was_written(
-    tmp_path: Path, form: int, statement: str, said: str
-) -> None:
-    path = source_log(tmp_path / "log.db", form)
+def test_no_fork_is_made_of_what_is_not_as_it_was_written(tmp_path: Path, statement: str, said: str) -> None:
+    path = source_log(tmp_path / "log.db")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.create_function("altered", 1, lambda state: state.replace(b"one", b"own"))
         connection.execute(statement)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
-from intersession_events.log import APPLICATION_ID, FORMATS, Draft, StreamAppend, verify_log
+from intersession_events.log import Draft, StreamAppend, verify_log
 from intersession_events.log.row_state import (
     Envelope,
     Named,
@@ -33,7 +33,7 @@ from intersession_events.stores import SqliteLog
 _ID: Final = "0b7c0f2e-3b1a-5c57-9a55-0f0e3c1d2a4b"
 _LOG: Final = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 _ENVELOPE: Final = opened(
-    b"\x03"
+    b"\x01"
     + bytes(range(1, 97))
     + bytes(16)
     + bytes(range(16))
@@ -57,25 +57,24 @@ envelopes = st.builds(
 """All that an envelope can hold, and the bounds of what fits."""
 
 
-@given(envelopes, st.booleans())
-@example(msgspec.structs.replace(_ENVELOPE, id="00000000-0000-0000-0000-000000000000"), True)
-@example(msgspec.structs.replace(_ENVELOPE, causation="00000000-0000-0000-0000-000000000000"), True)
-def test_an_envelope_is_read_as_it_was_written(envelope: Envelope, short: bool) -> None:
-    state = as_state(envelope, short=short)
+@given(envelopes)
+@example(msgspec.structs.replace(_ENVELOPE, id="00000000-0000-0000-0000-000000000000"))
+@example(msgspec.structs.replace(_ENVELOPE, causation="00000000-0000-0000-0000-000000000000"))
+def test_an_envelope_is_read_as_it_was_written(envelope: Envelope) -> None:
+    state = as_state(envelope)
 
     assert opened(state, where="a row") == envelope
-    assert short or not is_short(state)
     assert named_in(state) == Named(envelope.id, envelope.causation, envelope.correlation)
     assert payload_in(state) == bytes(envelope.data)
 
 
-@pytest.mark.parametrize("state", [b"", b"\x03", b"{}", b"[", b"\xff", b"[" * 5_000])
+@pytest.mark.parametrize("state", [b"", b"\x01", b"{}", b"[", b"\xff", b"[" * 5_000])
 def test_what_is_no_envelope_has_no_names(state: bytes) -> None:
     assert named_in(state) is None
 
 
 def test_the_places_are_those_of_the_page() -> None:
-    state = as_state(_ENVELOPE, short=True)
+    state = as_state(_ENVELOPE)
 
     assert (state[1:33].hex(), state[33:65].hex(), state[65:81].hex()) == (
         _ENVELOPE.hash,
@@ -84,12 +83,12 @@ def test_the_places_are_those_of_the_page() -> None:
     )
     assert (_ENVELOPE.causation, _ENVELOPE.epoch, _ENVELOPE.time) == (None, 7, 1795349606803)
     assert (state[133:146], state[146:]) == (b"1795349606803", b'0000{"a":1}')
-    with_record = as_state(msgspec.structs.replace(_ENVELOPE, decision='{"ä":1}'), short=True)
+    with_record = as_state(msgspec.structs.replace(_ENVELOPE, decision='{"ä":1}'))
     assert with_record == state[:146] + '0008{"ä":1}{"a":1}'.encode()
 
 
 def test_a_state_without_a_payload_or_with_numbers_of_no_digits_is_refused() -> None:
-    state = as_state(_ENVELOPE, short=True)
+    state = as_state(_ENVELOPE)
 
     for broken in (
         b"",
@@ -107,20 +106,15 @@ def test_a_state_without_a_payload_or_with_numbers_of_no_digits_is_refused() -> 
 def test_an_erased_payload_has_its_digest_beside_it() -> None:
     erased = msgspec.structs.replace(_ENVELOPE, salt="", data=msgspec.Raw(b'{"a":null}'))
 
-    state = as_state(erased, short=True)
+    state = as_state(erased)
 
     assert not is_short(state)
     assert opened(state, where="a row").digest == _ENVELOPE.digest
 
 
-@pytest.mark.parametrize("form", sorted(FORMATS))
-def test_a_log_keeps_the_form_of_its_format(tmp_path: Path, form: int) -> None:
+@pytest.mark.clause("V1")
+def test_a_log_has_format_1_and_short_states(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    with closing(sqlite3.connect(path)) as made, made:
-        made.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        for statement in FORMATS[form].values():
-            made.execute(statement)
-        made.execute("INSERT INTO log_identity VALUES (?, ?, 0, 5)", (_LOG, form))
     event = SessionArchived(session_id=_ID, reason="deleted")
     for version in (0, 1):
         with SqliteLog(path) as log:
@@ -129,7 +123,8 @@ def test_a_log_keeps_the_form_of_its_format(tmp_path: Path, form: int) -> None:
 
     with SqliteLog(path, read_only=True) as log:
         assert [one.event for one in log.all()] == [event, event]
-        assert [is_short(state) for *_, state in log.rows()] == [form >= 3] * 2
+        assert log.query("SELECT format FROM log_identity") == [(1,)]
+        assert [state[:1] for *_, state in log.rows()] == [b"\x01"] * 2
         assert verify_log(log).ok
 
 
@@ -139,7 +134,7 @@ def test_a_row_is_found_by_the_beginning_of_its_id_in_either_form(
     own: UUID, other: UUID, length: int, is_short: bool
 ) -> None:
     envelope = msgspec.structs.replace(_ENVELOPE, id=str(own), correlation=str(other), decision="{}")
-    state = as_state(envelope, short=is_short)
+    state = as_state(envelope) if is_short else msgspec.json.encode(envelope)
     with closing(sqlite3.connect(":memory:")) as connection:
         for beginning in (str(own)[:length], str(other)):
             found = any(
@@ -157,7 +152,7 @@ def test_the_id_of_a_json_row_is_where_it_is_looked_for_first(salt: str) -> None
     envelope = msgspec.structs.replace(_ENVELOPE, id=_ID, salt=salt, decision="{}")
     ((condition, parameters), _) = of_id(_ID[:9])
     with closing(sqlite3.connect(":memory:")) as connection:
-        state = as_state(envelope, short=False)
+        state = msgspec.json.encode(envelope)
         asked = f"SELECT {condition} FROM (SELECT ? AS state)"  # noqa: S608 - the log's own words
         assert connection.execute(asked, (*parameters, state)).fetchone() == (1,)
 
@@ -184,7 +179,7 @@ def test_a_short_state_is_proven_without_an_envelope_as_with_one(envelope: Envel
         topic="run_queued.1",
         version=3,
     ).hash
-    state = as_state(msgspec.structs.replace(envelope, hash=hashed), short=True)
+    state = as_state(msgspec.structs.replace(envelope, hash=hashed))
 
     if is_short(state):
         assert found(state) == (envelope.prev, hashed)

@@ -1,29 +1,28 @@
 """Findings B3 and B6: what plain SQL does beside the hashes is found by `verify`, and a writer refuses to build upon it."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from intersession_events.errors import AlteredLog, CorruptEvent, UnknownWord
-from intersession_events.facts import LoopEnded, decode, registry
+from intersession_events.facts import LoopEnded, decode
 from intersession_events.log import (
-    FORMAT,
-    FORMATS,
+    LOG_TABLES,
     Row,
     SqlValue,
     head,
     place_problems,
     schema_problems,
+    seal,
     verify_log,
 )
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
 from intersession_events.stores.database import Row as EventRow
 from support.log_drafts import draft, said, to
+from support.rows import edited
 from support.transacting import transact
 
 KEY = b"kept elsewhere"
@@ -148,7 +147,7 @@ def test_a_row_below_position_1_is_not_read_as_one_of_its_stream(path: Path) -> 
 
 def test_a_new_log_has_the_tables_that_are_expected_and_may_have_more_of_a_host(path: Path) -> None:
     with SqliteLog(path) as log:
-        assert FORMATS[FORMAT].keys() <= {name for (name,) in log.query("SELECT name FROM sqlite_master")}
+        assert LOG_TABLES.keys() <= {name for (name,) in log.query("SELECT name FROM sqlite_master")}
         transact(log, lambda sql: sql.execute("CREATE TABLE mine (a)"))
 
         assert list(schema_problems(log.query)) == []
@@ -163,22 +162,14 @@ def test_a_new_log_takes_no_row_below_position_1(path: Path) -> None:
     connection.close()
 
 
-def test_a_log_of_format_1_is_written_as_before_and_one_that_says_another_format_is_found(path: Path) -> None:
-    before = sqlite3.connect(path, isolation_level=None)
-    before.execute("ALTER TABLE stored_events RENAME TO newer")
-    before.execute(FORMATS[1]["stored_events"])
-    before.execute("INSERT INTO stored_events SELECT * FROM newer")
-    before.execute("DROP TABLE newer")
-    before.execute("UPDATE log_identity SET format=1")
-    before.close()
+@pytest.mark.clause("V1")
+def test_a_log_that_says_a_format_that_no_log_has_is_found(path: Path) -> None:
+    change(path, "UPDATE log_identity SET format=0")
 
-    with SqliteLog(path) as log:
-        log.append_now([to("s", 3, said("d"))])
-        assert verify_log(log).ok
-
-    change(path, "UPDATE log_identity SET format=2")
-    with pytest.raises(AlteredLog, match="not as it was made"):
+    with pytest.raises(AlteredLog, match="says format 0: no log has that, the first format is 1"):
         SqliteLog(path)
+    with SqliteLog(path, read_only=True) as log:
+        assert verify_log(log).counts == {"table_altered": 1}
 
 
 def test_a_word_of_a_later_version_is_said_to_be_one() -> None:
@@ -221,28 +212,37 @@ def test_what_is_appended_while_the_tables_are_looked_at_is_no_finding(path: Pat
         assert [*schema_problems(query), *place_problems(query)] == []
 
 
-def clumsy(_payload: JsonObject) -> NoReturn:
-    raise KeyError("was")
-
-
-def retold(_payload: JsonObject) -> JsonObject:
-    return {"reason": "bored", "turns": 1}
-
-
+@pytest.mark.clause("V1")
 @pytest.mark.parametrize(
-    ("upcaster", "code"), [(clumsy, "undecodable"), (retold, "unknown_word")], ids=["clumsy", "retold"]
+    ("payload", "code"),
+    [(b'{"turns":1}', "undecodable"), (b'{"reason":"bored","turns":1}', "unknown_word")],
+    ids=["no such shape", "a word of a later version"],
 )
-def test_verify_decodes_each_payload_and_an_upcaster_that_fails_does_not_stop_opening(
-    path: Path, upcaster: Callable[[JsonObject], JsonObject], code: str, monkeypatch: pytest.MonkeyPatch
+def test_verify_decodes_each_payload_and_one_that_cannot_be_read_does_not_stop_opening(
+    path: Path, payload: bytes, code: str
 ) -> None:
-    """Finding B6: a KeyError in an upcaster came out of the opening; `verify` never decoded."""
-    upcasters = {"message_recorded.1": ("loop_ended.1", upcaster)}
-    monkeypatch.setattr(registry, "UPCASTERS", upcasters)
+    """Finding B6: `verify` never decoded."""
+    topic, stream = "loop_ended.1", "exchange:e"
+    with edited(path) as rows:
+        ((log_id, epoch),) = rows.execute("SELECT log_id, epoch FROM log_identity")
+        state, _ = seal(
+            draft(LoopEnded(reason="turn_limit", turns=1), "forged"),
+            topic,
+            payload,
+            log_id=log_id,
+            stream=stream,
+            version=1,
+            epoch=epoch,
+            prev="0" * 64,
+            salt=bytes(16),
+        )
+        rows.execute("INSERT INTO stored_events VALUES (4, ?, 1, ?, ?)", (stream, topic, state))
+        rows.execute("INSERT INTO log_topics VALUES (?)", (topic,))
 
     with SqliteLog(path) as log:
         report = verify_log(log)
         with pytest.raises((CorruptEvent, UnknownWord)):
-            log.stream("s")
+            log.stream(stream)
 
-    assert report.counts == {code: 3}
-    assert [finding.position for finding in report.findings] == [1, 2, 3]
+    assert report.counts == {code: 1}
+    assert [finding.position for finding in report.findings] == [4]

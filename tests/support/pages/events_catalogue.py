@@ -73,7 +73,7 @@ HEAD = f"""# Events
 Made by `{COMMAND}` from the vocabulary; not to be edited, save the versions under "since".
 
 What can have happened. An event is stored under a topic, `<name>.<version>`, that is frozen for ever and says nothing of where a
-class lives; a topic that is not in this list is a typed error on reading, never an import. Old versions are made new on read.
+class lives; a topic that is not in this list is a typed error on reading, never an import.
 
 The stored payload is canonical JSON (RFC 8785) with the names below. A field with `?` may be left out: it then has
 the value after `=`, else none, 0, false or nothing in it. Times are milliseconds since 1970 in

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from intersession_events.log.tables import FORMATS
+from intersession_events.log.tables import FORMAT
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
 from intersession_events.proofs import CheckpointWalk
@@ -115,5 +115,5 @@ def _of_the_tables(log_format: int, unread: Iterable[str]) -> Iterator[str]:
         "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
     )
     yield from unread
-    if log_format not in FORMATS:
+    if log_format != FORMAT:
         yield f"Whether the tables are as format {log_format} has them: this version knows no such format."

@@ -4,7 +4,7 @@ A head, exported to where nobody can reach it who can reach the log, proves the 
 rewritten since. It is the SHA-256 of one line, "<position> <hash>", for each event up to a position, as this gives it:
 
     SELECT rowid || ' ' ||
-        iif(substr(state, 1, 1) = X'03', lower(hex(substr(state, 2, 32))), json_extract(state, '$.hash'))
+        iif(substr(state, 1, 1) = X'01', lower(hex(substr(state, 2, 32))), json_extract(state, '$.hash'))
     FROM stored_events ORDER BY rowid
 """
 
@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Final
 
 from intersession_events.errors import CorruptEvent, UnknownWord
-from intersession_events.facts import TOPICS, UPCASTERS, Erased, Event, decode, encode, has_words, unsaid
+from intersession_events.facts import TOPICS, Erased, Event, decode, encode, has_words, unsaid
 from intersession_events.log.envelope import FIRST, damaged
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
@@ -24,8 +24,6 @@ from intersession_events.log.row_state import Envelope, as_state, is_short
 from intersession_events.log.sql import Row
 from intersession_events.log.tables import (
     FORMAT,
-    FORMATS,
-    SHORT_FROM,
     format_of,
     topic_problems,
 )
@@ -112,9 +110,8 @@ class _Walk:
         self._events = 0
         self._erased = ErasedRows()
         self._format = FORMAT
-        self._short: Row | None = None
         self._spelt_out: Row | None = None
-        """The first rows with a short state, and with one in JSON that the short form could say."""
+        """The first row with a state in JSON that the short form could say."""
         self._topics: set[str] = set()
         self._true_topics: set[str] = set()
         self._signature_checked = False
@@ -157,7 +154,8 @@ class _Walk:
             return
         if position == self._cut + 1 and self._is_fork and row[3] != FORKED:
             self._find("prefix_mismatch", "stands where the event should that says how this fork began", row)
-        self._note_form(row, envelope)
+        if self._spelt_out is None and not is_short(row[4]) and is_short(as_state(envelope)):
+            self._spelt_out = row
         event = self._check_row(row, envelope)
         if self._checkpoints.wants_left:
             left = encode(unsaid(event)) if event is not None and has_words(row[3]) else None
@@ -174,12 +172,6 @@ class _Walk:
     def lose(self, after: int, error: CorruptEvent) -> None:
         """Take note that rows that follow on a position can't be read."""
         self._find("unreadable", f"rows behind position {after} can't be read: {error}", position=after + 1)
-
-    def _note_form(self, row: Row, envelope: Envelope) -> None:
-        if is_short(row[4]):
-            self._short = self._short or row
-        elif self._spelt_out is None and is_short(as_state(envelope, short=True)):
-            self._spelt_out = row
 
     def end(self, log: RawLog, given: int, key: bytes | None, *, final: bool) -> None:
         self._pass_known(self.position + 1)
@@ -259,7 +251,7 @@ class _Walk:
             self._find("changed", damage, row)
         else:
             self._true_topics.add(topic)
-        if topic not in TOPICS and topic not in UPCASTERS:
+        if topic not in TOPICS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
         elif damage is None and envelope.is_erased:
             return self._erased.found(row, envelope)
@@ -290,22 +282,12 @@ class _Walk:
     def _small_table_problems(self, log: RawLog) -> Iterator[str]:
         yield from topic_problems(log.query, self._topics, self._true_topics, head=self.position)
         self._format = format_of(log.query)
-        self._check_form()
+        if self._format == FORMAT and self._spelt_out is not None:
+            said = f"is written in JSON, though it fits the short form: no writer of format {FORMAT} did that"
+            self._find("unreadable", said, self._spelt_out)
         ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")
         if isinstance(epoch, int) and epoch < self._epoch:
             yield f"log_identity says epoch {epoch}, but events have {self._epoch}"
-
-    def _check_form(self) -> None:
-        """Tell the first row whose state is not in the form of the log's format, though it says what it said."""
-        if self._format not in FORMATS:
-            return
-        has_short = self._format >= SHORT_FROM
-        row = self._spelt_out if has_short else self._short
-        if row is not None:
-            form = "JSON, though it fits the short form" if has_short else "the short form"
-            self._find(
-                "unreadable", f"is written in {form}: no writer of format {self._format} did that", row
-            )
 
     def _check_place(self, row: Row, envelope: Envelope) -> None:
         _, stream, version, _, _ = row

@@ -1,4 +1,4 @@
-"""The eventsourcing library's mapper with our registry, canonical JSON, hash chain and upcasting.
+"""The eventsourcing library's mapper with our registry, canonical JSON and hash chain.
 
 The library's own stores the path of a class as topic and imports it on reading, and binds no event to the one before it.
 Ours makes a stored event in two steps. `to_stored_event` runs in the thread of whoever appends, and knows the payload.
@@ -71,8 +71,6 @@ class ChainedMapper(Mapper[str]):
         if compressor is not None or cipher is not None:
             raise NotStorable("a log's rows are neither compressed nor encrypted by the library")
         self.lineage = Lineage("")
-        self.writes_short = False
-        """Whether states get the short form; set by whoever opens a log that has it."""
         self.authorised: Authorised = lambda _stream, _version: None
         """What may stand in the place of erased payloads; set by whoever can read the log."""
 
@@ -111,7 +109,6 @@ class ChainedMapper(Mapper[str]):
             prev=prev,
             salt=salt,
             time=time,
-            short=self.writes_short,
         )
         pending.__dict__.update(originator_version=version, state=state, recorded=recorded)
         return recorded

@@ -11,7 +11,6 @@ class Moved(NamedTuple):
     """A log that is moved: what is known of it beside its events."""
 
     log_id: str
-    format: int
     epoch: int
     created_ms: int
     given: int

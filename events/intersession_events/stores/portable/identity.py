@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from intersession_events.errors import AlteredLog, LogTooNew
-from intersession_events.facts import TOPICS, UPCASTERS, ready
+from intersession_events.facts import TOPICS, ready
 from intersession_events.log import FORKED, FORMAT, Lineage, Row, SqlValue, lineage_of
 
 
@@ -33,7 +33,8 @@ class Identity(msgspec.Struct, frozen=True):
     """Whose log it is, and who wrote last."""
 
     log_id: str
-    format: int
+    format: SqlValue
+    """A number, unless somebody altered it."""
     epoch: int
     lineage: Lineage
     unknown_topics: tuple[str, ...] = ()
@@ -48,7 +49,7 @@ class Identity(msgspec.Struct, frozen=True):
             LogTooNew: a newer version wrote it.
             AlteredLog: its tables are not as they were made, so that what is written could get lost.
         """
-        if self.format > FORMAT:
+        if isinstance(self.format, int) and self.format > FORMAT:
             raise LogTooNew(
                 f"{path} has format {self.format}, this version writes {FORMAT}: read it, or take a newer version"
             )
@@ -64,12 +65,12 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def identity_of(
-    found: tuple[str, int, int], topics: Collection[str], query: Query, problems: Sequence[str] = ()
+    found: tuple[str, SqlValue, int], topics: Collection[str], query: Query, problems: Sequence[str] = ()
 ) -> Identity:
     """Return the identity of a log with these id, format, epoch and topics, among them what a newer version wrote."""
     log_id, form, epoch = found
     problems = [*problems]
-    unknown = sorted(topics - TOPICS.keys() - UPCASTERS.keys())
+    unknown = sorted(topics - TOPICS.keys())
     # A topic that no event has was not written by a newer version. Looking for it takes long, and only then.
     planted = [topic for topic in unknown if not problems and not _has_topic(query, topic)]
     problems += [

@@ -7,6 +7,7 @@ import psycopg
 from psycopg import sql
 
 from intersession_events.errors import LogError, MigrationFailed, NotALog
+from intersession_events.log import FORMAT
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved
 from intersession_events.stores.postgres.address import address_of
@@ -69,11 +70,11 @@ class SchemaFilling:
             )
             cursor.execute("SELECT to_regclass('log_identity') IS NULL")
             if cursor.fetchall() == [(True,)]:
-                create(cursor, schema, log_id=log.log_id, now_ms=log.created_ms, log_format=log.format)
+                create(cursor, schema, log_id=log.log_id, now_ms=log.created_ms)
                 cursor.run(sql.SQL(FILLING).format(schema=sql.Identifier(schema)))
                 cursor.execute("INSERT INTO log_filling VALUES (?)", (log.log_id,))
             cursor.execute("SELECT log_filling.log_id, format FROM log_filling, log_identity")
-            if cursor.fetchall() != [(log.log_id, log.format)]:
+            if cursor.fetchall() != [(log.log_id, FORMAT)]:
                 raise MigrationFailed(
                     f"{self.shown} is another log, whose move was begun and not ended: end that, or drop the schema"
                 )

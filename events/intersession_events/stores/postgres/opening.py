@@ -12,7 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
-from intersession_events.log import SHORT_FROM, Lineage, Question
+from intersession_events.log import Lineage, Question
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, identity_of, recent_of
 from intersession_events.stores.postgres.address import Address, address_of
@@ -120,7 +120,6 @@ def open_for_writing(
             make_functions(cursor, address.schema, made_of)
             app.commits.wrote_on = cursor.connection
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
-        app.chained.writes_short = known is None or known.format >= SHORT_FROM
         app.commits.epoch, app.commits.holder = epoch, here()
         lease = Lease(app.datastore, epoch, threads=threads)
     except BaseException:

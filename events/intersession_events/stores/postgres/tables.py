@@ -77,7 +77,7 @@ BEGIN
 END $$"""
 
 
-def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int, log_format: int = FORMAT) -> None:
+def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
     """Make the tables of a log in its schema, inside a transaction."""
     # Whoever owns a schema need not be allowed to make one.
     cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,))
@@ -88,7 +88,7 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int, log_forma
             cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
         cursor.run(
             sql.SQL("INSERT INTO {schema}.log_identity VALUES ({log_id}, {format}, 0, {now_ms})").format(
-                schema=sql.Identifier(schema), log_id=log_id, format=log_format, now_ms=now_ms
+                schema=sql.Identifier(schema), log_id=log_id, format=FORMAT, now_ms=now_ms
             )
         )
         make_functions(cursor, schema)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Final, NamedTuple, cast
 
-from intersession_events.log import FORMAT, FORMATS, ID_TEXT, TOUCHED, Question, Row, Sql, Together
+from intersession_events.log import ID_TEXT, LOG_TABLES, TOUCHED, Question, Row, Sql, Together
 from intersession_events.stores.database import Cursor, Failures
 from intersession_events.stores.folding import Fold, Layout, made_in
 from intersession_events.stores.portable import Query
@@ -229,7 +229,7 @@ def copy_views(reading: Reading, copy: sqlite3.Connection, layouts: Sequence[Lay
     found = _there(reading.together, layouts)
     copy.execute("BEGIN")
     for table in ("stored_events", *_OF_ALL):
-        copy.execute(FORMATS[FORMAT][table])
+        copy.execute(LOG_TABLES[table])
     ((last,),) = query("SELECT MAX(rowid) FROM stored_events", ())
     if last is not None:
         copy.execute("INSERT INTO stored_events VALUES (?, '', 1, '', X'')", (last,))

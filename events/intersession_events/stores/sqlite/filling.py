@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from intersession_events.errors import LogError, MigrationFailed
-from intersession_events.log import APPLICATION_ID, FORMATS
+from intersession_events.log import APPLICATION_ID, FORMAT, LOG_TABLES
 from intersession_events.machine import sync
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved
@@ -66,15 +66,15 @@ class FileFilling:
             made.execute("BEGIN IMMEDIATE")
             if made.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
                 made.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                for statement in FORMATS[log.format].values():
+                for statement in LOG_TABLES.values():
                     made.execute(statement)
                 made.execute(
                     "INSERT INTO log_identity VALUES (?, ?, ?, ?)",
-                    (log.log_id, log.format, log.epoch, log.created_ms),
+                    (log.log_id, FORMAT, log.epoch, log.created_ms),
                 )
             found = made.execute("SELECT log_id, format FROM log_identity").fetchall()
             made.execute("COMMIT")
-            if found != [(log.log_id, log.format)]:
+            if found != [(log.log_id, FORMAT)]:
                 raise MigrationFailed(
                     f"{self._part} is another log, whose move was begun and not ended: end that, or delete the file"
                 )

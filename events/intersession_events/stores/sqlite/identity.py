@@ -12,7 +12,7 @@ from intersession_events.errors import AlteredLog, NotALog, StoreUnavailable, Wr
 from intersession_events.log import (
     APPLICATION_ID,
     FORMAT,
-    FORMATS,
+    LOG_TABLES,
     MADE_ANEW,
     Row,
     SqlValue,
@@ -64,7 +64,7 @@ def inspect(path: str) -> Identity | None:
 def create(cursor: Cursor, *, log_id: str, now_ms: int) -> None:
     """Make an empty file a log, inside a transaction."""
     cursor.execute(f"PRAGMA application_id={APPLICATION_ID}")
-    for statement in FORMATS[FORMAT].values():
+    for statement in LOG_TABLES.values():
         cursor.execute(statement)
     cursor.execute("INSERT INTO log_identity VALUES (?, ?, 0, ?)", (log_id, FORMAT, now_ms))
 
@@ -189,7 +189,7 @@ def make_anew(cursor: Cursor, path: str) -> None:
 
     for name in missing_tables(query):
         _LOGGER.warning("the table %s of %s is gone: it is made anew of the events", name, path)
-        cursor.execute(FORMATS[FORMAT][name])
+        cursor.execute(LOG_TABLES[name])
         if (filled := MADE_ANEW[name]) is not None:
             cursor.execute(filled)
 
@@ -222,7 +222,7 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
         raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
     form = found[0][1]
     problems: list[str] = []
-    if form in FORMATS:
+    if not isinstance(form, int) or form <= FORMAT:
         problems += (one for one in schema_problems(query) if one not in _MENDED)
         if not problems:
             problems += place_problems(query)

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import SHORT_FROM, Lineage
+from intersession_events.log import Lineage
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file import HeldFile, Presence, check_one_name
 from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, Recent, recent_of
@@ -103,7 +103,6 @@ def open_for_writing(
             app.close()
             raise
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
-        app.chained.writes_short = known is None or known.format >= SHORT_FROM
         if lock is not None:
             lock.tell(Holder(pid=os.getpid(), epoch=epoch))
     except BaseException:
