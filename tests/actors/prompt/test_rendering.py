@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -351,6 +352,13 @@ def test_no_server_gets_a_blank_text(form: Any, text: str) -> None:
 
 # --- what servers refuse
 
+
+@cache
+def checked_by(kind: Any) -> TypeAdapter[Any]:  # of whatever type a library has for its items
+    """Return what checks a type: to make it takes far longer than to check by it."""
+    return TypeAdapter(kind)
+
+
 LAST = message("and now?", kind="external_user", message_id="last")
 LONG = "call_9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d_1_2"
 
@@ -362,7 +370,7 @@ def test_responses_takes_its_items_and_they_say_what_the_list_for_chat_completio
 ) -> None:
     items = responses_items([*transcript, LAST], run_id=RUN)
 
-    TypeAdapter(ResponseInputParam).validate_python(items)
+    checked_by(ResponseInputParam).validate_python(items)
     called = [item["call_id"] for item in items if item.get("type") == "function_call"]
     answered = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
     assert sorted(called) == sorted(answered)
@@ -405,7 +413,7 @@ def test_a_call_and_its_result_are_items_of_their_own_for_responses() -> None:
 def test_responses_takes_the_descriptions_of_the_tools() -> None:
     described = schemas(["sessions_list", "sessions_send"], "responses")
 
-    TypeAdapter(list[FunctionToolParam]).validate_python(described)
+    checked_by(list[FunctionToolParam]).validate_python(described)
     assert [tool["name"] for tool in described] == ["sessions_list", "sessions_send"]
 
 
@@ -414,7 +422,7 @@ def test_responses_takes_the_descriptions_of_the_tools() -> None:
 def test_servers_take_the_lists(transcript: list[Message]) -> None:
     for_openai = openai_messages([*transcript, LAST], run_id=RUN)
 
-    TypeAdapter(list[ChatCompletionMessageParam]).validate_python(for_openai)
+    checked_by(list[ChatCompletionMessageParam]).validate_python(for_openai)
     assert openai_refuses(for_openai) == set()
     assert anthropic_refuses(anthropic_messages([*transcript, LAST], run_id=RUN)) == set()
 

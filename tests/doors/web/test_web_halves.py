@@ -154,6 +154,7 @@ def other_port(context: BrowserContext, address: str) -> list[str]:
     return [str(one) for one in found]
 
 
+@pytest.mark.ci
 @pytest.mark.clause("VIS-6")
 @pytest.mark.timeout(240)
 def test_a_tab_stays_in_and_lets_the_next_one_in_and_a_tab_by_itself_shows_the_door(served: Served) -> None:

@@ -77,6 +77,7 @@ def pages() -> Iterator[Pages]:
             yield Pages(tab, gateway.address)
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(240)
 def test_two_sessions_of_a_run_never_share_a_colour_however_many_the_log_has(pages: Pages) -> None:
     pages.open("runs?kind=exchange")
@@ -116,6 +117,7 @@ def test_whole_words_are_marked_in_what_a_search_finds_as_it_matches_them(pages:
     pages.tab.check()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("LIVE-1")
 @pytest.mark.timeout(240)
 def test_a_held_run_says_since_when_has_keys_and_keeps_the_focus_near(pages: Pages) -> None:
