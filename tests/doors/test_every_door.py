@@ -5,6 +5,7 @@ A new method, tool or command is walked by itself: without words on how it is as
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -253,7 +254,7 @@ VERB_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "calls": [{"limit": 1}, {"session": "KEY"}, {"tool": "login"}],
     "deliveries": [{"limit": 1}, {"session": "KEY"}, {"run": "RUN"}],
     "diff": [{"a": "RUN", "b": "FAILED"}],
-    "events": [{"limit": 1}, {"session": "KEY"}, {"stream": f"session:{OPS}"}],
+    "events": [{"limit": 1}, {"session": "KEY"}, {"stream": "session:KEY"}, {"stream": "exchange:RUN"}],
     "imports": [{}],
     "lens": [{"run": "RUN"}, {"run": "FAILED"}],
     "messages": [{"limit": 1}, {"to": "KEY"}, {"from": "KEY"}],
@@ -295,8 +296,11 @@ def asked_for(house: House, given: Any, *, absent: bool = False) -> Any:
     def of(text: str) -> str:
         if text == "FRESH":
             return f"fresh-{next(_NUMBERS)}"
-        name, at, place = text.partition("@")
-        return f"{house.there[name][absent]}{at}{place}" if name in house.there else text
+        return re.sub(
+            r"\b[A-Z]{2,6}\b",
+            lambda name: house.there[name[0]][absent] if name[0] in house.there else name[0],
+            text,
+        )
 
     if isinstance(given, str):
         return of(given)

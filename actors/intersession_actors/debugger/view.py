@@ -109,8 +109,16 @@ class View:
             return answer
         shown, found = redact_value({name: value for name, value in answer.items() if name not in _SETTINGS})
         told = {**answer, **shown} if found and is_object(shown) else answer
-        is_redacted = found or bool(answer.get("redacted", self.hidden_at))
+        is_redacted = found or bool(answer["redacted"] if "redacted" in answer else self._has_hidden())
         return {**told, "redacted": True} if is_redacted else told
+
+    def _has_hidden(self) -> bool:
+        """Whether something was hidden that who asks may know of: what others said may have been read on the way, and is not theirs to hear of."""
+        sees = self.sees
+        if sees is None:
+            return bool(self.hidden_at)
+        read = self.log.at(sorted(self.hidden_at))
+        return any(sees(key) for recorded in read for key in sessions_of(self.log, recorded))
 
     def is_stranger(self, key: str) -> bool:
         """Whether who asks reads the words of a session without its secrets."""
