@@ -187,7 +187,7 @@ def _hashed_with(field: str, value: str) -> Callable[[sqlite3.Connection], None]
         rows.execute(
             f"UPDATE stored_events SET state=stated(json_set(said(state), '$.{field}', {value})) WHERE rowid={last}"
         )
-        hashed_again(rows)
+        hashed_again(rows, ids=False)
 
     return do
 

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from intersession_events.facts import ConfigLoaded, Event, LogOpened, Message, MessageRecorded
-from intersession_events.ids import derive
+from intersession_events.facts import ConfigLoaded, Event, LogOpened, Message, MessageRecorded, encode
+from intersession_events.ids import derive, event_id
 from intersession_events.log import ANY_VERSION, APPLICATION_ID, FORMAT, LOG_TABLES, Draft, StreamAppend
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint, key_of
@@ -32,17 +32,19 @@ def empty_log(path: Path) -> None:
 def say(log: SqliteLog, stream: str, *texts: str) -> None:
     """Record messages in a stream."""
     before = len(log.stream(stream))
+    events = [
+        MessageRecorded(session_id="s", message=Message(id=text, role="user", content=text, timestamp=5))
+        for text in texts
+    ]
     drafts = tuple(
         Draft(
-            event=MessageRecorded(
-                session_id="s", message=Message(id=text, role="user", content=text, timestamp=5)
-            ),
-            id=derive(LOG_ID, stream, before + number, text),
+            event=event,
+            id=event_id(log.log_id, stream, before + number + 1, "message_recorded.1", encode(event)),
             time=1_000 + before + number,
             correlation=derive(LOG_ID, "root"),
             decision="" if number else '{"asked":{"say":{}}}',
         )
-        for number, text in enumerate(texts)
+        for number, event in enumerate(events)
     )
     log.append_now([StreamAppend(stream=stream, expected=ANY_VERSION, drafts=drafts)])
 

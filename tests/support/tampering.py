@@ -9,9 +9,11 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+from intersession_events.ids import event_id
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint
 from support.row_states import said, stated, with_states
@@ -141,12 +143,21 @@ def _log_of_another(rows: sqlite3.Connection) -> None:
     rows.execute("UPDATE log_identity SET log_id='11111111-1111-4111-8111-111111111111'")
 
 
-def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> None:
-    """Compute each digest and hash anew, as somebody can who knows how; the checkpoints are taken away."""
+_OWN: Final = ("session:", "exchange:", "spawn:", "delivery:")
+"""Streams whose events have ids that follow from their place and their content."""
+
+
+def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint", ids: bool = True) -> None:
+    """Compute each digest, hash and, unless `ids` are left, derived id anew, as somebody can who knows how.
+
+    The checkpoints are taken away.
+    """
     rows.execute("DELETE FROM stored_events WHERE topic LIKE ?", (f"{without}%",))
     close_gaps(rows)
     ((log_id,),) = rows.execute("SELECT log_id FROM log_identity").fetchall()
     ends: dict[str, tuple[int, str]] = {}
+    renamed: dict[str, str] = {}
+    imported: set[str] = set()
     table = rows.execute(
         "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
     ).fetchall()
@@ -157,12 +168,22 @@ def hashed_again(rows: sqlite3.Connection, *, without: str = "checkpoint") -> No
         data = told.partition(b'"data":')[2].rpartition(
             b',"decision":' if "decision" in row else b',"digest":'
         )[0]
+        if b'"openedBy":"import"' in data or b'"inferred":true' in data:
+            imported.add(stream)
+        own = row["id"]
+        if ids and stream.startswith(_OWN) and stream not in imported and row["salt"]:
+            own = renamed[row["id"]] = event_id(log_id, stream, last + 1, topic, data)
+        causation = renamed.get(row["causation"], row["causation"])
+        told = told.replace(f'"id":"{row["id"]}"'.encode(), f'"id":"{own}"'.encode())
+        told = told.replace(
+            f'"causation":"{row["causation"]}"'.encode(), f'"causation":"{causation}"'.encode()
+        )
         digest = hashlib.sha256(bytes.fromhex(row["salt"]) + data).hexdigest()
         hashed = {
-            "causation": row["causation"],
+            "causation": causation,
             "correlation": row["correlation"],
             "epoch": row["epoch"],
-            "eventId": row["id"],
+            "eventId": own,
             "logId": log_id,
             "payloadDigest": digest,
             "prev": prev,
@@ -202,11 +223,11 @@ def _checkpoint_again(rows: sqlite3.Connection) -> None:
         checkpoint(log)
 
 
-def _other_words(rows: sqlite3.Connection) -> None:
+def _other_words(rows: sqlite3.Connection, *, ids: bool = True) -> None:
     rows.execute(
         f"UPDATE stored_events SET state=stated(replace(said(state), 'hello', 'adieu')) WHERE rowid={SAID}"
     )
-    hashed_again(rows)
+    hashed_again(rows, ids=ids)
 
 
 def _one_more(rows: sqlite3.Connection) -> None:
@@ -464,11 +485,12 @@ EVENTS: tuple[Kind, ...] = (
         "position_below_one",
         f"{NO_CHECKS}; INSERT INTO stored_events SELECT -9223372036854775808, 's9', 1, topic, state FROM stored_events WHERE rowid={SAID}",
     ),
-    Kind("other words, each hash computed again", "head", "tail_cut", _other_words),
-    Kind("an event forged, each hash computed again", "head", "tail_cut", _one_more),
-    Kind("an event taken away, each hash computed again", "head", "tail_cut", _one_less),
+    Kind("other words, each hash computed again", "verify", "id_differs", partial(_other_words, ids=False)),
+    Kind("other words, each hash and id computed again", "head", "tail_cut", _other_words),
+    Kind("an event forged, each hash and id computed again", "head", "tail_cut", _one_more),
+    Kind("an event taken away, each hash and id computed again", "head", "tail_cut", _one_less),
     Kind(
-        "other words, each hash computed again, and a checkpoint taken of that without the key",
+        "other words, each hash and id computed again, and a checkpoint taken of that without the key",
         "head",
         "head_mismatch",
         _checkpoint_again,

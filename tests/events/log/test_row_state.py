@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.facts import SessionArchived
-from intersession_events.ids import session_stream
+from intersession_events.facts import SessionArchived, encode
+from intersession_events.ids import event_id, session_stream
 from intersession_events.log import Draft, StreamAppend, verify_log
 from intersession_events.log.row_state import (
     Envelope,
@@ -118,7 +118,8 @@ def test_a_log_has_format_1_and_short_states(tmp_path: Path) -> None:
     event = SessionArchived(session_id=_ID, reason="deleted")
     for version in (0, 1):
         with SqliteLog(path) as log:
-            draft = Draft(event=event, id=_ID.replace("0b", f"0{version}"), time=5)
+            own = event_id(log.log_id, session_stream("a"), version + 1, "session_archived.1", encode(event))
+            draft = Draft(event=event, id=own, time=5)
             log.append_now([StreamAppend(stream=session_stream("a"), expected=version, drafts=(draft,))])
 
     with SqliteLog(path, read_only=True) as log:

@@ -39,6 +39,7 @@ Code = Literal[
     "table_altered",
     "view_differs",
     "epoch_backwards",
+    "id_differs",
     "id_repeated",
     "tail_cut",
     "head_mismatch",

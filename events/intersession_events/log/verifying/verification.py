@@ -28,6 +28,7 @@ from intersession_events.log.tables import (
     topic_problems,
 )
 from intersession_events.log.verifying.erased_rows import ErasedRows, Sure
+from intersession_events.log.verifying.own_ids import OwnIds
 from intersession_events.log.verifying.prefix import PrefixWalk, prefix_unproven
 from intersession_events.log.verifying.report import KEPT, Code, Finding, LogHead, VerifyReport
 from intersession_events.log.verifying.rows import PAGE, RawLog, envelope_in, heard_before, read_or, rows_of
@@ -109,6 +110,7 @@ class _Walk:
         self._epoch = 0
         self._events = 0
         self._erased = ErasedRows()
+        self._own_ids = OwnIds()
         self._format = FORMAT
         self._spelt_out: Row | None = None
         """The first row with a state in JSON that the short form could say."""
@@ -218,6 +220,7 @@ class _Walk:
             findings=tuple(self._findings),
             unproven=(
                 *prefix_unproven(self._prefix.seen),
+                *self._own_ids.unproven(),
                 *unproven(
                     self._log_id,
                     self._known,
@@ -267,6 +270,9 @@ class _Walk:
                     problem := self._erased.authorise(row, event, envelope.time)
                 ):
                     self._find("not_erased", problem, row)
+                log_id = self._lineage.log_id_at(row[0])
+                if other := self._own_ids.problem(row, envelope, event, log_id=log_id):
+                    self._find("id_differs", other, row)
                 return event
         return None
 

@@ -1,0 +1,88 @@
+"""`verify` makes the ids of events anew: an event that was changed and hashed again has to have another one (V1)."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from intersession import SessionSystem
+from intersession_events.log import VerifyReport, verify_log
+from intersession_events.stores import SqliteLog
+from intersession_events.transcripts.openclaw import import_openclaw
+from intersession_projections.inline_views import inline_views
+from support.doors.command_line import DemoLog
+from support.openclaw.samples import HOUSEHOLD
+from support.row_states import with_states
+from support.tampering import hashed_again
+
+
+def verified(path: str | Path) -> VerifyReport:
+    with SqliteLog(path, read_only=True) as log:
+        return verify_log(log)
+
+
+@pytest.mark.clause("V1")
+@pytest.mark.parametrize(
+    ("kind", "was", "now"),
+    [
+        ("delivery_decided", '"text":"', '"text":"no: '),
+        ("exchange_accepted", '"message":"', '"message":"no: '),
+        ("run_started", '"contextHash":"', '"contextHash":"0'),
+        ("turn_requested", '"turn":1', '"turn":2'),
+    ],
+)
+def test_a_changed_event_is_found_by_its_id_though_all_is_hashed_again(
+    demo_log: DemoLog, tmp_path: Path, kind: str, was: str, now: str
+) -> None:
+    path = copied(demo_log.path, tmp_path)
+
+    def change(rows: sqlite3.Connection) -> None:
+        ((position,),) = rows.execute(
+            "SELECT MIN(rowid) FROM stored_events WHERE topic LIKE ? AND instr(said(state), ?)",
+            (f"{kind}%", was),
+        ).fetchall()
+        rows.execute(
+            "UPDATE stored_events SET state=stated(replace(said(state), ?, ?)) WHERE rowid=?",
+            (was, now, position),
+        )
+
+    changed(path, change)
+
+    found = verified(path)
+    assert verified(demo_log.path).counts == {}
+    assert found.counts == {"id_differs": 1}
+    assert "does not follow from its place and its content" in found.findings[0].problem
+
+
+def copied(path: str | Path, folder: Path) -> Path:
+    """Copy a log, with all that is committed."""
+    to = folder / "changed.db"
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+    return to
+
+
+def changed(path: Path, change: Callable[[sqlite3.Connection], None]) -> None:
+    with closing(sqlite3.connect(path)) as rows, rows:
+        with_states(rows)
+        change(rows)
+        hashed_again(rows, ids=False)
+
+
+@pytest.mark.clause("V1")
+def test_ids_that_an_import_gave_are_named_and_those_that_came_after_it_are_proven(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log.db"
+    with SqliteLog(path, inline=inline_views()) as log:
+        import_openclaw(shutil.copytree(HOUSEHOLD, tmp_path / "state"), log, clock=lambda: 1_795_000_000_000)
+    with SessionSystem(path, agents={"main": lambda _: "yes"}) as system:
+        system.inbound(channel="discord", chat_id="1", text="hi", sender="p", wait=20, deliver=False)
+
+    report = verified(path)
+
+    assert report.counts == {}
+    assert any("events of imported sessions and flows have the ids" in said for said in report.unproven)
