@@ -4,6 +4,7 @@ import pytest
 
 from intersession import MemoryChannel, Turn
 from intersession_events.facts import (
+    ChildArchived,
     DeliveryDone,
     DeliveryStarted,
     DeliveryWithheld,
@@ -13,12 +14,25 @@ from intersession_events.facts import (
     RunCompleted,
     RunQueued,
     RunStarted,
+    SessionArchived,
+    SpawnClosed,
 )
 from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import ran
-from support.running import QUIET, Booth, Gate, exchange_of, merged, recorded, wait_for, wait_for_number
+from support.fakes import ManualClock
+from support.running import (
+    QUIET,
+    Booth,
+    Gate,
+    exchange_of,
+    merged,
+    pass_time,
+    recorded,
+    wait_for,
+    wait_for_number,
+)
 
 DESK, RESEARCH = "agent:desk:main", "agent:research:main"
 AGENTS = {"agents": {"list": [{"id": "main", "default": True}, {"id": "desk"}, {"id": "research"}]}}
@@ -139,3 +153,24 @@ def test_a_session_with_a_frozen_run_answers_what_comes_in_the_fork(log_url: str
         given = {"sessionKey": DESK, "message": "and now?", "timeoutSeconds": 20}
         assert system.tools().call("sessions_send", given)["reply"] == "desk: and now?"
         assert len(recorded(system, ExchangeAccepted)) == 3
+
+
+@pytest.mark.clause("FORK-6", "SPAWN-11")
+def test_a_fork_archives_no_child_of_its_source(log_url: str) -> None:
+    """A child's time to be archived comes in its own log; here it would be another one's."""
+    clock = ManualClock()
+    config = merged(AGENTS, QUIET, {"agents": {"defaults": {"subagents": {"archiveAfterMinutes": 10}}}})
+    agents = {"main": lambda _: "done"}
+    with Booth(log_url) as booth:
+        system = booth.start(agents, {"x": MemoryChannel()}, config, clock=clock)
+        system.inbound(channel="x", chat_id="1", text="hi", sender="ann", wait=20, deliver=False)
+        answer = system.tools("agent:main:main").call("sessions_spawn", {"task": "count"})
+        wait_for(system, SpawnClosed)
+        system.close()
+        declare_fork(booth.url, answer["runId"])
+        clock.advance(3_600_000)
+        system = booth.start(agents, {"x": MemoryChannel()}, config, clock=clock)
+        pass_time(system, clock, 3_600_000)
+        system.inbound(channel="x", chat_id="1", text="still here?", sender="ann", wait=20)
+        assert recorded(system, SessionArchived) == []
+        assert recorded(system, ChildArchived) == []

@@ -12,6 +12,7 @@ from intersession import MemoryChannel, SessionSystem, Turn, openai_agent
 from intersession.cli.checks import work_findings
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession_actors.debugger import View
+from intersession_actors.failures import full_findings
 from intersession_events.facts import RunInterrupted, RunStarted, SpawnClosed
 from intersession_events.stores import open_log
 from support.endpoint import Endpoint, Said, an_endpoint, calling
@@ -230,3 +231,15 @@ def test_a_session_that_fills_its_window_is_named_by_doctor_status_and_the_page(
     assert filled[-1] > 100
     full = "of 1 sessions the oldest messages are left out, since their model takes no more: agent:main:main"
     assert full in found
+
+
+@pytest.mark.clause("CTX-4")
+def test_a_session_is_named_from_eighty_percent_on_and_otherwise_once_messages_are_left_out() -> None:
+    filled = [("unknown", None), ("quiet", 79), ("near", 80), ("whole", 100), ("over", 101)]
+    assert [(one.code, one.what) for one in full_findings(filled)] == [
+        (
+            "sessions_full",
+            "of 1 sessions the oldest messages are left out, since their model takes no more: over",
+        ),
+        ("sessions_filling", "2 sessions fill the window of their model: near (80 %), whole (100 %)"),
+    ]

@@ -291,6 +291,18 @@ def test_the_channel_comes_from_the_session_the_key_or_the_last_person(full: Sto
     }
 
 
+@pytest.mark.clause("LIST-6")
+def test_a_direct_chat_is_of_the_channel_of_its_last_person_else_of_its_key(story: Story) -> None:
+    peer, bare = "agent:main:telegram:direct:42", "agent:main:direct:42"
+    for key in (peer, bare):
+        story.open(key)
+    shown = [{row["key"]: row["channel"] for row in listed(story)["sessions"]}]
+    for key in (peer, bare):
+        story.put(f"session:{key}", RouteChanged(route=Route(channel="irc", to="1")))
+    shown.append({row["key"]: row["channel"] for row in listed(story)["sessions"]})
+    assert shown == [{peer: "telegram", bare: "unknown"}, {peer: "irc", bare: "irc"}]
+
+
 @pytest.mark.clause("CFG-2")
 def test_older_dialects_name_the_channel_and_the_groups_as_they_did(full: Story) -> None:
     full.put(f"session:{MAIN}", RouteChanged(route=Route(channel="signal", to="1")))

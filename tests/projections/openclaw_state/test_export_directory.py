@@ -215,6 +215,23 @@ def test_a_spawn_that_goes_on_is_closed_in_the_export(log: PortableLog, tmp_path
     assert "archiveAtMs" not in record
 
 
+@pytest.mark.clause("EXP-2")
+def test_only_what_a_session_asked_for_is_exported_and_a_child_that_is_kept_stays_so(
+    log: PortableLog, tmp_path: Path
+) -> None:
+    for name, requester in (("asked", KEY), ("operators", None)):
+        spawn = SpawnAccepted(
+            spawn_id=name, run_id=name, child=f"agent:main:subagent:{name}", child_session_id=name, agent_id="main",
+            task="count", message_id="t", requester=requester, archive_after_ms=1, cleanup="keep",
+        )  # fmt: skip
+        append(log, spawn, stream=spawn_stream(name))
+    exported(log, tmp_path / "out")
+
+    runs = read(tmp_path / "out", "subagents/runs.json")["runs"]
+
+    assert {run_id: record["cleanup"] for run_id, record in runs.items()} == {"asked": "keep"}
+
+
 @pytest.mark.clause("EXP-1")
 def test_an_export_shows_one_position_and_only_the_sessions_asked_for(
     log: PortableLog, tmp_path: Path
