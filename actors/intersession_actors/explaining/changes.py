@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from intersession_actors.exchange import ReleaseExchange, speaker_of
+from intersession_actors.exchange import HoldExchange, ReleaseExchange, speaker_of
 from intersession_actors.explaining.decisions import Decision
 from intersession_actors.explaining.explanation import Instead
 from intersession_actors.policy import check_run
-from intersession_actors.streams import DeliveryEnded, RunEnded
+from intersession_actors.streams import DeliveryEnded, Resume, RunEnded
 from intersession_events import facts
 from intersession_events.facts import topic_of
 from intersession_events.plain_json import JsonValue
@@ -80,7 +80,7 @@ def _changes(decision: Decision) -> Iterator[_Change]:
         case ReleaseExchange() as released if released.action != "go_on":
             plain = replace(released, action="go_on", text=None)
             yield _Change("it is released with what was held", decision._replace(outcome=plain))
-        case ReleaseExchange():
+        case ReleaseExchange() | HoldExchange() | Resume():
             pass
         case DeliveryEnded() as delivered:
             taken = replace(delivered, outcome="done", note=None)

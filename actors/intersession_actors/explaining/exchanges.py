@@ -9,7 +9,7 @@ from intersession_actors.explaining.explanation import About, Explanation, Input
 from intersession_actors.explaining.rules import CLOSES, LOOP_ENDS, SILENCES
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.policy import check_run
-from intersession_actors.streams import RunEnded
+from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
 from intersession_projections.wording import plain_note, route_text, told_more
@@ -67,7 +67,7 @@ def _inputs(log: Log, in_force: InForce, decision: Decision, event: Ending) -> I
         yield Input(name="reply", value=outcome.text, set_by="agent", position=decision.told_at)
     elif isinstance(outcome, ReleaseExchange):
         yield Input(name="release", value=outcome.action, set_by="call", position=decision.told_at)
-    else:
+    elif isinstance(outcome, DeliveryEnded):
         yield Input(name="delivery", value=outcome.outcome, set_by="channel", position=decision.told_at)
     if isinstance(event, facts.LoopEnded):
         yield Input(name="turn", value=state.turn, set_by="log")

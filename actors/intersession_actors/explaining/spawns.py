@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from intersession_actors import spawn
 from intersession_actors.explaining.changes import LIMITS
-from intersession_actors.explaining.decisions import are_erased, delivery_ended, parted, run_ended, spent_at
+from intersession_actors.explaining.decisions import are_erased, outcome_of, parted
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
 from intersession_actors.explaining.rules import CLOSES, SILENCES
-from intersession_actors.policy import budget_of, check_run, time_of_chain
+from intersession_actors.policy import budget_of, check_run
 from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
-from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
-from intersession_events import facts, ids
+from intersession_actors.streams import DeliveryEnded, Resume, RunEnded, record_in, words_of
+from intersession_events import facts
 from intersession_events.facts import topic_of
 from intersession_events.log import Log, Recorded
 from intersession_projections.wording import route_text
@@ -23,20 +23,17 @@ Ending = facts.AnnounceDecided | facts.SpawnClosed
 
 class _Decision(NamedTuple):
     state: spawn.Spawn
-    outcome: RunEnded | DeliveryEnded
+    outcome: spawn.Command
     now: spawn.Circumstances
     came: tuple[Recorded, ...]
 
     @property
     def holds(self) -> bool | None:
-        """Whether the rules of today say what was recorded; None where words were erased that they would look at.
-
-        Words of an announce name a path, which the log does not know.
-        """
+        """Whether the rules of today say what was recorded; None where words were erased that they would look at."""
         if are_erased(self.came, self.outcome):
             return None
         again = spawn.decide(self.state, self.outcome, self.now)
-        return [_said(event) for event in again] == [_said(recorded.event) for recorded in self.came]
+        return again == [recorded.event for recorded in self.came]
 
     def verdict(self, of: "Ending") -> str:
         """Return what is said where an event of it stands: the code of one of its kind, else the name of the last event."""
@@ -96,6 +93,8 @@ def _changes(decision: _Decision) -> Iterator[tuple[Instead, _Decision]]:
         case DeliveryEnded():
             taken = replace(outcome, outcome="done", note=None)
             yield Instead(change="the channel takes the text"), decision._replace(outcome=taken)
+        case _:
+            pass
     if now.refused:
         there = decision._replace(now=replace(now, refused={}))
         yield Instead(change="the session that was asked is there, and takes the run"), there
@@ -119,66 +118,16 @@ def _changes(decision: _Decision) -> Iterator[tuple[Instead, _Decision]]:
 
 def _decision_of(log: Log, recorded: Recorded) -> _Decision | None:
     before, came = parted(log.stream(recorded.stream), recorded)
-    state = spawn.spawn_in(before)
-    if state is None or state.accepted.inferred:
+    state, first = spawn.spawn_in(before), came[0]
+    if state is None or not first.decision:
         return None
-    first = came[0]
-    outcome: RunEnded | DeliveryEnded | None = None
-    if isinstance(first.event, facts.SpawnClosed):
-        outcome = delivery_ended(log, state.pending, first.position)
-    elif isinstance(first.event, facts.ChildEnded | facts.AnnounceDecided):
-        outcome = run_ended(log, first.stream, state.pending)
-    if outcome is None:
+    record, words = record_in(first.decision), words_of(came)
+    outcome = spawn.command_in(record, first.stream, words) or outcome_of(log, record, state.pending, first)
+    if outcome is None or isinstance(outcome, Resume):
         return None
-    return _Decision(state, outcome, _circumstances(log, state, came), tuple(came))
-
-
-def _circumstances(log: Log, state: spawn.Spawn, came: list[Recorded]) -> spawn.Circumstances:
-    first, stream = came[0], came[0].stream
-    events = [recorded.event for recorded in came]
-    accepted = state.accepted
-    refused: dict[str, StepRefused] = {}
-    for event in events:
-        match event:
-            case facts.SpawnClosed(reason="requester_gone"):
-                said = StepRefused(stream=stream, run_id="", code="not_visible", error=event.note or "")
-                refused[""] = said
-            case facts.AnnounceDecided(why="child_failed") if _is_well(events):
-                run_id = ids.derive(log.log_id, "run", accepted.spawn_id, "announce")
-                refused[run_id] = StepRefused(stream=stream, run_id=run_id, code="not_visible", error="")
-            case _:
-                pass
-    budget = budget_of(accepted, first.correlation, 0)
-    return spawn.Circumstances(
-        log_id=log.log_id,
-        now_ms=time_of_chain(budget, events, first.time),
-        has_route=_has_route(accepted, events),
-        budget=budget,
-        spent=spent_at(log, budget, came),
-        refused=refused,
-    )
-
-
-def _has_route(accepted: facts.SpawnAccepted, events: list[facts.Event]) -> bool:
-    """Whether there was somewhere to announce to: where a text was, that says so; else the spawn began with a route or not."""
-    for event in events:
-        if isinstance(event, facts.AnnounceDecided) and event.text is not None:
-            return event.delivery_id is not None
-    return accepted.route is not None
-
-
-def _is_well(events: list[facts.Event]) -> bool:
-    return any(isinstance(event, facts.ChildEnded) and event.status == "ok" for event in events)
-
-
-def _said(event: facts.Event) -> tuple[object, ...]:
-    match event:
-        case facts.AnnounceDecided():
-            return ("announce", event.why, event.text is None, event.delivery_id, event.limit)
-        case facts.SpawnClosed():
-            return ("closed", event.reason, event.note, event.limit)
-        case _:
-            return (event,)
+    budget = budget_of(state.accepted, first.correlation, 0)
+    now = spawn.circumstances_in(record, budget, log_id=log.log_id, stream=first.stream, words=words)
+    return _Decision(state, outcome, now, came)
 
 
 def _inputs(log: Log, recorded: Recorded, decision: _Decision | None) -> Iterator[Input]:

@@ -43,8 +43,6 @@ with on_demand(globals()):
         RUNS,
         TOKENS,
         WALL,
-        spent_when_decided,
-        time_of_chain,
         used_when_stopped,
     )
     from intersession_actors.policy.sending import Speaker, Verdict, judge_send, parse_send_command
@@ -119,9 +117,7 @@ __all__ = [
     "reach_of",
     "reckon",
     "room_for_words",
-    "spent_when_decided",
     "time_at_age",
-    "time_of_chain",
     "tokens_of_tools",
     "tools_for",
     "used_when_stopped",

@@ -32,6 +32,7 @@ with on_demand(globals()):
     from intersession_actors.streams.records import (
         Record,
         Words,
+        appends_in,
         digest_of,
         present,
         record_in,
@@ -40,6 +41,8 @@ with on_demand(globals()):
         refused_of,
         spent_in,
         spent_of,
+        texts_in,
+        words_of,
     )
     from intersession_actors.streams.rules_in_force import RulesInForce
     from intersession_actors.streams.slow import handle_timed
@@ -86,6 +89,7 @@ __all__ = [
     "World",
     "answer",
     "append_of",
+    "appends_in",
     "digest_of",
     "foreign",
     "handle_timed",
@@ -97,4 +101,6 @@ __all__ = [
     "refused_of",
     "spent_in",
     "spent_of",
+    "texts_in",
+    "words_of",
 ]

@@ -5,7 +5,7 @@ It names the command (`asked`), its inputs (`with`) and every part of the circum
 never holds words, which could be erased: they stand in the events of the append, and the record has their SHA-256.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
@@ -14,6 +14,8 @@ import msgspec
 
 from intersession_actors.policy import Spent
 from intersession_actors.streams.commands import StepRefused
+from intersession_events import facts
+from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 Words = Callable[[str], str]
@@ -58,6 +60,37 @@ def record_in(decision: str) -> Record:
 def digest_of(words: str) -> str:
     """Return what a record has in the place of words: their SHA-256, in hex."""
     return sha256(words.encode(errors="surrogatepass")).hexdigest()
+
+
+def words_of(append: Sequence[Recorded]) -> Words:
+    """Return what gives the words that have a digest; those that the append does not hold stay as they are named."""
+    said = {digest_of(text): text for text in texts_in(append)}
+    return lambda digest: said.get(digest, digest)
+
+
+def texts_in(append: Sequence[Recorded]) -> list[str]:
+    """Return all words that the events of an append hold."""
+    found: list[str] = []
+    for one in append:
+        found += facts.words(one.event)
+        if (
+            isinstance(one.event, facts.DeliveryDone | facts.DeliveryPartDone)
+            and one.event.receipt is not None
+        ):
+            found.append(one.event.receipt)
+    return found
+
+
+def appends_in(stream: Iterable[Recorded]) -> Iterator[tuple[Recorded, ...]]:
+    """Part a stream into appends: a record begins one, and each further event of it was caused by the one before it."""
+    append: list[Recorded] = []
+    for one in stream:
+        if append and (one.decision or one.causation != append[-1].id):
+            yield tuple(append)
+            append = []
+        append.append(one)
+    if append:
+        yield tuple(append)
 
 
 def present(values: Mapping[str, object]) -> JsonObject:

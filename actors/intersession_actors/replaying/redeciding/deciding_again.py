@@ -9,8 +9,17 @@ from typing import Final, NamedTuple, TypeVar
 
 from intersession_actors import delivery, exchange, spawn
 from intersession_actors.policy import budget_of
-from intersession_actors.replaying.redeciding.sources import Sources, are_erased, words_of
-from intersession_actors.streams import Record, Refused, Resume, Words, record_in, spent_in
+from intersession_actors.replaying.redeciding.sources import Sources, are_erased
+from intersession_actors.streams import (
+    Record,
+    Refused,
+    Resume,
+    Words,
+    appends_in,
+    record_in,
+    spent_in,
+    words_of,
+)
 from intersession_events import facts
 from intersession_events.log import Recorded
 
@@ -97,7 +106,7 @@ def _again(
     decide: Callable[[_Asked, S | None], _Decided],
 ) -> Iterator[Redecided]:
     state: S | None = None
-    for append in _appends(sources.streams[stream]):
+    for append in appends_in(sources.streams[stream]):
         first = append[0]
         if first.decision:
             yield _decided(sources, append, state, decide)
@@ -120,18 +129,6 @@ def _decided(
         return Redecided(
             append, problem=f"its decision record says nothing that could be decided upon: {error!r}"
         )
-
-
-def _appends(stream: Sequence[Recorded]) -> Iterator[tuple[Recorded, ...]]:
-    """Part a stream into appends: a record begins one, and each further event of it was caused by the one before it."""
-    append: list[Recorded] = []
-    for one in stream:
-        if append and (one.decision or one.causation != append[-1].id):
-            yield tuple(append)
-            append = []
-        append.append(one)
-    if append:
-        yield tuple(append)
 
 
 def _compared(append: tuple[Recorded, ...], decided: _Decided) -> Redecided:

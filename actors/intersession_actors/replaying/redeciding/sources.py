@@ -1,15 +1,12 @@
 """What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
 
 from intersession_actors.delivery import ended_in
 from intersession_actors.session import ended_again
-from intersession_actors.streams import DeliveryEnded, RunEnded, digest_of
+from intersession_actors.streams import DeliveryEnded, RunEnded, texts_in
 from intersession_events import facts
 from intersession_events.log import Recorded
-
-_SESSIONS: Final = "session:"
 
 
 class Sources:
@@ -56,15 +53,8 @@ def _begun(stream: Sequence[Recorded], run_id: str) -> int | None:
     return None
 
 
-def words_of(append: Sequence[Recorded]) -> Callable[[str], str]:
-    """Return what gives the words that have a digest; those that the append does not hold stay as they are named."""
-    said = {digest_of(text): text for one in append for text in _words(one.event)}
-    return lambda digest: said.get(digest, digest)
-
-
 def are_erased(append: Sequence[Recorded], command: object) -> bool:
     """Whether words were erased of what came in, or of what an append holds."""
-    texts = [text for one in append for text in _words(one.event)]
     match command:
         case RunEnded():
             came_in: tuple[str | None, ...] = (command.text, command.error, command.last_tool_result)
@@ -72,10 +62,4 @@ def are_erased(append: Sequence[Recorded], command: object) -> bool:
             came_in = (command.note,)
         case _:
             came_in = ()
-    return facts.ERASED in (*texts, *came_in)
-
-
-def _words(event: facts.Event) -> Iterable[str]:
-    yield from facts.words(event)
-    if isinstance(event, facts.DeliveryDone | facts.DeliveryPartDone) and event.receipt is not None:
-        yield event.receipt
+    return facts.ERASED in (*texts_in(append), *came_in)
