@@ -1,9 +1,14 @@
-"""Steps of flows that sessions did not take: none is recorded, but what was decided after it shows it."""
+"""What was refused: steps of flows that sessions did not take, shown by what was decided after; and calls that doors did not take."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+import msgspec
+
+from intersession_actors.errors import REFUSAL_CODES
 from intersession_actors.replaying.recording import Recording
+from intersession_actors.tools import TOOLS
 from intersession_events import facts
 from intersession_events.log import Recorded
 
@@ -37,3 +42,46 @@ class Refusals:
                 return not self.came(stream)
             case _:
                 return False
+
+
+@facts.ready
+class _Answer(msgspec.Struct):
+    """What is looked at of a tool's answer."""
+
+    status: str | None = None
+    code: str | None = None
+
+
+def calls_refused(events: Iterable[Recorded]) -> tuple[str, ...]:
+    """Say in words how often doors refused what agents asked of the session tools, and a guard what others asked; none if never.
+
+    A refusal begins nothing that could be decided again: a rule that is laxer today would not be noticed by it.
+    """
+    answers: Counter[str] = Counter()
+    receipts: Counter[str] = Counter()
+    for recorded in events:
+        match recorded.event:
+            case facts.MessageRecorded(message=message) if message.role == "toolResult":
+                if (code := _refused(message)) is not None:
+                    answers[code] += 1
+            case facts.SendRefused(code=code):
+                receipts[code] += 1
+            case _:
+                pass
+    # What a guard refuses an agent stands in its tool's answer, and in a receipt as well.
+    refused = answers | receipts
+    if not refused:
+        return ()
+    codes = ", ".join(f"{code} {times}" for code, times in sorted(refused.items()))
+    return (f"refusals, which are taken as they were ({codes}): {refused.total()}",)
+
+
+def _refused(message: facts.Message) -> str | None:
+    if message.tool_name not in TOOLS:
+        return None
+    try:
+        answer = msgspec.json.decode(facts.text_of(message), type=_Answer)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    is_refusal = answer.status in {"error", "forbidden"} and answer.code in REFUSAL_CODES
+    return answer.code if is_refusal else None

@@ -10,6 +10,7 @@ from intersession_actors.replaying.difference import Difference
 from intersession_actors.replaying.exported import Kept, Line, recorded_in
 from intersession_actors.replaying.recording import Recording, erased_by
 from intersession_actors.replaying.recordings import Recordings
+from intersession_actors.replaying.refusals import calls_refused
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.errors import CorruptEvent
 from intersession_events.log import Log, Recorded
@@ -111,6 +112,6 @@ def _replayed(
         same=outcome.difference is None,
         walked=any(map(recording.is_walked, events)),
         laterRules=[*outcome.later],
-        notJudged=[*outcome.unjudged],
+        notJudged=[*outcome.unjudged, *calls_refused(events)],
         firstDifference=outcome.difference,
     )
