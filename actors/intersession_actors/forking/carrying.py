@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Literal
 
 import msgspec
 
 from intersession_actors.agents import Divergence, OnDivergence, Turn
 from intersession_actors.forking.outcomes import Outcome, outcome_of
+from intersession_actors.forking.releasing import RecordedReleases
 from intersession_actors.forking.standing import HeldAt, Standing, standing
 from intersession_actors.gate import invalid
 from intersession_actors.service import Service
@@ -29,8 +30,11 @@ class Stopping:
     first place where it left the recording. A fork records where it left it, before anybody goes on or is told.
     """
 
-    def __init__(self, otherwise: OnDivergence | None = None) -> None:
+    def __init__(
+        self, otherwise: OnDivergence | None = None, releases: RecordedReleases | None = None
+    ) -> None:
         self._otherwise = otherwise
+        self._releases = releases
         self._lock = threading.Lock()
         self._recording: Callable[[Divergence], None] | None = None
         self.found: Divergence | None = None
@@ -39,6 +43,14 @@ class Stopping:
     def has_stopped(self) -> bool:
         """Whether a recording has ended, and nobody goes on."""
         return self.found is not None and not self.found.goes_on
+
+    def lets_go_on(self, service: Service, held: Iterable[HeldAt]) -> bool:
+        """Release what is held as the recording has it; False where it has none of these releases."""
+        if self._releases is None:
+            return False
+        flows = service.reader.flows
+        exchanges = [flows.exchange(flows.exchange_of_run(one.run) or "") for one in held]
+        return any(self._releases.release(service, one) for one in exchanges if one is not None and one.held)
 
     def records_by(self, recording: Callable[[Divergence], None]) -> None:
         """Have where the recording was left recorded by what returns once that is durable."""
@@ -146,7 +158,9 @@ def carry_on(
         if stopping is not None and stopping.has_stopped:
             return _carried(service, run, "diverged", stopping)
         stands = standing(service)
-        if not stands.goes_on and service.log.head() == head:
+        is_still = not stands.goes_on and service.log.head() == head
+        released = is_still and stopping is not None and stopping.lets_go_on(service, stands.held)
+        if is_still and not released:
             return _carried(service, run, _how(stands), stopping, stands)
         if (until is not None and service.clock.monotonic() >= until) or (ending is not None and ending()):
             return _carried(service, run, "timeout", stopping)

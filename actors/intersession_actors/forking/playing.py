@@ -27,6 +27,7 @@ from intersession_actors.forking.imports import attempts_of, is_imported
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
 from intersession_actors.forking.overlay import Merged, check_settings, merged, without_effect
+from intersession_actors.forking.releasing import RecordedReleases
 from intersession_actors.forking.told import Came
 from intersession_actors.service import Reader, Service
 from intersession_events import facts
@@ -202,7 +203,12 @@ class Forker:
 
     def _cast(self, made: MadeFork, playing: Playing) -> Cast:
         given = {edit.key: edit.value for edit in made.edits if edit.kind == "agent"} | dict(playing.agents)
-        stopping = Stopping(self._otherwise(playing.on_divergence))
+        releases = (
+            RecordedReleases(self._source.again, after=made.position, loose=playing.loose)
+            if RECORDED in given.values()
+            else None
+        )
+        stopping = Stopping(self._otherwise(playing.on_divergence), releases)
         config = self.configured(made.position).config
         specs = AgentSpecs(
             named=self._named,
