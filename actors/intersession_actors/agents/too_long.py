@@ -31,18 +31,18 @@ _WORDS: Final = re.compile(
         (
             *_CODES,
             r"maximum context length",  # OpenAI, vLLM, Ollama, Mistral, DeepSeek
-            r"maximum model length",  # vLLM
+            r"maximum (model|sequence) length",  # vLLM
             r"max_model_len",
             r"max_tokens must be at least 1, got -",  # vLLM
             r"max(imum)? prompt length",  # xAI
-            r"prompt (is )?too long",  # Anthropic, Ollama
-            r"input (is |was )?too (long|large)",  # Bedrock, llama.cpp
+            r"(conversation|input|prompt) (is |was )?too (long|large)",  # Anthropic, Ollama, Bedrock, llama.cpp
             r"exceeds? (the )?(available |model'?s? )?(maximum )?context (limit|size|length|window)",  # Anthropic, llama.cpp
             r"context (size|length|window) (has been |was |is )?exceeded",
             r"exceed\w* max(imum)? (allowed )?(context|input|token|number of tokens)",  # Ollama, Gemini
             r"(input|prompt) token count .{0,80}exceeds",  # Gemini
             r"exceeds the maximum number of( input)? tokens",  # Gemini
             r"inputs?`? tokens \+ `?max_new_tokens`? must be",  # TGI
+            r"exceed(s|ed)? (the )?model token limit",  # Kimi
             r"too many (input )?tokens: ",  # Cohere
             r"too large for model with \d+ maximum",  # Mistral
             r"reduce the length of the (messages|prompt|input)",  # OpenAI, Groq
@@ -62,23 +62,23 @@ _WORDS: Final = re.compile(
 )
 
 _ASKED: Final = re.compile(
-    r"\b((input|prompt)_tokens|inputs?|prompts?|messages?|conversation|context|sequence|request(ed)?)\b(?!['\"]?:)",
+    r"\b((input|prompt)_tokens|inputs?|prompts?|messages?|conversation|context|sequence|request(ed)?|token limit)\b(?!['\"]?:)",
     re.IGNORECASE,
 )
 """A name of what was asked; as a field of an answer it says nothing."""
 _MEASURED: Final = re.compile(
-    r"\b(((input|prompt)_)?tokens?|(context|prompt|input|sequence|total) (length|window|size)|max_seq_len)\b",
+    r"\b(((input|prompt)_)?tokens?|(context|prompt|input|sequence|total) (length|window|size)|max_seq_len|n_ctx)\b",
     re.IGNORECASE,
 )
 _BEYOND: Final = re.compile(
     r"\bexceed(s|ed|ing)?\b|\bover(flow\w*)?\b|\btoo (long|large|many|big)\b"
-    r"|\b(longer|larger|greater|more|bigger) than\b|\bonly supports? up to\b|\bdo(es)?n[o']t fit\b|\bdo(es)? not fit\b",
+    r"|\b(longer|larger|greater|more|bigger) than\b|\bonly (has|supports?|takes?)\b|\b(limit|maximum) is\b|\bdo(es)?n[o']t fit\b|\bdo(es)? not fit\b",
     re.IGNORECASE,
 )
 _OTHERWISE: Final = re.compile(
     r"\bper[ _-](second|min|minute|hour|day|month|user)|\b[tr]p[mhd]\b|rate.?limit|quota|credit|billing|budget|deadline|time.?out"
     r"|timed out|\bretries\b|\bimages?\b|\baudio\b|\bvideo\b|\bfiles?\b|\bpdf\b|\bdocuments?\b|\b[kmg]i?b\b|\bname\b|\bdescription\b"
-    r"|\bkey\b|\b(completion|output|thinking)\b",
+    r"|\bkey\b|\b(daily|monthly)\b|\b(completion|output|thinking)\b",
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(r"[.;!?\n](?:\s|$)|['\"], ['\"]")

@@ -61,6 +61,14 @@ SAID = {
     "LM Studio, newer": "The number of tokens to keep from the initial prompt is greater than the context length",
     "LM Studio, later": "Reached context length of 4096 tokens with model",
     "nobody yet": "Sorry, this conversation has more tokens than the window holds: it does not fit.",
+    "Kimi, in short": "exceeded model token limit: 8192 (requested: 9000)",
+    "one of few words": "Conversation too long",
+    "one that names the prompt": "Input prompt is too large",
+    "one that names the limit alone": "token limit exceeded",
+    "one that names the limit after": "Prompt has 130000 tokens, but the limit is 128000",
+    "one that names what it has": "your prompt has 9000 tokens but the model only has 8192",
+    "one that names a parameter": "the prompt is longer than n_ctx",
+    "one that names a sequence": "maximum sequence length is 4096, got 5000",
     "LM Studio": "Trying to keep the first 5000 tokens when context the overflows.",
 }
 OTHER = {
@@ -70,6 +78,8 @@ OTHER = {
     "a parameter": "Unsupported parameter: 'max_tokens' is not supported with this model.",
     "a name": "The model `gpt-9` does not exist.",
     "a limit of the day": "You exceeded your input tokens per day. Limit 500000, used 499000, requested 3000.",
+    "a limit of the day, in short": "Daily token limit exceeded.",
+    "a number of tokens": "max_tokens must be a number: the maximum is 4096",
     "a quota": "Your prompt tokens exceed what is left of your quota.",
     "money": "This request requires more credits: you requested 8192 tokens, more than you can afford.",
     "an answer": "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
