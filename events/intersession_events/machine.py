@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
@@ -142,17 +142,26 @@ def installed_version() -> str:
     return version("intersession")
 
 
-def private_file(path: Path, *, new: bool) -> BinaryIO:
+@contextmanager
+def private_file(path: Path, *, new: bool) -> Generator[BinaryIO]:
     """Open a file to write it that only its owner may read, whatever the umask lets others do: it may hold what was said.
 
-    One that is there keeps who may read it.
+    One that is there keeps who may read it. A `new` one that can't be written whole is taken away.
 
     Raises:
         FileExistsError: it is to be `new`, and is there.
         OSError: it can't be written.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | (os.O_EXCL if new else 0)
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+    except BaseException:
+        if new:
+            with suppress(OSError):
+                path.unlink()
+        raise
 
 
 def read_at_most(path: Path, most: int) -> bytes:

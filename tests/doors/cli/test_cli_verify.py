@@ -57,6 +57,16 @@ def test_with_a_head_that_was_exported_cutting_is_found(demo_log: DemoLog, tmp_p
     assert {"tail_cut", "head_mismatch", "position_missing"} & after.json["counts"].keys()
 
 
+@pytest.mark.clause("D14")
+def test_a_head_that_can_not_be_written_is_named(demo_log: DemoLog, tmp_path: Path) -> None:
+    head = tmp_path / "missing" / "head.json"
+
+    done = ran("verify", "--export-head", head, "--store", demo_log.path)
+
+    assert done.exit_code == 2
+    assert f"--export-head: {head} can't be written: No such file or directory" in done.err
+
+
 def test_a_signed_head_is_proven_with_its_key_and_no_other(demo_log: DemoLog, tmp_path: Path) -> None:
     head, right, wrong = tmp_path / "head.json", tmp_path / "right", tmp_path / "wrong"
     right.write_bytes(b"the key")

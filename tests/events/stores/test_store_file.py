@@ -353,6 +353,25 @@ def test_what_a_damaged_write_ahead_log_has_cost_is_said_and_nothing_is_written_
         assert log.head() == 10
 
 
+@pytest.mark.clause("D12")
+def test_what_a_damage_has_cost_is_said_of_a_log_that_lies_in_its_write_ahead_log_alone(path: Path) -> None:
+    crashed = path.with_name("crashed.db")
+    wal = Path(f"{crashed}-wal")
+    with SqliteLog(path.with_name("new.db")) as log:
+        for version in range(10):
+            log.append_now([to("s", version, said(f"text {version}"))])
+        for suffix in ("", "-wal"):  # as a `kill -9` leaves them, before anything was folded into the file
+            shutil.copyfile(f"{log.path}{suffix}", f"{crashed}{suffix}")
+    with wal.open("r+b") as file:
+        file.seek(16)  # the salt of its header, without which no frame counts
+        file.write(b"odd!")
+
+    with pytest.raises(
+        StoreUnavailable, match=r"crashed\.db-wal was damaged .* with positions 1 to 10, which"
+    ):
+        SqliteLog(crashed, read_only=True)
+
+
 @pytest.mark.clause("D12", "D2")
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_a_commit_that_a_power_cut_left_in_parts_keeps_nobody_out(path: Path, lost: int) -> None:

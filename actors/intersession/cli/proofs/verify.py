@@ -139,9 +139,7 @@ def verify(
     exported = None
     if export_head is not None and report.ok:
         signed = report.head if secret is None else report.head.signed(secret)
-        exported = str(export_head)
-        with private_file(export_head, new=True) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(signed), indent=2) + b"\n")
+        exported = _written(signed, export_head)
     value: JsonObject = msgspec.to_builtins(report)
     value = {"ok": report.ok, "store": path, **value, "exportedTo": exported}
     refused = export_head is not None and exported is None
@@ -197,6 +195,15 @@ def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Che
                 "that --export-head or checkpoints.publish wrote"
             ) from error
     return known, published
+
+
+def _written(head: LogHead, path: Path) -> str:
+    try:
+        with private_file(path, new=True) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(head), indent=2) + b"\n")
+    except OSError as error:
+        raise UsageError(f"--export-head: {path} can't be written: {error.strerror}") from None
+    return str(path)
 
 
 def _read(path: Path, option: str) -> bytes:

@@ -7,10 +7,11 @@ from typing import ClassVar, cast
 from eventsourcing.persistence import ApplicationRecorder
 from eventsourcing.utils import Environment, EnvType, get_topic
 
-from intersession_events.errors import NoSuchStore
+from intersession_events.errors import NoSuchStore, StoreUnavailable
 from intersession_events.stores.file import check_one_name
 from intersession_events.stores.portable import NAME, PREFIX, LogApplication
 from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.connections import LogDatastore, LogFactory, database_uri
 from intersession_events.stores.sqlite.readers import FileReaders
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder, ReadingRecorder
@@ -76,6 +77,9 @@ class SessionLog(SqliteApplication):
         check_one_name(path)
         known = identity.inspect(path)
         if known is None:
+            damage = damage_of(path) if os.path.isfile(path) else None  # noqa: PTH113 - as SQLite has its name
+            if damage is not None:  # all that there is of the log is in a file of which SQLite reads nothing
+                raise StoreUnavailable(told(path, damage, head=0))
             raise NoSuchStore(path, "there is no log to be read")
         self.chained.lineage = known.lineage
         recorder = super().construct_recorder()
