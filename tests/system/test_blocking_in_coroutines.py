@@ -1,6 +1,10 @@
 """A call that waits, made in a coroutine, is refused at once and names what to await (finding D9). It used to hang."""
 
 import asyncio
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -56,3 +60,30 @@ async def test_an_async_agent_that_blocks_in_a_tool_fails_with_words_that_help(l
 
     assert answer["status"] == "error"
     assert "await tools.acall(" in answer["error"]
+
+
+BLOCKS = """
+import time
+from intersession import SessionSystem
+
+async def main(turn):
+    time.sleep(0.15)
+    return "b"
+
+with SessionSystem(":memory:", agents={"main": main}) as system:
+    print(system.inbound(channel="webchat", chat_id="1", sender="p", text="hi", wait=20)["reply"])
+"""
+
+
+def test_python_tells_of_an_agent_that_blocks_the_loop_where_it_is_asked_to() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKS],
+        env={**os.environ, "PYTHONASYNCIODEBUG": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert done.stdout == "b\n"
+    assert re.search(r"^Executing <Task .* took \d\.\d+ seconds$", done.stderr, re.MULTILINE)
