@@ -8,12 +8,14 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cyclopts import App
 from rich.console import Console
 
 from intersession.cli.app import app
+from support.pages import site
 from support.paths import DOCS, ROOT
 
 NAMED = re.compile(r"[\w/-]+\.md\b")
@@ -26,6 +28,21 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     assert sorted(NAMED.findall(navigation)) == sorted(
         page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")
     )
+
+
+def test_the_changelog_is_a_page_of_the_site_and_its_links_lead_to_pages() -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="changelog.md"))
+    other = SimpleNamespace(file=SimpleNamespace(src_uri="faq.md"))
+
+    shown = site.on_page_markdown("a stub", page=page, config=None, files=None)
+
+    assert "hooks: [tests/support/pages/site.py]" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert site.on_page_markdown("its own", page=other) == "its own"
+    assert shown.startswith("# Changelog\n")
+    assert "## [Unreleased]" in shown
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", shown) if "://" not in link]
+    assert links
+    assert [link for link in links if not (DOCS / link).exists()] == []
 
 
 @pytest.mark.nightly
@@ -43,6 +60,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
 
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "site" / "howto" / "deploy" / "index.html").exists()
+    assert "Unreleased" in (tmp_path / "site" / "changelog" / "index.html").read_text(encoding="utf-8")
 
 
 def commands(of: App, name: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
