@@ -25,12 +25,11 @@ class Delivered(Fact, frozen=True, kw_only=True):
     """The channel took it.
 
     `receipt` is the source text of the JSON it gave, if any. `sent` is how many characters of the text it got that far, where more
-    of them are to come. `cut_at` is the same of a text that ends there: so it was in logs of before.
+    of them are to come.
     """
 
     receipt: str | None = None
     sent: int | None = None
-    cut_at: int | None = None
 
 
 class NotDelivered(Fact, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The verb `lens`: exactly what an agent was given in an attempt, rebuilt from the log and held against its hash (LENS-1)."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 import msgspec
 
@@ -212,7 +212,7 @@ def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt
     found = next((start for start in starts if start[1].attempt == attempt), None if attempt else starts[-1])
     if found is None:
         raise invalid("attempt", f"run {run.run_id} has attempts 1 to {starts[-1][1].attempt}")
-    context, problem = _rebuilt(view, found[0], found[1], first=own[0].version)
+    context, problem = _rebuilt(view, found[0], found[1])
     return _Attempt(
         run=run,
         start=found[0],
@@ -230,32 +230,19 @@ def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt
     )
 
 
-def _rebuilt(
-    view: View, start: Recorded, started: RunStarted, *, first: int
-) -> tuple[RunContext | None, str | None]:
-    """Return the context of an attempt, and what is wrong with it.
-
-    Up to version 0.1.0 a message could come between the reading of a context and the start of its run: then the one that was
-    read is looked for, further back.
-    """
+def _rebuilt(view: View, start: Recorded, started: RunStarted) -> tuple[RunContext | None, str | None]:
+    """Return the context of an attempt, and what is wrong with it."""
     key = start.stream.partition(":")[2]
     stored = as_it_is(view.log) if view.hides else view.log
     context = past_context(stored, key, started.run_id, start.version - 1)
     if context is not None and fitted_hash(context.hash, started.fit) == started.context_hash:
         return context, None
-    for version in range(start.version - 2, max(first, start.version - _FARTHEST) - 1, -1):
-        read = past_context(stored, key, started.run_id, version)
-        if read is not None and fitted_hash(read.hash, started.fit) == started.context_hash:
-            return read, None
     if context is None:
         return None, "the log does not have its message any more"
     return (
         context,
         "the log does not give what was recorded: words were erased or changed since, or it was imported",
     )
-
-
-_FARTHEST: Final = 64
 
 
 def _run_named(view: View, name: str, *, field: str) -> RunOutcome:

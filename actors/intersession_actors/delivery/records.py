@@ -26,7 +26,6 @@ def inputs_of(command: DeliveryCommand) -> JsonObject:
                 {
                     "attempt": command.attempt,
                     "begins": command.begins,
-                    "cutAt": delivered.cut_at,
                     "receipt": _digest(delivered.receipt),
                     "sent": delivered.sent,
                 }
@@ -119,5 +118,4 @@ def _result(record: Record, words: Words) -> Delivered | NotDelivered:
     return Delivered(
         receipt=words(inputs["receipt"]) if "receipt" in inputs else None,
         sent=inputs.get("sent"),
-        cut_at=inputs.get("cutAt"),
     )

@@ -163,8 +163,8 @@ def _returned(state: Delivery, returned: DeliveryReturned, now: Circumstances) -
     match returned.result:
         case Delivered(receipt=receipt, sent=int(sent)):
             return decide_part_done(state, attempt, begins, sent, receipt)
-        case Delivered(receipt=receipt, cut_at=cut_at):
-            return decide_done(state, attempt, receipt, cut_at)
+        case Delivered(receipt=receipt):
+            return decide_done(state, attempt, receipt)
         case NotDelivered() as failed:
             return decide_not_done(state, attempt, failed, now_ms=now.now_ms)
 
@@ -205,17 +205,11 @@ def decide_withheld(state: Delivery, rule: str | None) -> list[facts.DeliveryEve
     return [facts.DeliveryWithheld(delivery_id=decided.delivery_id, channel=decided.route.channel, rule=rule)]
 
 
-def decide_done(
-    state: Delivery, attempt: int, receipt: str | None, cut_at: int | None = None
-) -> list[facts.DeliveryEvent]:
+def decide_done(state: Delivery, attempt: int, receipt: str | None) -> list[facts.DeliveryEvent]:
     """Return the end of a delivery that the channel took."""
     if state.phase != "started" or state.attempt != attempt:
         return []
-    return [
-        facts.DeliveryDone(
-            delivery_id=state.decided.delivery_id, attempt=attempt, receipt=receipt, cut_at=cut_at
-        )
-    ]
+    return [facts.DeliveryDone(delivery_id=state.decided.delivery_id, attempt=attempt, receipt=receipt)]
 
 
 def decide_part_done(

@@ -25,7 +25,6 @@ with on_demand(globals()):
         result_context,
         spawn_announce_context,
         turn_context,
-        worded_today,
     )
     from intersession_actors.prompt.meaning import Meanings, text_meaning, tool_meaning
     from intersession_actors.prompt.rendering import render, senders_shown
@@ -95,5 +94,4 @@ __all__ = [
     "tool_meaning",
     "turn_context",
     "visible_text",
-    "worded_today",
 ]

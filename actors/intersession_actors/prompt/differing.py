@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.disclosure import redact_text
-from intersession_actors.prompt.instructions import worded_today
 from intersession_actors.prompt.meaning import message_meaning, text_meaning, tool_meaning
 from intersession_actors.prompt.transcript import RunContext
 from intersession_events.facts import Message, OtherBlock, TextBlock, ThinkingBlock, ToolCallBlock
@@ -60,7 +59,7 @@ def prompts_differing(then: GivenWords, now: GivenWords) -> tuple[Part, ...]:
 
 
 def _prompts_differing(then: GivenWords, now: GivenWords) -> Iterator[Part]:
-    contexts = [text_meaning(worded_today(one.system_context)) for one in (then, now)]
+    contexts = [text_meaning(one.system_context) for one in (then, now)]
     if contexts[0] != contexts[1]:
         yield _part("system context", *contexts)
     yield from _of_messages("message {} of the transcript".format, then.transcript, now.transcript)

@@ -29,18 +29,6 @@ SPAWN_ANNOUNCE_PROMPT: Final = (
 )
 """The message that a sub-agent's announce turn answers (SPAWN-9)."""
 
-_WORDED_ANEW: Final = {
-    f"To say nothing, answer exactly {ANNOUNCE_SKIP}. Any other text is handed on, with the status and the stats.": (
-        f"To say nothing, answer exactly {ANNOUNCE_SKIP}. Any other text is handed on, with the status."
-    ),
-}
-"""Lines of contexts as logs have them that were written before these were worded anew, and how they are worded now."""
-
-
-def worded_today(context: str) -> str:
-    """Return a system context that was recorded in the words that it has today."""
-    return "\n".join(_WORDED_ANEW.get(line, line) for line in context.split("\n"))
-
 
 @ready
 class Parties(msgspec.Struct, frozen=True, kw_only=True):

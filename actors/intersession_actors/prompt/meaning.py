@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.prompt.instructions import worded_today
 from intersession_events.facts import (
     Message,
     OtherBlock,
@@ -135,7 +134,7 @@ class Meanings:
         digest.update(b"partial")
         for message in partial:
             digest.update(self._digest(message))
-        digest.update(text_meaning(worded_today(context)).encode())
+        digest.update(text_meaning(context).encode())
         return digest.hexdigest()
 
     def _of_transcript(self, transcript: Sequence[Message]) -> _Grown:

@@ -174,8 +174,8 @@ def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
 
 
 def _check_same(named: _Named, recorded: str | None) -> None:
-    """Refuse another message under an id that was used. Logs of before don't say what was told: there it is taken for the same."""
-    if recorded not in {None, named.digest}:
+    """Refuse another message under an id that was used."""
+    if recorded != named.digest:
         raise ToolRefused(
             "idempotency_conflict",
             "message_id: it was used for a message with another text, sender or thread, or that went elsewhere; give each its own",

@@ -42,7 +42,6 @@ class Waiting:
 def why_not_started(closed: facts.SpawnClosed) -> Refused:
     """Return what a caller is told of a child that never was."""
     codes: dict[str | None, RefusalCode] = {code: code for code in REFUSAL_CODES}
-    codes["unavailable"] = "not_started"  # as logs of before have it: what may be tried again is not over
     return Refused(
         code=codes.get(closed.code, "internal"),
         error=closed.note or "the sub-agent could not be started, spawn again",

@@ -7,9 +7,7 @@ the log, under the id that it had there, and its result where that was recorded 
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from intersession_actors.attachments import without_contents
 from intersession_actors.chains import Times
@@ -17,12 +15,7 @@ from intersession_actors.gate import flaw_of, json_or_text
 from intersession_actors.service import CallingRun, Result, digest_of
 from intersession_events import ids
 from intersession_events.facts import Message, ToolCallBlock, text_of
-from intersession_events.plain_json import JsonValue, is_object
-
-_NOT_RECORDED: Final = 64
-"""How many calls at most an attempt had made, in logs of before, that were refused before they were recorded."""
-_MOST_ATTEMPTS: Final = 3
-"""Up to which attempt a call is looked for in logs of before."""
+from intersession_events.plain_json import is_object
 
 
 class MadeCall(NamedTuple):
@@ -59,11 +52,8 @@ def words_of(name: object, arguments: object) -> str:
 
 def ids_of(log_id: str, run_id: str, words: str, time: int) -> CallIds:
     """Return the ids of the how many-th call of a run that says the same, whichever attempt makes it."""
-    return _derived(log_id, run_id, words, time)
-
-
-def _derived(log_id: str, *made: str | int) -> CallIds:
-    return CallIds(log_id, f"call_{ids.derive(log_id, 'call', *made)}", ids.derive(log_id, "run", *made))
+    call_id = f"call_{ids.derive(log_id, 'call', run_id, words, time)}"
+    return CallIds(log_id, call_id, ids.derive(log_id, "run", run_id, words, time))
 
 
 def asked_anew(
@@ -74,17 +64,11 @@ def asked_anew(
     `said` is what the calling run had recorded.
     """
     times = Times()
-    calls = list(calls_in(said))
-    for block in calls:
+    for block in calls_in(said):
         words = words_of(block.name, json_or_text(block.arguments))
         time = times.next(words)
         if any(ids_of(source, run_id, words, time).asks_for == asked_for for source in sources):
             return ids_of(log_id, run_id, words, time).asks_for
-    for source in sources:  # logs of before
-        for attempt in range(1, _MOST_ATTEMPTS + 1):
-            for number in range(1, len(calls) + _NOT_RECORDED):
-                if _derived(source, run_id, attempt, number).asks_for == asked_for:
-                    return _derived(log_id, run_id, attempt, number).asks_for
     return None
 
 
@@ -99,7 +83,7 @@ class CallsBefore:
         self._run = run
         self._done = done
 
-    def found(self, name: object, arguments: object, words: str, time: int) -> MadeCall | None:
+    def found(self, words: str, time: int) -> MadeCall | None:
         """Return the call that is made again, if it was the same one: the how many-th that says the same."""
         if not self._done:
             return None
@@ -107,8 +91,7 @@ class CallsBefore:
             derived = ids_of(log_id, self._run.run_id, words, time)
             if derived.call_id in self._calls:
                 return self._made(derived)
-        older = [one for block, one in self._older if block.name == name and _says(block, name, arguments)]
-        return self._made(older[time - 1]) if time <= len(older) else None
+        return None
 
     def _made(self, made: CallIds) -> MadeCall:
         given = self._results.get(made.call_id)
@@ -123,31 +106,9 @@ class CallsBefore:
     def _results(self) -> dict[str, str]:
         return {one.tool_call_id: text_of(one) for one in reversed(self._done) if one.tool_call_id}
 
-    @cached_property
-    def _older(self) -> list[tuple[ToolCallBlock, CallIds]]:
-        """The calls of logs of before, whose ids derived of the attempt and its how many-th call it was."""
-        known = {derived.call_id: derived for derived in self._derived_then()}
-        return [(block, known[block.id]) for block in self._calls.values() if block.id in known]
-
-    def _derived_then(self) -> Iterator[CallIds]:
-        most = len(self._calls) + _NOT_RECORDED
-        for log_id in self._log_ids:
-            for attempt in range(1, self._run.attempt + 1):
-                for ordinal in range(1, most + 1):
-                    yield _derived(log_id, self._run.run_id, attempt, ordinal)
-
 
 def calls_in(messages: Iterable[Message]) -> Iterator[ToolCallBlock]:
     """Yield the calls of tools that stand in messages."""
     for message in messages:
         if not isinstance(message.content, str):
             yield from (block for block in message.content if isinstance(block, ToolCallBlock))
-
-
-def _says(recorded: ToolCallBlock, name: object, arguments: object) -> bool:
-    shown = without_contents(arguments) if name == "sessions_spawn" else arguments
-    try:
-        said: JsonValue = msgspec.json.decode(msgspec.json.encode(shown))
-        return bool(json_or_text(recorded.arguments) == said)
-    except (TypeError, ValueError, RecursionError):
-        return False

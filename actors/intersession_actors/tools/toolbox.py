@@ -251,7 +251,7 @@ class Tools(ToolBox):
         run, recorder = self._caller.run, self._recorder
         if run is None or recorder is None or self._before is None:
             return None
-        before = self._before.found(said.name, said.arguments, said.words, said.time)
+        before = self._before.found(said.words, said.time)
         if before is not None:
             return _Recording(self._service, recorder, before.call_id, before)
         call_id = ids_of(self._service.log.log_id, run.run_id, said.words, said.time).call_id

@@ -51,15 +51,11 @@ class DeliveryPartDone(Fact, frozen=True, kw_only=True):
 
 
 class DeliveryDone(Fact, frozen=True, kw_only=True):
-    """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any.
-
-    `cut_at` is how many characters of the text it got, in logs of before: a long text was cut then.
-    """
+    """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any."""
 
     delivery_id: str
     attempt: int
     receipt: str | None = None
-    cut_at: int | None = None
 
 
 class DeliveryFailed(Fact, frozen=True, kw_only=True):

@@ -1,9 +1,7 @@
 """What a checkpoint says, as it is hashed, signed and published: one line of canonical JSON.
 
 The statement is `{"count":…,"eventsRoot":…,"headsRoot":…,"logId":…,"position":…,"previous":…,"rolling":…,"streams":…,
-"unsaid":…}`; what a
-checkpoint leaves out is null, but for `unsaid`, which earlier versions did not know: where it is left out, its name is, too. Its
-hash is the SHA-256 of `intersession checkpoint 1`, a line feed, and that line, and
+"unsaid":…}`; what a checkpoint leaves out is null. Its hash is the SHA-256 of `intersession checkpoint 1`, a line feed, and that line, and
 the signature is over the same bytes.
 """
 
@@ -32,7 +30,7 @@ class _Said(msgspec.Struct, rename="camel"):
     previous: str | None
     rolling: str
     streams: int | None
-    unsaid: str | msgspec.UnsetType
+    unsaid: str | None
 
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -66,7 +64,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
             self.previous,
             self.rolling,
             self.streams,
-            msgspec.UNSET if self.unsaid is None else self.unsaid,
+            self.unsaid,
         )
         return _DOMAIN + _ENCODE(said)
 

@@ -19,8 +19,6 @@ from intersession_projections.wording.words import NO_TEXT, Naming, Sides, Words
 
 def asker_of(event: facts.ExchangeAccepted | facts.SpawnAccepted) -> str:
     """Return who asked: a session by its key, else `operator` or a credential; `unknown` where an import does not show."""
-    if event.requester is None and event.inferred:
-        return "unknown"  # logs of before the word was known have `operator` there
     return event.requester or event.caller
 
 

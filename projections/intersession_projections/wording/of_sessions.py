@@ -180,17 +180,14 @@ def _by(who: str | None) -> str:
 
 
 def _archived(event: facts.RunAborted) -> str:
-    """Say that the session of a run was archived or reset, and by whom; logs of before have a word for that in place of who."""
+    """Say that the session of a run was archived or reset, and by whom."""
     if event.reset:
         return f"{event.by} reset its session"
     return "its session was archived" if event.by == _ARCHIVE else f"{event.by} archived its session"
 
 
 def writer_of(message: facts.Message) -> str | None:
-    """Return who wrote what an agent is said to have said (`chat.inject`); None for its own words.
-
-    Logs of before say only that it came by a door: that was the operator's, or a credential's.
-    """
+    """Return who wrote what an agent is said to have said (`chat.inject`); None for its own words."""
     origin = message.provenance
     if message.role != "assistant" or origin is None or origin.kind != "internal_system":
         return None

@@ -25,7 +25,6 @@ OPERATORS = SpawnAccepted(
         ({"caller": "credential:desk"}, "credential:desk"),
         ({"requester": "agent:a:main", "caller": "agent:a:main"}, "agent:a:main"),
         ({"inferred": True, "caller": "unknown"}, "unknown"),
-        ({"inferred": True, "caller": "operator"}, "unknown"),  # as logs of 0.1.0 have it
         ({"inferred": True, "requester": "agent:a:main"}, "agent:a:main"),
     ],
 )

@@ -230,7 +230,7 @@ def shown_once(evidence: Evidence) -> Iterator[str]:
         if len(seen) > 1:
             yield f"{stream} was shown {len(seen)} times"
         elif isinstance(last, DeliveryDone):
-            if seen not in ([first.text], [first.text[: last.cut_at]]):
+            if seen != [first.text]:
                 yield f"{stream} is done, and people saw {seen}"
         elif any(one.said for one in shown[first.key]) and (
             isinstance(last, DeliveryUnknown) or (isinstance(last, DeliveryFailed) and attempts == 1)

@@ -35,7 +35,7 @@ def to_delivery(  # noqa: C901 - one case an event
                 recorded, recording, event.attempt, Delivered(receipt=event.receipt, sent=event.sent)
             )
         case facts.DeliveryDone() as event:
-            result = Delivered(receipt=event.receipt, cut_at=event.cut_at)
+            result = Delivered(receipt=event.receipt)
             return _returned(recorded, recording, event.attempt, result)
         case facts.DeliveryFailed(error=error) if error.endswith(TOO_OLD):
             return ToFlow(stream, TooOld(stream=stream), cut_off=True)
