@@ -16,7 +16,7 @@ NIGHTS = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 40)
 
 @pytest.mark.clause("D1", "O3", "O6", "O7")
 @pytest.mark.sampled("1-keyed", "keyed-1")
-@pytest.mark.parametrize("channel", ["keyed", "plain"])
+@pytest.mark.parametrize("channel", ["keyed", pytest.param("plain", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("seed", [1, *NIGHTS])
 def test_a_busy_host_may_be_killed_at_any_moment(logs: Logs, tmp_path: Path, seed: int, channel: str) -> None:
     chance = random.Random(seed)  # noqa: S311 - when to kill

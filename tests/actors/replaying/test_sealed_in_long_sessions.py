@@ -150,6 +150,7 @@ def test_of_a_long_session_only_what_is_near_a_run_is_read(debugger: Debugger) -
         assert counted.asked < 40  # however many runs its chain has
 
 
+@pytest.mark.ci
 @pytest.mark.clause("SEAL-1")
 def test_what_waited_and_was_over_before_a_run_is_not_read(tmp_path: Path) -> None:
     """A session that has much to do has a long queue at its snapshot, of which a run behind it takes up nothing."""
