@@ -30,7 +30,7 @@ class SendRefused(Fact, frozen=True, kw_only=True):
 
     So is whatever else would carry the chain on: `tool` says what it was. `limit` is the setting, `value` what was used of
     the `allowed`; `root` is the run that the chain began with, `chain` the sessions it came through. `credential` is as in
-    `AccessRecorded`; None in logs written before.
+    `AccessRecorded`.
     """
 
     requester: str | None

@@ -14,8 +14,7 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
 
     `session_key` is the session in whose name it goes out (its send policy decides), `run_id` the run that
     produced it, `owner` the stream of the exchange or spawn that waits for the outcome. `budget` is of the causal chain it is
-    of: what the channel says to another session is of the same. `by` is who had a text sent that no run made (`send`); None in logs
-    written before.
+    of: what the channel says to another session is of the same. `by` is who had a text sent that no run made (`send`).
     """
 
     delivery_id: str
@@ -62,7 +61,7 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     """An attempt failed. `retry_at_ms` is when it is tried again; None means never.
 
     `failed_ms` is the time from which that is reckoned: the clock may be set, and the log's time never goes back. None where it
-    is not tried again, and in logs written before. `later_ms` is the pause that the channel asked for, None where it asked for none.
+    is not tried again. `later_ms` is the pause that the channel asked for, None where it asked for none.
 
     `traceback` is for the operator, as in `RunFailed`, where the channel raised what it does not say of itself.
     """
@@ -79,7 +78,7 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
 class DeliveryUnknown(Fact, frozen=True, kw_only=True):
     """A channel that can't take a key twice was cut off between call and receipt, or said that it is in doubt: not sent again.
 
-    `error` is what the channel said; None where nobody heard from it, and in logs written before.
+    `error` is what the channel said; None where nobody heard from it.
     """
 
     delivery_id: str

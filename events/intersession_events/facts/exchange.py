@@ -82,7 +82,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     is the send policy's that allowed it, `visibility` how far the requester could see (VIS-1, clamped as
     VIS-5 says; None for the operator): both are judged again where they count later, and recorded again there
     (CFG-3). `target_version` is how far the target's stream had come when the send was judged, 0 where the
-    target was not there; None in logs written before.
+    target was not there.
     """
 
     exchange_id: str
@@ -155,7 +155,7 @@ class LoopEnded(Fact, frozen=True, kw_only=True):
     """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest.
 
     `used` is how much of it the causal chain had used, where it is a guard over one: in runs, tokens, millionths of money or
-    seconds. None in logs written before, which say it in the note.
+    seconds.
     """
 
     reason: LoopEnd
@@ -213,7 +213,7 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     `text` is what would go on: the words of `speaker`, for the session `to`; None where they would go to a channel. `turn` is the turn that
     they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
     then `next_end` says why the loop would end, `next_limit` which setting tripped, `next_used` how much was used, and `next_note` the
-    rest, as `LoopEnded` does (None in logs written before).
+    rest, as `LoopEnded` does.
     `by` ordered it, `order` tells this order from others, `note` is what a rule said. `run_id` and `usage` are of the announce turn.
     """
 

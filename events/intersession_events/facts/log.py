@@ -98,7 +98,7 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
 
     Its stream is named after the id of the run that the channel's own id stands for, and holds nothing else: a message that
     is told twice meets it there, however long ago the first time was. `request_digest` is the SHA-256 of what was said and by
-    whom; None in logs of before.
+    whom.
     """
 
     session_key: str

@@ -20,7 +20,7 @@ class Provenance(Fact, frozen=True, kw_only=True):
     """Where a message came from (PROV-2). Set by the system alone; no caller can send one.
 
     `sender` is who spoke, as the channel knows them (`inbound`'s own word), `sender_name` what they are called there.
-    Logs of version 0.1.0 did not record it: a person's message without a `sender` is of such a log, or the operator's.
+    A person's message without a `sender` is the operator's, or was imported.
     `edited_by` is who wrote the text instead of the session that it is from: while it was held (LIVE-1), or by `chat.inject`.
     """
 

@@ -79,13 +79,13 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none.
 
     `started_ms` is the time from which the deadline is reckoned: the clock may be set, and the log's time never goes back. None
-    where there is no deadline, and in logs written before.
+    where there is no deadline.
     `model` and `thinking` are what the run or its session asks for; None is the agent's own. `settings` are the other
     settings of the session that its agent is given, under their names in `sessions.patch`. `tools` are the names of
     the tools that it has; None was not recorded. `ConfigLoaded` has their descriptions.
     `context_tokens` is the window of the model, `room` what of it is left beside the answer and the agent's own instructions,
     `words` what of that there is for all that is said, beside the tools, and `used` how much is said at most, before anything is
-    left out: in tokens, None in logs written before. `fit` is what is left out; None is nothing (CTX-1, CTX-2).
+    left out: in tokens. `fit` is what is left out; None is nothing (CTX-1, CTX-2).
     """
 
     run_id: str
@@ -134,8 +134,7 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     """The run ended without an answer, and why. `partial` is the text the agent had produced so far.
 
     `traceback` is for the operator: text without secrets, of at most 8 KiB, where the agent raised. `limit` is the guard over the
-    causal chain that kept it from starting, with `code` `limit`, and `used` is as in `LoopEnded`; None in logs written before,
-    whose `error` says both.
+    causal chain that kept it from starting, with `code` `limit`, and `used` is as in `LoopEnded`.
     """
 
     run_id: str
@@ -151,7 +150,7 @@ class RunFailed(Fact, frozen=True, kw_only=True):
 class RunAborted(Fact, frozen=True, kw_only=True):
     """Somebody stopped the run (GATE-5).
 
-    `gone`: by archiving its session, or with `reset` by resetting it. Logs written before say `archive` of who archived it.
+    `gone`: by archiving its session, or with `reset` by resetting it.
     """
 
     run_id: str

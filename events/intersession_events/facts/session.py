@@ -26,7 +26,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     """A session began to exist (KEY-9). `key` is canonical; lineage is set by the system alone.
 
     `spawn_depth` counts the spawns above it: 0 for a session nobody spawned; `spawn_id` is the spawn it came from.
-    `by` is who asked for it by a method, where `opened_by` is `operator`; None in logs written before.
+    `by` is who asked for it by a method, where `opened_by` is `operator`.
     """
 
     key: str
@@ -67,7 +67,7 @@ class RouteChanged(Fact, frozen=True, kw_only=True):
 class SessionReset(Fact, frozen=True, kw_only=True):
     """A new generation began under the same key; the old transcript stays readable by its id.
 
-    `by` is who wanted it; None in logs written before, and in imports.
+    `by` is who wanted it; None in imports.
     """
 
     session_id: str
@@ -79,7 +79,7 @@ class SessionReset(Fact, frozen=True, kw_only=True):
 class SessionArchived(Fact, frozen=True, kw_only=True):
     """The session left the list; its history is still readable by `session_id` (HIST-7).
 
-    `by` is who deleted it; None where its time had come, in logs written before, and in imports.
+    `by` is who deleted it; None where its time had come, and in imports.
     """
 
     session_id: str
@@ -101,7 +101,7 @@ class ThreadBound(Fact, frozen=True, kw_only=True):
 class ThreadUnbound(Fact, frozen=True, kw_only=True):
     """The thread belongs to this session no more.
 
-    `by` is who unbound it; None where its time had come, where its session was archived, and in logs written before.
+    `by` is who unbound it; None where its time had come, or where its session was archived.
     """
 
     route: Route

@@ -108,7 +108,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
     def recorded(text: str, *, main_key: str = "main") -> "SessionKey":
         """Return the key that a log, or a state directory, has recorded in full.
 
-        It takes ids that nobody may type any more: version 0.1.0 let some pass that can't be seen, or told apart.
+        It takes ids that nobody may type: another system lets some pass that can't be seen, or told apart.
 
         Raises:
             InvalidKey: the text is no full key.

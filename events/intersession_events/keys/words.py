@@ -80,7 +80,7 @@ def is_opaque_id(text: str) -> bool:
 
 
 def was_opaque_id(text: str) -> bool:
-    """Whether it could be such an id in a log that version 0.1.0 wrote, whose keys go on being read."""
+    """Whether it can be such an id in what was imported."""
     if text.isascii():
         return text != "" and text.isprintable() and " " not in text
     return not any(unicodedata.category(character) in _UNFIT for character in text)

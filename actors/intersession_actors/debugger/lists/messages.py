@@ -136,7 +136,7 @@ def _shown(view: View | None, text: str, key: str) -> str | None:
 
 
 def _person(provenance: Provenance) -> JsonObject:
-    """Return a person as the channel knows them; a log of 0.1.0 did not record who spoke."""
+    """Return a person as the channel knows them."""
     return present(
         {"channel": provenance.source_channel, "id": provenance.sender, "name": provenance.sender_name}
     )
