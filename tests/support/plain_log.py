@@ -12,6 +12,7 @@ from intersession_events.log import (
     Gathered,
     InFlight,
     InlineView,
+    Lineage,
     Moment,
     OnLoaded,
     OnOutcome,
@@ -34,6 +35,7 @@ class PlainLog:
     log_id = "00000000-0000-4000-8000-000000000001"
     epoch = 1
     path = place = ":memory:"
+    lineage = Lineage(log_id)
     log_ids = (log_id,)
     forked: ForkedFrom | None = None
 

@@ -63,7 +63,8 @@ def decision_of(log: Log, recorded: Recorded) -> Decision | None:
     )
     if outcome is None:
         return None
-    now = exchange.circumstances_in(record, state, log_id=log.log_id, stream=first.stream, words=words)
+    log_id = log.lineage.log_id_at(first.position)
+    now = exchange.circumstances_in(record, state, log_id=log_id, stream=first.stream, words=words)
     return Decision(state, outcome, now, came, _told_at(log, outcome, first))
 
 

@@ -126,7 +126,8 @@ def _decision_of(log: Log, recorded: Recorded) -> _Decision | None:
     if outcome is None or isinstance(outcome, Resume):
         return None
     budget = budget_of(state.accepted, first.correlation, 0)
-    now = spawn.circumstances_in(record, budget, log_id=log.log_id, stream=first.stream, words=words)
+    log_id = log.lineage.log_id_at(first.position)
+    now = spawn.circumstances_in(record, budget, log_id=log_id, stream=first.stream, words=words)
     return _Decision(state, outcome, now, came)
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 from intersession_events.facts import ForkedFrom
+from intersession_events.log.lineage import Lineage
 from intersession_events.log.recorded import (
     Committed,
     Gathered,
@@ -99,6 +100,11 @@ class Log(Protocol):
     @property
     def forked(self) -> ForkedFrom | None:
         """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
+        ...
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each event was written in: this one, or one that it was forked from."""
         ...
 
     @property

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from intersession_actors import delivery, exchange, spawn
 from intersession_actors.policy import budget_of
 from intersession_actors.replaying.redeciding.sources import Sources, are_erased
@@ -156,11 +158,12 @@ def _exchange(asked: _Asked, state: exchange.Exchange | None) -> _Decided:
             return None
         # The event is what the door handed on; the decision has added what the chain had used.
         return first, [exchange.decide_open(first, first.budget, spent_in(record.knew))]
+    state = replace(state, accepted=asked.sources.accepted_as(state.accepted, asked.first))
     command = exchange.command_in(record, stream, asked.words) or asked.outcome()
     if not isinstance(command, exchange.Command):
         return None
     now = exchange.circumstances_in(
-        record, state, log_id=asked.sources.log_id, stream=stream, words=asked.words
+        record, state, log_id=asked.sources.log_id_of(asked.first), stream=stream, words=asked.words
     )
     return command, exchange.decide(state, command, now)
 
@@ -182,7 +185,7 @@ def _spawn(asked: _Asked, state: spawn.Spawn | None) -> _Decided:
         return None
     budget = budget_of(state.accepted, first.correlation, 0)
     now = spawn.circumstances_in(
-        record, budget, log_id=asked.sources.log_id, stream=stream, words=asked.words
+        record, budget, log_id=asked.sources.log_id_of(asked.first), stream=stream, words=asked.words
     )
     return command, spawn.decide(state, command, now)
 

@@ -1,19 +1,30 @@
 """What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from intersession_actors.delivery import ended_in
 from intersession_actors.session import ended_again
 from intersession_actors.streams import DeliveryEnded, RunEnded, texts_in
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log import Lineage, Recorded
 
 
 class Sources:
-    """The events of a log, in their order."""
+    """The events of a log, in their order.
 
-    def __init__(self, log_id: str, events: Iterable[Recorded]) -> None:
-        self.log_id = log_id
+    Of a fork `lineage` says in which log each event was written, and `accepted_as` with which settings an exchange goes on there.
+    """
+
+    def __init__(
+        self,
+        log_id: str,
+        events: Iterable[Recorded],
+        *,
+        lineage: Lineage | None = None,
+        accepted_as: Callable[[facts.ExchangeAccepted], facts.ExchangeAccepted] | None = None,
+    ) -> None:
+        self._lineage = lineage or Lineage(log_id)
+        self._accepted_as = accepted_as
         self._by_id: dict[str, Recorded] = {}
         self._streams: dict[str, list[Recorded]] = {}
         for event in events:
@@ -24,6 +35,17 @@ class Sources:
     def streams(self) -> Mapping[str, Sequence[Recorded]]:
         """The events of each stream."""
         return self._streams
+
+    def log_id_of(self, first: Recorded) -> str:
+        """Return the id of the log in which an append was decided."""
+        return self._lineage.log_id_at(first.position)
+
+    def accepted_as(self, accepted: facts.ExchangeAccepted, first: Recorded) -> facts.ExchangeAccepted:
+        """Return what an exchange was accepted with, as it held when an append was decided (FORK-4)."""
+        forked = self._lineage.forked
+        if self._accepted_as is None or forked is None or first.position <= forked.position:
+            return accepted
+        return self._accepted_as(accepted)
 
     def run_ended(self, first: Recorded) -> RunEnded | None:
         """Return what a flow was told of the end of the run that an append was caused by; None if that is not here."""
