@@ -1,16 +1,14 @@
-"""A call that waits, made in a coroutine, is refused at once and names what to await (finding D9). It used to hang."""
+"""What blocks an event loop: a call that waits is refused at once and names what to await; an agent that does is told of."""
 
 import asyncio
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from intersession import CalledOnLoop, SessionSystem, Turn
+from intersession import CalledOnLoop, Failure, SessionSystem, Turn
+from intersession_actors.host import Blocking
+from support.fakes import ManualClock
 from support.running import QUIET, SEES_ALL, WAIT, merged
 
 SAID: dict[str, Any] = {"channel": "webchat", "chat_id": "1", "sender": "p", "text": "hi"}
@@ -62,28 +60,53 @@ async def test_an_async_agent_that_blocks_in_a_tool_fails_with_words_that_help(l
     assert "await tools.acall(" in answer["error"]
 
 
-BLOCKS = """
-import time
-from intersession import SessionSystem
+@pytest.mark.clause("L4")
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_async_agent_that_blocks_its_loop_is_told_of_once_a_call(log_url: str, at_once: bool) -> None:
+    clock, told = ManualClock(), list[Failure]()
 
-async def main(turn):
-    time.sleep(0.15)
-    return "b"
+    async def agent(_: Turn) -> str:
+        for ms in (3_000, 4_000, 5_000) if at_once else (750,) * 12:
+            clock.advance(ms)
+            await asyncio.sleep(0)
+        return "b"
 
-with SessionSystem(":memory:", agents={"main": main}) as system:
-    print(system.inbound(channel="webchat", chat_id="1", sender="p", text="hi", wait=20)["reply"])
-"""
+    with SessionSystem(log_url, agents={"main": agent}, clock=clock, on_failure=told.append) as system:
+        answer = system.inbound(**SAID, wait=WAIT)
+        counted = system.status()["failures"]
 
-
-def test_python_tells_of_an_agent_that_blocks_the_loop_where_it_is_asked_to() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKS],
-        env={**os.environ, "PYTHONASYNCIODEBUG": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
+    assert answer["reply"] == "b"
+    found = [(one.actor, one.error) for one in told if one.kind == "loop_blocked"]
+    assert found == (
+        [("agent main", "it took 3.0 s between two awaits, use asyncio.to_thread")] if at_once else []
     )
+    assert counted.get("loop_blocked", 0) == int(at_once)
 
-    assert done.stdout == "b\n"
-    assert re.search(r"^Executing <Task .* took \d\.\d+ seconds$", done.stderr, re.MULTILINE)
+
+@pytest.mark.clause("L3")
+async def test_a_blocked_loop_changes_nothing_of_what_a_coroutine_awaits_raises_and_is_cancelled_by() -> None:
+    told: list[tuple[str, float]] = []
+    times = iter(range(100))
+    blocking = Blocking(lambda: float(next(times)), lambda name, seconds: told.append((name, seconds)))
+
+    async def cancelled() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            raise
+        return "never"
+
+    async def raises() -> str:
+        await asyncio.sleep(0)
+        raise StopIteration
+
+    task = asyncio.create_task(blocking.watched("x", cancelled()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await blocking.watched("y", raises())
+    assert await blocking.watched("z", asyncio.sleep(0, "done")) == "done"
+    assert told == [("x", 1.0), ("y", 1.0), ("z", 1.0)]

@@ -10,7 +10,7 @@ from intersession_actors.agents.recorded import RecordedAgent
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.turn import AgentFunction, Turn
-from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside
+from intersession_actors.host import Blocking, Call, HostsLoop, Inside, Outcome, Outside
 from intersession_actors.policy import ModelWindow, Reckoned
 from intersession_actors.runtime import MachineThreads, Threads
 
@@ -45,6 +45,7 @@ class AgentExecutor:
         hosts_loop: HostsLoop | None = None,
         around: Callable[[Turn], AbstractContextManager[object]] = nullcontext,
         threads: Threads | None = None,
+        blocking: Blocking | None = None,
     ) -> None:
         threads = threads or MachineThreads()
         self._outside = Outside(
@@ -54,6 +55,7 @@ class AgentExecutor:
             name="agents",
             hosts_loop=hosts_loop,
             threads=threads,
+            blocking=blocking,
         )
         self._reply_max_bytes = reply_max_bytes
         self._runner_of = runner_of
@@ -123,6 +125,7 @@ class AgentExecutor:
         call = Call(
             lambda outcome: self._came_back(turn, outcome, done),
             lambda outcome: self._came_late(turn, outcome, late),
+            name=f"agent {turn.agent_id}",
         )
         self.results.called(turn.run_id, turn.attempt)
         with self._changed:

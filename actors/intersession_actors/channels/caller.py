@@ -69,10 +69,16 @@ class ChannelCaller:
         hosts_loop: host.HostsLoop | None = None,
         threads: Threads | None = None,
         sealed: Callable[[str], bool] = lambda _name: False,
+        blocking: host.Blocking | None = None,
     ) -> None:
         threads = threads or MachineThreads()
         self._outside = host.Outside(
-            pool_size=_MOST_THREADS, keep=SEATS, name="channels", hosts_loop=hosts_loop, threads=threads
+            pool_size=_MOST_THREADS,
+            keep=SEATS,
+            name="channels",
+            hosts_loop=hosts_loop,
+            threads=threads,
+            blocking=blocking,
         )
         self._lanes = Lanes(seats)
         self.deliveries: Attempts[DeliveryResult] = Attempts()
@@ -290,7 +296,7 @@ class ChannelCaller:
                 self._timers.after(self._timeout_ms, timer, give_up)
             self._outside.call(call, function, argument, inside=inside)
 
-        call = host.Call(came_back, _nothing)
+        call = host.Call(came_back, _nothing, name=f"channel {name}")
         with self._changed:
             if self._stopping:
                 return

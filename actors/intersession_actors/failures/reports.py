@@ -10,7 +10,7 @@ from typing import Any, Final
 from intersession_actors.errors import UNREADABLE
 from intersession_actors.failures.failure import KINDS, LEVELS, Failure, FailureKind, failure_line
 from intersession_actors.failures.trace import described, one_line, traced
-from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside, Raised
+from intersession_actors.host import Blocking, Call, HostsLoop, Inside, Outcome, Outside, Raised
 from intersession_actors.runtime import Clock, MachineThreads, Threads
 
 OnFailure = Callable[[Failure], object]
@@ -48,6 +48,8 @@ class Reports:
         self._store_error: str | None = None
         self._unread_since: dict[FailureKind, float] = {}
         self._refused: set[str] = set()
+        self.blocking = Blocking(clock.monotonic, self._loop_blocked)
+        """Hears of code of the host's that blocks an event loop."""
 
     @property
     def counts(self) -> dict[FailureKind, int]:
@@ -133,6 +135,13 @@ class Reports:
                 self._counts["batch_refused"] += 1
         if not again:
             self.tell("batch_refused", error=error)
+
+    def _loop_blocked(self, name: str, seconds: float) -> None:
+        self.tell(
+            "loop_blocked",
+            actor=name,
+            error=f"it took {seconds:.1f} s between two awaits, use asyncio.to_thread",
+        )
 
     # --- the host's callback
 

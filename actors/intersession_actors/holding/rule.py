@@ -29,7 +29,13 @@ class RuleCaller:
         self._rule = rule
         self._timers = timers
         self._reports = reports
-        self._outside = Outside(pool_size=_POOL, name="hold-rule", hosts_loop=hosts_loop, threads=threads)
+        self._outside = Outside(
+            pool_size=_POOL,
+            name="hold-rule",
+            hosts_loop=hosts_loop,
+            threads=threads,
+            blocking=reports.blocking,
+        )
 
     def rules_on(
         self, hold_id: str, stream: str, going: GoingOn, done: Callable[[Ruling], None], *, inside: Inside
@@ -46,7 +52,7 @@ class RuleCaller:
             if call.cancel():
                 done(self._failed(stream, f"it has said nothing in {RULE_TIMEOUT_MS // 1000} s", inside))
 
-        call = Call(came, _too_late)
+        call = Call(came, _too_late, name="hold rule")
         self._timers.after(RULE_TIMEOUT_MS, timer, give_up)
         self._outside.call(call, self._rule, going, inside=inside)
 

@@ -12,11 +12,13 @@ with on_demand(globals()):
     from intersession_actors.host.loop import OwnLoop
     from intersession_actors.host.named import named_object
     from intersession_actors.host.own_threads import off_loop, to_its_end
+    from intersession_actors.host.steps import Blocking
     from intersession_actors.host.threads import Job, Workers
     from intersession_events.errors import MissingExtra
 
 __all__ = [
     "ABOUT",
+    "Blocking",
     "Call",
     "Came",
     "DoorThreads",

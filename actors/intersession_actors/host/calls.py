@@ -17,6 +17,7 @@ import pykka
 
 from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded, Watch
 from intersession_actors.host.loop import OwnLoop
+from intersession_actors.host.steps import Blocking
 from intersession_actors.host.threads import Job, Workers
 from intersession_actors.runtime import ReplyFuture, Threads
 
@@ -44,9 +45,13 @@ Inside = Callable[[], AbstractContextManager[None]]
 
 
 class Call:
-    """One call under way. `done` gets its outcome, unless it was cancelled first: then `late` does, if it comes."""
+    """One call under way. `done` gets its outcome, unless it was cancelled first: then `late` does, if it comes.
 
-    def __init__(self, done: OnOutcome, late: OnOutcome) -> None:
+    `name` is what its code is called where it blocks an event loop.
+    """
+
+    def __init__(self, done: OnOutcome, late: OnOutcome, *, name: str = "") -> None:
+        self.name = name
         self._done = done
         self._late = late
         self._lock = threading.Lock()
@@ -124,7 +129,7 @@ class Call:
 
 
 class Outside:
-    """Makes the calls, at most `per_lane` of one lane on threads at a time."""
+    """Makes the calls, at most `per_lane` of one lane on threads at a time. `blocking` is told of code that blocks an event loop."""
 
     def __init__(
         self,
@@ -135,7 +140,9 @@ class Outside:
         per_lane: int | None = None,
         hosts_loop: HostsLoop | None = None,
         threads: Threads | None = None,
+        blocking: Blocking | None = None,
     ) -> None:
+        self._blocking = blocking
         self._workers = Workers(pool_size, keep=keep, per_lane=per_lane, name=name, threads=threads)
         self._own_loop = OwnLoop(name=f"{name}-loop", threads=threads)
         self._hosts_loop = hosts_loop or HostsLoop()
@@ -235,7 +242,8 @@ class Outside:
             return
         try:
             with inside():
-                value = await run()
+                blocking = self._blocking
+                value = await (run() if blocking is None else blocking.watched(call.name, run()))
         except BaseException as error:  # noqa: BLE001 - SystemExit in a task would end the host's loop
             self._watch.end(call)
             if is_hosts and _is_cut_off(error) and not call.is_cancelled:

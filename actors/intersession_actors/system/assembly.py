@@ -91,6 +91,7 @@ class Assembly:
             reply_max_bytes=runs.reply_max_bytes,
             runner_of=runner_of_turn,
             threads=threads,
+            blocking=self.reports.blocking,
         )
         for agent_id, agent in agents.items():
             self.executor.register(agent_id, agent)
@@ -104,6 +105,7 @@ class Assembly:
             timeout_ms=milliseconds(deliveries.timeout_seconds),
             threads=threads,
             sealed=self.is_sealed,
+            blocking=self.reports.blocking,
         )
         for name, channel in channels.items():
             self.caller.register(name, channel)
