@@ -16,7 +16,8 @@ The short form has fixed places, so that plain SQL can take it apart. Its ids ar
     behind   data: the payload as canonical JSON
 
 The digest of the payload is not stored: it is made of salt and data. Each state of this form says one envelope, and each
-envelope that fits has one. One that does not fit is canonical JSON (RFC 8785): an id that is no UUID, a payload that was erased, whose digest can't be made anew, a decision record of more than 9,999 bytes.
+envelope that fits has one. One that does not fit is canonical JSON (RFC 8785): an id that is no UUID, a payload that was
+erased, whose digest can't be made anew, a decision record of more than 9,999 bytes.
 """
 
 import re

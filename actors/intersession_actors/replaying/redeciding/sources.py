@@ -1,6 +1,7 @@
 """What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from intersession_actors.delivery import ended_in
 from intersession_actors.session import ended_again
@@ -75,6 +76,10 @@ def _begun(stream: Sequence[Recorded], run_id: str) -> int | None:
     return None
 
 
+_LEFT: Final = frozenset({facts.ERASED, f'"{facts.ERASED}"'})
+"""What stands in the place of words, and of a receipt, which is JSON."""
+
+
 def are_erased(append: Sequence[Recorded], command: object) -> bool:
     """Whether words were erased of what came in, or of what an append holds."""
     match command:
@@ -84,4 +89,4 @@ def are_erased(append: Sequence[Recorded], command: object) -> bool:
             came_in = (command.note,)
         case _:
             came_in = ()
-    return facts.ERASED in (*texts_in(append), *came_in)
+    return not _LEFT.isdisjoint((*texts_in(append), *came_in))
