@@ -49,6 +49,16 @@ def changes(log_id: str, events: Sequence[Recorded], *, fitting: bool) -> Iterat
             yield Change(recorded, f"({name})", _with(log_id, events, number, changed, fitting=False))
 
 
+def lessened(log_id: str, events: Sequence[Recorded]) -> Iterator[Change]:
+    """Yield the recording with each number of each event made one less, with ids that fit: a bound may hide what is below it."""
+    for number, recorded in enumerate(events):
+        for path, less in _less(msgspec.json.decode(encode(recorded.event)), ()):
+            event = _decoder(recorded)(less)
+            if event is not None and event != recorded.event:
+                other = msgspec.structs.replace(recorded, event=event)
+                yield Change(recorded, path, _with(log_id, events, number, other, fitting=True))
+
+
 def _with(
     log_id: str, events: Sequence[Recorded], number: int, changed: Recorded, *, fitting: bool
 ) -> list[Recorded]:
@@ -98,6 +108,25 @@ def _others(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Iterator[A
             yield f"{where}+", iter([[*value, value[-1]]])
     else:
         yield where, _leaves(value)
+
+
+def _less(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the path of each number, with the whole in which it is one less."""
+    match value:
+        case bool():
+            pass
+        case int():
+            yield ".".join(path), value - 1
+        case Mapping():
+            for name, inner in value.items():
+                for at, less in _less(inner, (*path, name)):
+                    yield at, {**value, name: less}
+        case list():
+            for number, inner in enumerate(value):
+                for at, less in _less(inner, (*path, "*")):
+                    yield at, [*value[:number], less, *value[number + 1 :]]
+        case _:
+            pass
 
 
 _WORDS = (

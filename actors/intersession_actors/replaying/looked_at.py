@@ -38,6 +38,9 @@ from intersession_events.log import Log, Recorded
 TOO_OLD: Final = "(deliveries.maxAgeSeconds)"
 """How the error of a delivery ends that was given up because of its age."""
 
+_MOST_LATE: Final = 16
+"""Of more runs that ended at once it is not worked out what some of them used together: each more doubles the work."""
+
 
 class RecordedStopwatch(Stopwatch):
     """Says how long ago something began. The log has the times of a clock that can be set, and what was decided by another one.
@@ -139,10 +142,10 @@ class RecordedLedger(ChainLedger):
         return msgspec.structs.replace(known, runs=min(max(used, known.runs - late), known.runs + open_))
 
     @staticmethod
-    def _costs(known: Spent, ahead: Sequence[Recorded], late: tuple[int, int], *, was_asked: bool) -> Spent:
+    def _costs(known: Spent, ahead: Sequence[Recorded], late: Sequence[tuple[int, int]], *, was_asked: bool) -> Spent:
         """Return what a chain's runs had cost, of which some have ended so `late` that perhaps nobody knew it yet.
 
-        Where a number was recorded, that is what was looked at, as far as the log can have shown it then. `was_asked` is whether
+        Where a number was recorded, that is what was looked at, if the log can have shown just that then. `was_asked` is whether
         a session refuses next what it is asked for now: no guard had tripped then, and what follows was decided later.
         """
         accepted = ahead[0].event
@@ -157,8 +160,8 @@ class RecordedLedger(ChainLedger):
             )
         return msgspec.structs.replace(
             known,
-            tokens=_within(tokens, known.tokens - late[0], known.tokens),
-            cost_micros=_within(money, known.cost_micros - late[1], known.cost_micros),
+            tokens=_used_then(tokens, known.tokens, [one[0] for one in late]),
+            cost_micros=_used_then(money, known.cost_micros, [one[1] for one in late]),
         )
 
     def _allowed(self, stream: str, ahead: Sequence[Recorded]) -> int:
@@ -342,8 +345,19 @@ def _used_or_all(ahead: Sequence[Recorded], setting: str, known: int) -> int:
     return 0 if used is None else used or known
 
 
-def _within(used: int, least: int, most: int) -> int:
-    return min(max(used, least, 0), most)
+def _used_then(said: int, known: int, late: Sequence[int]) -> int:
+    """Return the number that was recorded where the chain can have used that: all but what some of the `late` runs used.
+
+    Less than without any of them is taken for that, more than is known for all, and what no runs add up to as well.
+    """
+    least = max(known - sum(late), 0)
+    used = min(max(said, least), known)
+    if used in {least, known} or len(late) > _MOST_LATE:
+        return used
+    sums = {0}
+    for one in late:
+        sums |= {one + other for other in sums}
+    return used if known - used in sums else known
 
 
 def _used(ahead: Sequence[Recorded], setting: str) -> int | None:

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from intersession_events import facts
 from intersession_events.facts import ForkEdit
 from intersession_events.log import Recorded
 from support.branching_chain import branches
-from support.changed_once import changes
+from support.changed_once import Change, changes, lessened
 from support.forks_played import conversation, play
 from support.resealed import read_lines, write_resealed
 from support.simulated_runs import CONFIG, run_of
@@ -68,6 +68,7 @@ INPUTS: Final = {
     "exchange_held.sinceMs": "what the clock said",
     "exchange_released.by": "who let it go on",
     "exchange_released.heldMs": "for how long it was held: the clock",
+    "child_ended.endedMs": "what the clock said",
     "spawn_accepted.(causation)": "what a caller outside was at",
     "spawn_accepted.requesterSessionId*": "how a caller's session stood when a door looked",
     "spawn_accepted.resultTimeoutMs*": "how long a run may take",
@@ -153,9 +154,16 @@ def simulated(folder: Path) -> Events:
 def changed_unnoticed(log: Events, *, fitting: bool, each: int) -> dict[str, int]:
     """Return which fields can be changed and all comes out the same, and where; each is tried so many times."""
     log_id, recorded = log
+    found, tried = unnoticed(log_id, changes(log_id, recorded, fitting=fitting), each)
+    assert tried > 100
+    return found
+
+
+def unnoticed(log_id: str, changed: Iterable[Change], each: int) -> tuple[dict[str, int], int]:
+    """Return where all comes out the same, by field, and how many fields there were; each is tried so many times."""
     tried = Counter[str]()
     found: dict[str, int] = {}
-    for change in changes(log_id, recorded, fitting=fitting):
+    for change in changed:
         tried[change.name] += 1
         if tried[change.name] > each or any(fnmatchcase(change.name, name) for name in INPUTS):
             continue
@@ -165,8 +173,7 @@ def changed_unnoticed(log: Events, *, fitting: bool, each: int) -> dict[str, int
             is_same = False
         if is_same:
             found[change.name] = change.at.position
-    assert len(tried) > 100
-    return found
+    return found, len(tried)
 
 
 @pytest.mark.clause("SEAL-1", "SEAL-2")
@@ -176,6 +183,16 @@ def test_a_field_that_is_changed_is_told_unless_it_is_an_input(
     tmp_path: Path, log: Any, fitting: bool
 ) -> None:
     assert changed_unnoticed(log(tmp_path), fitting=fitting, each=1) == {}
+
+
+@pytest.mark.clause("SEAL-1", "SEAL-2", "LOOP-5")
+@pytest.mark.parametrize("log", [guarded, held, spawned])
+def test_a_number_that_is_made_less_is_told_unless_it_is_an_input(tmp_path: Path, log: Any) -> None:
+    log_id, recorded = log(tmp_path)
+    found, tried = unnoticed(log_id, lessened(log_id, recorded), 2)
+
+    assert found == {}
+    assert tried > 10
 
 
 @pytest.mark.ci

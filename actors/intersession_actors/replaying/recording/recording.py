@@ -279,14 +279,13 @@ class Recording:
                 late += 1
         return late, open_
 
-    def used_in(self, root: str, *, since: int) -> tuple[int, int]:
-        """Return what runs of a chain used that ended since a position up to now: tokens, and money in micro-units."""
-        late = [
-            usage
+    def used_in(self, root: str, *, since: int) -> list[tuple[int, int]]:
+        """Return what each run of a chain used that ended since a position up to now: tokens, and money in micro-units."""
+        return [
+            (max(usage.tokens, 0), max(usage.cost_micros or 0, 0))
             for item, usage in self._used.get(root, ())
             if since < item.position and item.version <= self.version(item.stream)
         ]
-        return sum(max(one.tokens, 0) for one in late), sum(max(one.cost_micros or 0, 0) for one in late)
 
     def _goes_on(self, flow: str) -> bool:
         past = self.past(flow)
@@ -329,6 +328,10 @@ class Recording:
         """Return where in the log the cause of an event stands; its own position where that is not known."""
         cause = self._by_id.get(recorded.causation or "")
         return recorded.position if cause is None else cause.position
+
+    def has_imports(self) -> bool:
+        """Whether some of it was imported."""
+        return bool(self._imported)
 
     def is_imported(self, recorded: Recorded) -> bool:
         """Whether another system decided an event: it stands before the last one that was imported into its stream."""
