@@ -12,6 +12,7 @@ from intersession_actors.replaying.recording import Recording, erased_by
 from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.refusals import calls_refused
 from intersession_actors.replaying.settings import RecordedSettings
+from intersession_events import facts
 from intersession_events.errors import CorruptEvent
 from intersession_events.log import Log, Recorded
 from intersession_events.machine import read_at_most, sealed
@@ -68,31 +69,48 @@ def replay_file(file: Path | str) -> Replayed:
     """Replay a recording that `intersession export-test` wrote.
 
     Raises:
-        CorruptEvent: it is none, or its lines are not those that its first line says. Older recordings don't say it.
+        CorruptEvent: it is none, its lines are not those that its first line says (older recordings don't say it), or
+            the run that this names is not in it, or began before what is to be decided.
     """
     try:
         lines = read_at_most(Path(file), MOST_BYTES).splitlines()
         kept = msgspec.json.decode(lines[0], type=Kept)
         read = [msgspec.json.decode(line, type=Line) for line in lines[1:]]
         events = [recorded_in(line) for line in read]
-    except (IndexError, msgspec.MsgspecError, OSError, RecursionError) as error:
+    except IndexError:
+        raise CorruptEvent(f"{file}: it is no recording of a run: it is empty") from None
+    except (msgspec.MsgspecError, OSError, RecursionError) as error:
         raise CorruptEvent(f"{file}: it is no recording of a run: {error}") from error
     if (misfit := kept.misfit(lines)) is not None:
         raise CorruptEvent(f"{file}: it was changed after it was written: {misfit}; export the run again")
     stood = {line.position for line in read if line.stood}
     unknown = any(line.stood is None for line in read)
-    return _replayed(
-        Recording(
-            kept.log_id,
-            events,
-            begins=kept.begins,
-            stood=None if unknown else lambda recorded: recorded.position in stood,
-            erased=frozenset((line.stream, line.version) for line in read if line.erased),
-        ),
-        RecordedSettings(events),
-        kept.run,
-        None,
+    recording = Recording(
+        kept.log_id,
+        events,
+        begins=kept.begins,
+        stood=None if unknown else lambda recorded: recorded.position in stood,
+        erased=frozenset((line.stream, line.version) for line in read if line.erased),
     )
+    if kept.run is not None and (misfit := _misfit(recording, kept.run)) is not None:
+        raise CorruptEvent(f"{file}: its first line says what can't be: {misfit}; export the run again")
+    return _replayed(recording, RecordedSettings(events), kept.run, None)
+
+
+def _misfit(recording: Recording, run: str) -> str | None:
+    """Return in words why a recording is not that of the run that it says, to be decided from where it says; None: it is."""
+    first = next((item for item in recording.order if _is_of(item, run)), None)
+    if first is None:
+        return f"it is of run {run}, and no event is of that"
+    had_happened = first.position <= recording.begins
+    # What a fork goes on from was recorded in another log, and had happened; of an import nothing was decided here.
+    if had_happened and recording.fits(first) and not recording.has_imports():
+        return f"all up to position {recording.begins} had happened before run {run}, which begins at {first.position}"
+    return None
+
+
+def _is_of(recorded: Recorded, run: str) -> bool:
+    return run in {recorded.stream.partition(":")[2], facts.run_named(recorded.event)}
 
 
 def _replayed(

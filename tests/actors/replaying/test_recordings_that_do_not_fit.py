@@ -154,3 +154,36 @@ def test_a_recording_whose_first_line_was_made_to_fit_is_replayed(file: Path) ->
     write_resealed(file, read_lines(file))
 
     assert replay_file(file) == there
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        ({"run": "5f125c73-a07d-42ea-b44c-000000000000"}, "and no event is of that"),
+        ({"begins": 1_000_000}, "all up to position 1000000 had happened before run"),
+        ({"begins": 30}, "all up to position 30 had happened before run"),
+    ],
+)
+def test_a_first_line_that_fits_and_names_another_run_or_a_later_beginning_is_refused(
+    file: Path, first: dict[str, Any], told: str
+) -> None:
+    lines = read_lines(file)
+    assert lines[0]["begins"] < 30 < lines[-1]["position"]
+    write_resealed(file, [lines[0] | first, *lines[1:]])
+
+    with pytest.raises(CorruptEvent, match=told):
+        replay_file(file)
+
+
+def test_what_was_cut_before_its_run_begins_is_refused(file: Path) -> None:
+    write_resealed(file, read_lines(file)[:4])
+
+    with pytest.raises(CorruptEvent, match="and no event is of that"):
+        replay_file(file)
+
+
+def test_an_empty_file_is_told_in_words(file: Path) -> None:
+    file.write_bytes(b"")
+
+    with pytest.raises(CorruptEvent, match="it is empty"):
+        replay_file(file)
