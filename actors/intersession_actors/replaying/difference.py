@@ -274,7 +274,9 @@ def is_of_times(fields: Sequence[Field]) -> bool:
 
 
 def _is_earlier(path: str, was: JsonValue, now: JsonValue) -> bool:
-    return path not in _COPIED and _is_time(path) and isinstance(was, int) and isinstance(now, int) and was < now
+    return (
+        path not in _COPIED and _is_time(path) and isinstance(was, int) and isinstance(now, int) and was < now
+    )
 
 
 def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str | None) -> Difference:

@@ -142,7 +142,9 @@ class RecordedLedger(ChainLedger):
         return msgspec.structs.replace(known, runs=min(max(used, known.runs - late), known.runs + open_))
 
     @staticmethod
-    def _costs(known: Spent, ahead: Sequence[Recorded], late: Sequence[tuple[int, int]], *, was_asked: bool) -> Spent:
+    def _costs(
+        known: Spent, ahead: Sequence[Recorded], late: Sequence[tuple[int, int]], *, was_asked: bool
+    ) -> Spent:
         """Return what a chain's runs had cost, of which some have ended so `late` that perhaps nobody knew it yet.
 
         Where a number was recorded, that is what was looked at, if the log can have shown just that then. `was_asked` is whether

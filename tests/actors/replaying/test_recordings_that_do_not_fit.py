@@ -187,3 +187,16 @@ def test_an_empty_file_is_told_in_words(file: Path) -> None:
 
     with pytest.raises(CorruptEvent, match="it is empty"):
         replay_file(file)
+
+
+def test_what_was_cut_between_two_steps_is_a_run_that_was_under_way_and_within_one_a_difference(
+    file: Path,
+) -> None:
+    lines = read_lines(file)
+    replied = next(number for number, line in enumerate(lines) if line.get("topic") == "primary_ended.1")
+    write_resealed(file, lines[: replied - 1])
+    under_way = replay_file(file)
+    write_resealed(file, lines[: replied + 1])
+
+    assert under_way["same"]
+    assert replay_file(file)["firstDifference"] is not None
