@@ -24,6 +24,7 @@ from intersession_actors.streams import (
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ExchangeClosed, LoopEnded
 from intersession_events.log import OnLoaded, Recorded, StreamAppend
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
 from support.flows import a_world
 
@@ -100,6 +101,10 @@ class Bench(ProcessManager[int, Begin | Go]):
     def act(self, stream: str, state: int, recorded: Recorded) -> None:
         del stream, recorded
         self.acted.append(f"event {state}")
+
+    def inputs(self, command: Begin | Go) -> JsonObject:
+        del command
+        return {}
 
     def is_over(self, state: int) -> bool:
         del state

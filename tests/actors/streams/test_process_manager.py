@@ -19,6 +19,7 @@ from intersession_actors.streams import (
 )
 from intersession_events.facts import ExchangeClosed, LoopEnded
 from intersession_events.log import Log, Recorded
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
 from support.flows import a_world
 
@@ -67,6 +68,10 @@ class Counter(ProcessManager[int, GoCommand]):
     def act(self, stream: str, state: int, recorded: Recorded) -> None:
         del recorded
         self._acted.put((stream, state))
+
+    def inputs(self, command: GoCommand) -> JsonObject:
+        del command
+        return {}
 
     def is_over(self, state: int) -> bool:
         return state > 2

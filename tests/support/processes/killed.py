@@ -92,10 +92,10 @@ class Host:
         return log_at(self.url, read_only=True)
 
     def events(self) -> list[Recorded]:
-        """Return what its log says of sessions and flows: receipts ride along with whatever comes next."""
+        """Return what its log says of sessions and flows: receipts, and steps of the clock, ride along with whatever comes next."""
         try:
             with self.log() as log:
-                return [item for item in log.all() if not item.stream.startswith(("access:", "log"))]
+                return [item for item in log.all() if not item.stream.startswith(("access:", "log", "clock"))]
         except NoSuchStore:
             return []
 
