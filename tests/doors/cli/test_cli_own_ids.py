@@ -14,7 +14,7 @@ from intersession_events.stores import SqliteLog
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog
-from support.openclaw.samples import HOUSEHOLD
+from support.openclaw.samples import DESK, HOME, HOUSEHOLD
 from support.row_states import with_states
 from support.tampering import hashed_again
 
@@ -84,5 +84,27 @@ def test_ids_that_an_import_gave_are_named_and_those_that_came_after_it_are_prov
 
     report = verified(path)
 
+    assert report.counts == {}
+    assert any("events of imported sessions and flows have the ids" in said for said in report.unproven)
+
+
+@pytest.mark.clause("V1")
+@pytest.mark.parametrize("key", [HOME, DESK])
+def test_an_imported_flow_whose_words_are_erased_keeps_the_ids_that_the_import_gave(
+    tmp_path: Path, key: str
+) -> None:
+    path = tmp_path / "log.db"
+    with SqliteLog(path, inline=inline_views()) as log:
+        import_openclaw(shutil.copytree(HOUSEHOLD, tmp_path / "state"), log, clock=lambda: 1_795_000_000_000)
+    with SessionSystem(path) as system:
+        assert system.erase(key)["erased"] > 0
+
+    report = verified(path)
+
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as rows:
+        (erased,) = rows.execute(
+            "SELECT count(*) FROM stored_events WHERE topic LIKE 'exchange_accepted%' AND substr(state, 1, 1)=X'7B'"
+        ).fetchone()
+    assert erased > 0
     assert report.counts == {}
     assert any("events of imported sessions and flows have the ids" in said for said in report.unproven)

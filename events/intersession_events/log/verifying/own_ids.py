@@ -37,13 +37,7 @@ class OwnIds:
         if not stream.startswith(_DECIDED):
             wanted = _of_log(event, log_id)
             return None if wanted is None or envelope.id == wanted else _PROBLEM
-        match event:
-            case SessionOpened():
-                self._note(stream, is_imported=event.opened_by == "import")
-            case ExchangeAccepted() | SpawnAccepted():
-                self._note(stream, is_imported=event.inferred)
-            case _:
-                pass
+        self.note(stream, event)
         if envelope.id == event_id(log_id, stream, version, topic, bytes(envelope.data)):
             return None
         if stream in self._imported:
@@ -54,6 +48,20 @@ class OwnIds:
             return _PROBLEM
         return None
 
+    def note(self, stream: str, event: Event) -> None:
+        """Take note of whether a stream goes on with what was imported. An event whose words are erased says so as well."""
+        match event:
+            case SessionOpened():
+                is_imported = event.opened_by == "import"
+            case ExchangeAccepted() | SpawnAccepted():
+                is_imported = event.inferred
+            case _:
+                return
+        if is_imported:
+            self._imported.add(stream)
+        else:
+            self._imported.discard(stream)
+
     def unproven(self) -> Iterator[str]:
         """Yield what is left open, a sentence each."""
         if self._of_imports:
@@ -63,12 +71,6 @@ class OwnIds:
             )
         if self._of_others:
             yield f"That {self._of_others} events have the ids that they were given: these follow from nothing."
-
-    def _note(self, stream: str, *, is_imported: bool) -> None:
-        if is_imported:
-            self._imported.add(stream)
-        else:
-            self._imported.discard(stream)
 
 
 _PROBLEM: Final = "its id does not follow from its place and its content: it was changed, and hashed again"

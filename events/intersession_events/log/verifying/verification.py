@@ -257,7 +257,9 @@ class _Walk:
         if topic not in TOPICS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
         elif damage is None and envelope.is_erased:
-            return self._erased.found(row, envelope)
+            if (left := self._erased.found(row, envelope)) is not None:
+                self._own_ids.note(stream, left)
+            return left
         elif damage is None:
             try:
                 event = decode(topic, bytes(envelope.data))
