@@ -186,7 +186,7 @@ class AlteredLog(NotALog):
 
 
 class LogTooNew(LogError):
-    """The log was written by a newer version; it can be read here but not written."""
+    """The log was written by a newer version: where that has a newer format it can't be read here, else it can't be written."""
 
 
 class BackupFailed(IntersessionError):

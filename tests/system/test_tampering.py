@@ -191,7 +191,7 @@ def _is_found_or_named(genuine: Genuine, tmp_path: Path, kind: Kind) -> None:
             assert any(said.startswith(kind.finds) for said in alone.unproven), alone.unproven
             elsewhere = verified(path, at, published=[genuine.published], trusted=[KEY.public])
             assert elsewhere.counts == {}, "the page says less than is found"
-    assert is_refused(path) == (kind.by == "opening" or kind.refused)
+    assert is_refused(path) == (kind.by == "opening")
     if kind.by == "repaired":
         assert verified(path).counts == {}
 

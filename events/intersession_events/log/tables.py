@@ -150,12 +150,6 @@ def schema_problems(query: Query) -> Iterator[str]:
             yield f"the table {name} is not as it was made: {found[name]}"
 
 
-def format_of(query: Query) -> int:
-    """Return the format that a log says it has."""
-    said = query("SELECT format FROM log_identity LIMIT 1")
-    return said[0][0] if said and isinstance(said[0][0], int) else 0
-
-
 def place_problems(query: Query) -> Iterator[str]:
     """Say what a writer can't build upon: positions below 1, a sequence behind the rows, an identity that is none."""
     lowest = query("SELECT MIN(rowid) FROM stored_events")[0][0]

@@ -48,7 +48,7 @@ class OwnIds:
             return _PROBLEM
         return None
 
-    def note(self, stream: str, event: Event) -> None:
+    def note(self, stream: str, event: Event | None) -> None:
         """Take note of whether a stream goes on with what was imported. An event whose words are erased says so as well."""
         match event:
             case SessionOpened():

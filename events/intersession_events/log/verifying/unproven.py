@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from intersession_events.log.tables import FORMAT
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
 from intersession_events.proofs import CheckpointWalk
@@ -15,7 +14,6 @@ def unproven(
     *,
     position: int,
     signature_checked: bool,
-    log_format: int,
     unread: Iterable[str],
     has_snapshots: bool,
     erased: int,
@@ -74,7 +72,7 @@ def unproven(
             f"Which log this is: another one that is whole would be proven as well. Its id is {log_id}: compare it with that "
             "of the log that you know."
         )
-    yield from _of_the_tables(log_format, unread)
+    yield from _of_the_tables(unread)
     yield VIEWS_UNPROVEN
     if has_snapshots:
         yield SNAPSHOTS_UNPROVEN
@@ -110,10 +108,8 @@ def _of_head(known: LogHead | None, *, is_checked: bool) -> Iterator[str]:
         )
 
 
-def _of_the_tables(log_format: int, unread: Iterable[str]) -> Iterator[str]:
+def _of_the_tables(unread: Iterable[str]) -> Iterator[str]:
     yield (
         "When the log was made, and how often it was opened since its last event (`log_identity`): no hash covers that."
     )
     yield from unread
-    if log_format != FORMAT:
-        yield f"Whether the tables are as format {log_format} has them: this version knows no such format."

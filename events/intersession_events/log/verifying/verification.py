@@ -23,8 +23,6 @@ from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.row_state import Envelope, as_state, is_short
 from intersession_events.log.sql import Row
 from intersession_events.log.tables import (
-    FORMAT,
-    format_of,
     topic_problems,
 )
 from intersession_events.log.verifying.erased_rows import ErasedRows, Sure
@@ -111,7 +109,6 @@ class _Walk:
         self._events = 0
         self._erased = ErasedRows()
         self._own_ids = OwnIds()
-        self._format = FORMAT
         self._spelt_out: Row | None = None
         """The first row with a state in JSON that the short form could say."""
         self._topics: set[str] = set()
@@ -227,7 +224,6 @@ class _Walk:
                     self._checkpoints,
                     position=self.position,
                     signature_checked=self._signature_checked,
-                    log_format=self._format,
                     unread=self._unread,
                     has_snapshots=self._has_snapshots,
                     erased=len(self._erased),
@@ -257,8 +253,8 @@ class _Walk:
         if topic not in TOPICS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
         elif damage is None and envelope.is_erased:
-            if (left := self._erased.found(row, envelope)) is not None:
-                self._own_ids.note(stream, left)
+            left = self._erased.found(row, envelope)
+            self._own_ids.note(stream, left)
             return left
         elif damage is None:
             try:
@@ -289,9 +285,8 @@ class _Walk:
 
     def _small_table_problems(self, log: RawLog) -> Iterator[str]:
         yield from topic_problems(log.query, self._topics, self._true_topics, head=self.position)
-        self._format = format_of(log.query)
-        if self._format == FORMAT and self._spelt_out is not None:
-            said = f"is written in JSON, though it fits the short form: no writer of format {FORMAT} did that"
+        if self._spelt_out is not None:
+            said = "is written in JSON, though it fits the short form: no writer did that"
             self._find("unreadable", said, self._spelt_out)
         ((epoch,),) = log.query("SELECT MAX(epoch) FROM log_identity")
         if isinstance(epoch, int) and epoch < self._epoch:

@@ -4,7 +4,7 @@ from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.filling import Filling, Moved
-from intersession_events.stores.portable.identity import Holder, Identity, identity_of
+from intersession_events.stores.portable.identity import Holder, Identity, check_format, identity_of
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.log import PortableLog
@@ -36,6 +36,7 @@ __all__ = [
     "Recent",
     "ViewTables",
     "Writer",
+    "check_format",
     "identity_of",
     "recent_of",
 ]

@@ -33,8 +33,6 @@ class Identity(msgspec.Struct, frozen=True):
     """Whose log it is, and who wrote last."""
 
     log_id: str
-    format: SqlValue
-    """A number, unless somebody altered it."""
     epoch: int
     lineage: Lineage
     unknown_topics: tuple[str, ...] = ()
@@ -46,13 +44,9 @@ class Identity(msgspec.Struct, frozen=True):
         """Make sure that this version may write to it.
 
         Raises:
-            LogTooNew: a newer version wrote it.
+            LogTooNew: a newer version wrote events of it.
             AlteredLog: its tables are not as they were made, so that what is written could get lost.
         """
-        if isinstance(self.format, int) and self.format > FORMAT:
-            raise LogTooNew(
-                f"{path} has format {self.format}, this version writes {FORMAT}: read it, or take a newer version"
-            )
         if self.unknown_topics:
             raise LogTooNew(
                 f"{path} holds {', '.join(self.unknown_topics)}, unknown to this version: read it, or take a newer one"
@@ -64,11 +58,24 @@ class Identity(msgspec.Struct, frozen=True):
             )
 
 
+def check_format(form: SqlValue, path: str) -> None:
+    """Make sure that this version knows how the rows of a log are laid out. What is no format is a problem of its tables.
+
+    Raises:
+        LogTooNew: the log has a later format, so that whatever would be read of it here would be wrong.
+    """
+    if isinstance(form, int) and form > FORMAT:
+        raise LogTooNew(
+            f"{path} has format {form}, and this version reads and writes format {FORMAT} alone: use the version that "
+            "wrote it, or a later one. If none did, `log_identity` was altered: go back to a backup"
+        )
+
+
 def identity_of(
-    found: tuple[str, SqlValue, int], topics: Collection[str], query: Query, problems: Sequence[str] = ()
+    found: tuple[str, int], topics: Collection[str], query: Query, problems: Sequence[str] = ()
 ) -> Identity:
-    """Return the identity of a log with these id, format, epoch and topics, among them what a newer version wrote."""
-    log_id, form, epoch = found
+    """Return the identity of a log with these id, epoch and topics, among them what a newer version wrote."""
+    log_id, epoch = found
     problems = [*problems]
     unknown = sorted(topics - TOPICS.keys())
     # A topic that no event has was not written by a newer version. Looking for it takes long, and only then.
@@ -82,7 +89,6 @@ def identity_of(
         problems.append(lineage.problem)
     return Identity(
         log_id=log_id,
-        format=form,
         epoch=epoch,
         lineage=lineage,
         unknown_topics=tuple(topic for topic in unknown if topic not in planted),

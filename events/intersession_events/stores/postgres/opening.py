@@ -14,7 +14,15 @@ from psycopg.rows import TupleRow
 from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
 from intersession_events.log import Lineage, Question
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, identity_of, recent_of
+from intersession_events.stores.portable import (
+    LAST_EVENTS,
+    Holder,
+    Identity,
+    Opened,
+    check_format,
+    identity_of,
+    recent_of,
+)
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.connections import settle, settling
@@ -153,6 +161,7 @@ def inspect(
     Raises:
         NoSuchStore: the server is none that a log can lie on.
         NotALog: there are other tables or functions in the schema.
+        LogTooNew: it has a later format.
         StoreUnavailable: the server can't be reached, or refuses.
     """
     return _asked(address, lambda connection: _looked_at(connection, address, unfinished=unfinished), keep)
@@ -244,8 +253,10 @@ def _looked_at(
         raise NotALog(
             f"{address.shown} has {len(found)} identities instead of one; nothing was written to it"
         )
+    log_id, form, epoch = found[0]
+    check_format(form, address.shown)
     problems += place_problems(places) if places else ()
-    return identity_of(found[0], {topic for (topic,) in topics}, reading, problems)
+    return identity_of((log_id, epoch), {topic for (topic,) in topics}, reading, problems)
 
 
 # Views are dropped and made by their names, and functions replaced: where somebody else's could be, no log is made. What an

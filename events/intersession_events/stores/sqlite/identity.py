@@ -25,7 +25,7 @@ from intersession_events.machine import on_disk, refused
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import inode_of, keep_open
 from intersession_events.stores.folding import PlainSql
-from intersession_events.stores.portable import Identity, identity_of
+from intersession_events.stores.portable import Identity, check_format, identity_of
 from intersession_events.stores.sqlite.ahead import Frames, Index
 from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
 from intersession_events.stores.sqlite.failures import log_error
@@ -39,6 +39,7 @@ def inspect(path: str) -> Identity | None:
 
     Raises:
         NotALog: it is something else, or a copy that lost its identity.
+        LogTooNew: it has a later format.
         StoreUnavailable: it can't be read.
     """
     # Only SQLite opens the file: closing a descriptor of our own would drop the locks it holds on a log that is open.
@@ -220,14 +221,13 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     found = query("SELECT log_id, format, epoch FROM log_identity")
     if len(found) != 1:
         raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
-    form = found[0][1]
-    problems: list[str] = []
-    if not isinstance(form, int) or form <= FORMAT:
-        problems += (one for one in schema_problems(query) if one not in _MENDED)
-        if not problems:
-            problems += place_problems(query)
+    log_id, form, epoch = found[0]
+    check_format(form, path)
+    problems = [one for one in schema_problems(query) if one not in _MENDED]
+    if not problems:
+        problems += place_problems(query)
     topics: set[str] = set()
     if not problems:
         kept = "log_topics" if "log_topics" in tables else "stored_events"
         topics = {str(row[0]) for row in query(f"SELECT DISTINCT topic FROM {kept}")}  # noqa: S608 - one of two names
-    return identity_of(found[0], topics, query, problems)
+    return identity_of((log_id, epoch), topics, query, problems)
