@@ -78,7 +78,7 @@ class FullTextView:
     def __init__(self, redact: Redact, *, indexed: bool | None = None) -> None:
         self._redact = redact
         self.indexed = has_fts5() if indexed is None else indexed
-        self.shape = 4 if self.indexed else 2  # a new one, too, if secrets are told otherwise than before
+        self.shape = 5 if self.indexed else 2  # a new one, too, if secrets are told otherwise than before
 
     def create(self, sql: Sql) -> None:
         """Create the tables if they are not there."""

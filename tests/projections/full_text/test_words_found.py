@@ -4,6 +4,7 @@ import sqlite3
 import zlib
 from collections.abc import Sequence
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,34 @@ TAMPERED = (
     "DROP TABLE said_at; CREATE VIEW said_at AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i AS position FROM n",
     "DROP TABLE view_of; CREATE VIEW view_of AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i AS log_id FROM n",
 )
+
+
+@pytest.mark.clause("J1", "FIND-1")
+@pytest.mark.sqlite("changes the file of the view")
+def test_an_index_of_several_parts_whose_list_of_them_was_emptied_is_built_anew(tmp_path: Path) -> None:
+    with open_log(str(tmp_path / "log.db")) as log:
+        text = FullText(log, redact_raw)
+
+        def hits() -> list[int]:
+            with text.up_to_date() as found:
+                return list(found.positions(Wanted(terms_asked("bridge"), everywhere(found))))
+
+        for version in range(40):
+            words = " ".join(sha256(f"{version} {no}".encode()).hexdigest() for no in range(20))
+            log.append_now(
+                [
+                    anywhere(
+                        f"session:agent:main:{version}",
+                        said_in_log(f"{version}", f"under the bridge {words}"),
+                    )
+                ]
+            )
+            wanted = hits()
+        with closing(sqlite3.connect(place_of(log.place, "search"))) as rows:
+            rows.executescript("DELETE FROM said_words_idx")
+
+        assert len(wanted) == 40
+        assert hits() == wanted
 
 
 @pytest.mark.clause("J1", "FIND-1")

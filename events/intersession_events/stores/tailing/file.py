@@ -151,9 +151,11 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
         """Return how the indexes of text stand: SQLite counts what is written into one, and bears no triggers there."""
         said = b""
         for index in layout_of(self._view).text_indexes:
-            cursor.execute(f"SELECT COUNT(*), MAX(iif(id=10, block, x'')) FROM {index}_data")  # noqa: S608 - the view's own
-            count, structure = cursor.fetchone()
-            said += f"{count} ".encode() + (structure or b"")
+            cursor.execute(
+                f"SELECT COUNT(*), (SELECT COUNT(*) FROM {index}_idx), MAX(iif(id=10, block, x'')) FROM {index}_data"  # noqa: S608 - the view's own
+            )
+            blocks, terms, structure = cursor.fetchone()
+            said += f"{blocks} {terms} ".encode() + (structure or b"")
         return said
 
     def _empty(self, cursor: SQLiteCursor) -> None:
