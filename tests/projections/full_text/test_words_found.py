@@ -302,6 +302,7 @@ def test_an_index_of_several_parts_whose_list_of_them_was_emptied_is_built_anew(
             with text.up_to_date() as found:
                 return list(found.positions(Wanted(terms_asked("bridge"), everywhere(found))))
 
+        wanted: list[int] = []
         for version in range(40):
             words = " ".join(sha256(f"{version} {no}".encode()).hexdigest() for no in range(20))
             log.append_now(
