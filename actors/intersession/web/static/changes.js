@@ -48,6 +48,12 @@ function said(path, value) {
   return shortIds(shown(value));
 }
 const isThere = value => value !== null && value !== undefined;
+// A transcript ends with what waits: an answer that comes meanwhile stands before that, and is not its last message.
+function withOwn(changes, { data, stream }) {
+  if (!data?.message?.role || changes.some(change => partsOf(change.path)[2] === 'transcript')) return changes;
+  const [, key] = stream.split(/:(.*)/);
+  return [...changes, { path: `sessions/${key.replaceAll('/', '~1')}/transcript`, after: data.message }];
+}
 export const Changes = ({ changes: all, none }) => {
   const changes = all.filter(change => !TOUCHED.test(change.path));
   if (!changes.length) return html`<p class="muted">${none}</p>`;
@@ -85,7 +91,7 @@ export const Event = view(({ place }, self) => {
         { signal: stop },
       ).catch(() => ({ changes: [] })),
     ]);
-    return { event, changes: changed.changes };
+    return { event, changes: withOwn(changed.changes, event) };
   });
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
