@@ -57,6 +57,8 @@ def test_what_is_held_shows_wherever_somebody_looks(booth: Booth) -> None:
         told.split()
     )
     assert "Held" in shown(booth, "show", run_id).out
+    took = next(line for line in shown(booth, "diff", run_id, run_id).out.splitlines() if "took" in line)
+    assert took.count("so far") == 2
     (position,) = {row["position"] for row in listed}
     explained = shown(booth, "why", str(position), "--json").json["explanations"]
     assert [(one["code"], one["rule"]) for one in explained] == [("waits_for_release", "LIVE-1")]

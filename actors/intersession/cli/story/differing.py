@@ -146,7 +146,7 @@ def _said(totals: JsonObject) -> Iterator[tuple[str, str]]:
     yield "end", totals["end"] or "open"
     yield "tokens", f"{totals['tokens']:,}"
     yield "cost", f"{totals['costMicros'] / 1_000_000:g}"
-    yield "took", duration(totals["durationMs"])
+    yield "took", duration(totals["durationMs"]) + ("" if totals["end"] else " so far")
     yield "sent", ", ".join(f"{number} {state}" for state, number in totals["deliveries"].items()) or "-"
 
 
