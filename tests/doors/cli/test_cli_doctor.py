@@ -1,6 +1,8 @@
 """`intersession doctor` names what is wrong now, on a log in use and on one that is not, and says what to do (D1, D2, D6, A22)."""
 
 import socket
+import sqlite3
+from contextlib import closing
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,25 @@ def test_of_a_server_that_is_away_nobody_says_that_the_log_may_be_damaged() -> N
     assert done.exit_code == 1
     assert found["store_unreadable"]["advice"].endswith("see to it that its server runs and takes this role")
     assert "s3cr3t" not in done.out + done.err
+
+
+@pytest.mark.clause("E2")
+def test_of_a_log_of_a_later_format_nobody_says_that_it_may_be_damaged(
+    demo_log: DemoLog, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(demo_log.path)) as source, closing(sqlite3.connect(path)) as rows:
+        source.backup(rows)
+        rows.execute("UPDATE log_identity SET format=3")
+        rows.commit()
+
+    done, found = examined(path)
+
+    assert done.exit_code == 1
+    assert (
+        "has format 3, and this version reads and writes format 1 alone" in found["store_unreadable"]["what"]
+    )
+    assert found["store_unreadable"]["advice"].endswith("install the version that wrote it, or a later one")
 
 
 @pytest.mark.clause("L8")

@@ -23,7 +23,7 @@ from intersession_actors.failures import Finding, note, process_findings, wrong
 from intersession_actors.host import MissingExtra
 from intersession_actors.methods import clock_findings
 from intersession_actors.system import prepared
-from intersession_events.errors import IntersessionError, StoreUnavailable
+from intersession_events.errors import IntersessionError, LogTooNew, StoreUnavailable
 from intersession_events.stores import has_writer, located
 
 _UNREADABLE = "store_unreadable"
@@ -85,13 +85,16 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:
-        is_away = isinstance(error, StoreUnavailable) and not store.is_file
+        if isinstance(error, LogTooNew):
+            right = "install the version that wrote it, or a later one"
+        elif isinstance(error, StoreUnavailable) and not store.is_file:
+            right = "see to it that its server runs and takes this role"
+        else:
+            right = "`intersession verify` says whether it is damaged"
         yield wrong(
             _UNREADABLE,
             f"the log can't be read: {error}",
-            "name it with --store; if it is the right one, see to it that its server runs and takes this role"
-            if is_away
-            else "name it with --store; if it is the right one, `intersession verify` says whether it is damaged",
+            f"name it with --store; if it is the right one, {right}",
         )
 
 
