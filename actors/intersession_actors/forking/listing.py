@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.told import edits_told
-from intersession_events.errors import LogError
+from intersession_events.errors import LogError, NotALog
 from intersession_events.forks import forks_beside, forks_called, is_itself
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
@@ -32,10 +32,14 @@ class Listed(NamedTuple):
 def forks_of(path: str, run: str | None = None) -> Listed:
     """Return the forks of a log by its path; with a `run`, by the id of its flow, only those of it."""
     listed = Listed([], [])
-    for file in forks_beside(path) if path != MEMORY else []:
+    files = forks_beside(path) if path != MEMORY else []
+    for file in files:
         try:
             with open_log(str(file), read_only=True) as log:
                 told = fork_told(log) if is_itself(log, file) else None
+                log_id = log.log_id
+            if told is None and log_id not in {one.stem for one in files}:
+                raise NotALog(f"{file} holds the log {log_id}: give the file that name again")
         except LogError as error:
             listed.unread.append((file, error))
             continue

@@ -1,5 +1,6 @@
 """Forks that left their recording: each says where, and what differs there; a loose caller goes on past what a tool gives now."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -173,3 +174,25 @@ def test_what_is_told_of_a_difference_is_cut_and_has_no_secret() -> None:
     )
     assert "weather: at" in [part.name for part in result]
     assert TOKEN not in str(result)
+
+
+@pytest.mark.clause("FORK-9")
+def test_a_fork_under_another_name_alone_is_named_and_a_copy_beside_it_is_not(tmp_path: Path) -> None:
+    talk = conversation(tmp_path)
+    try:
+        with talk.system.fork(talk.exchange, at="reply") as fork:
+            path = Path(fork.log.path)
+    finally:
+        talk.system.close(grace=0)
+    other = path.with_stem("00000000-0000-4000-8000-000000000000")
+
+    shutil.copy(path, other)
+    copied = forks_of(talk.log.place)
+    path.unlink()
+    alone: Any = forks_of(talk.log.place).told()
+
+    assert ([one.id for one in copied.forks], copied.unread) == ([path.stem], [])
+    assert alone["forks"] == []
+    assert alone["unread"] == [
+        {"id": other.stem, "problem": f"{other} holds the log {path.stem}: give the file that name again"}
+    ]
