@@ -75,7 +75,7 @@ def _run_told(events: int) -> Iterator[Told]:
     """Yield an exchange between two sessions that say a lot."""
     streams = {key: ids.session_stream(key) for key in (_ASKER, _TARGET)}
     for key, stream in streams.items():
-        yield Told(stream, opening(key), f"open-{key}", START_MS)
+        yield Told(stream, opening(key), START_MS)
     own = ids.exchange_stream(_EXCHANGE)
     accepted = ExchangeAccepted(
         exchange_id=_EXCHANGE,
@@ -86,14 +86,14 @@ def _run_told(events: int) -> Iterator[Told]:
         message="m",
         requester=_ASKER,
     )
-    yield Told(own, accepted, "accepted", START_MS)
+    yield Told(own, accepted, START_MS)
     for number in range(events - 6):
         key = (_ASKER, _TARGET)[number % 2]
-        yield Told(streams[key], saying(key, f"run-{number}", "hello" * 20), f"run-{number}", START_MS)
+        yield Told(streams[key], saying(key, f"run-{number}", "hello" * 20), START_MS)
     ends: tuple[Event, ...] = (
         PrimaryEnded(run_id=_EXCHANGE, status="ok", text="m"),
         LoopEnded(reason="reply_skip", turns=0),
         ExchangeClosed(reason="silent"),
     )
-    for number, event in enumerate(ends):
-        yield Told(own, event, f"end-{number}", START_MS)
+    for event in ends:
+        yield Told(own, event, START_MS)

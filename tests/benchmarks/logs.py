@@ -142,7 +142,6 @@ class Told(NamedTuple):
 
     stream: str
     event: Event
-    id: str
     time: int
 
 
@@ -160,11 +159,12 @@ def write_directly(path: Path, told: Iterator[Told]) -> None:
             rows: list[tuple[str, int, str, bytes]] = []
             for one in part:
                 version, prev = ends.get(one.stream, (0, FIRST))
-                topic = topic_of(one.event)
+                topic, payload = topic_of(one.event), encode(one.event)
+                own = ids.event_id(log_id, one.stream, version + 1, topic, payload)
                 state, sealed = seal(
-                    draft(one.event, one.id, one.time),
+                    Draft(event=one.event, id=own, time=one.time),
                     topic,
-                    encode(one.event),
+                    payload,
                     log_id=log_id,
                     stream=one.stream,
                     version=version + 1,
@@ -189,28 +189,28 @@ def crowd_told(sessions: int, messages: int = 1) -> Iterator[Told]:
     keys = list(crowd(sessions))
     for number, key in enumerate(keys):
         time, stream = START_MS + number * SECOND_MS, ids.session_stream(key)
-        yield Told(stream, opening_of_crowd(key, number), f"open-{number}", time)
-        yield Told(stream, saying(key, f"m{number}", _SAID, time), f"said-{number}", time)
+        yield Told(stream, opening_of_crowd(key, number), time)
+        yield Told(stream, saying(key, f"m{number}", _SAID, time), time)
     for turn in range(1, messages):
         for number in range(sessions):
             # Each turn in another order, so that what is next to each other in the list was not so before.
             at = number * 7_919 % sessions
             key, time = keys[at], START_MS + (sessions * turn + number) * SECOND_MS
             said = saying(key, f"m{turn}-{at}", _SAID, time)
-            yield Told(ids.session_stream(key), said, f"said-{turn}-{at}", time)
+            yield Told(ids.session_stream(key), said, time)
 
 
 def long_session_told(messages: int, key: str = MAIN) -> Iterator[Told]:
     """Yield what happened in one session: every other message answered by a run."""
     stream = ids.session_stream(key)
-    yield Told(stream, opening(key), "open", START_MS)
+    yield Told(stream, opening(key), START_MS)
     for number in range(messages // 2):
         time, run = START_MS + number * SECOND_MS, f"run-{number}"
         asked = saying(key, f"ask-{number}", _SAID, time)
         queued = RunQueued(run_id=run, session_id=session_id(key), step="message", message_id=f"ask-{number}")
         answer = Message(id=f"answer-{number}", role="assistant", content=_SAID, timestamp=time, run_id=run)
-        yield Told(stream, asked, f"a{number}", time)
-        yield Told(stream, queued, f"q{number}", time)
-        yield Told(stream, RunStarted(run_id=run, attempt=1, context_hash="0" * 64), f"s{number}", time)
-        yield Told(stream, MessageRecorded(session_id=session_id(key), message=answer), f"m{number}", time)
-        yield Told(stream, RunCompleted(run_id=run, attempt=1, reply=_SAID), f"c{number}", time)
+        yield Told(stream, asked, time)
+        yield Told(stream, queued, time)
+        yield Told(stream, RunStarted(run_id=run, attempt=1, context_hash="0" * 64), time)
+        yield Told(stream, MessageRecorded(session_id=session_id(key), message=answer), time)
+        yield Told(stream, RunCompleted(run_id=run, attempt=1, reply=_SAID), time)

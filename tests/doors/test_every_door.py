@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ from support.doors.every import NAMES, Door, open_doors
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.oracle import uuid
 from support.paths import ROOT
+from support.planted import told_in
 from support.running import SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -185,13 +187,7 @@ def plant(system: SessionSystem) -> dict[str, tuple[str, str]]:
     }
 
 
-def told_of(text: str) -> list[str]:
-    """Return which secrets a text tells a part of: eight letters of what a mask leaves out."""
-    return [
-        name
-        for name, secret in SECRETS.items()
-        if any(secret[at : at + 8] in text for at in range(6, max(7, len(secret) - 11)))
-    ]
+told_of: Final = partial(told_in, secrets=SECRETS)
 
 
 @pytest.mark.clause("X11")

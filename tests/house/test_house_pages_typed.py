@@ -17,7 +17,6 @@ from house.test_house_docs import BLOCK, PAGES, name_of
 from support.paths import ROOT
 
 NOT_FOLLOWED = (
-    "aiohttp",
     "anyio",
     "cryptography",
     "cyclopts",

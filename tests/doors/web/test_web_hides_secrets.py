@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -11,6 +12,7 @@ from intersession import SessionSystem, Turn, echo
 from intersession_actors.channels import MemoryChannel
 from intersession_actors.debugger import VERBS
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
+from support.planted import told_in
 from support.running import SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -89,13 +91,7 @@ def told() -> Iterator[Told]:
         yield Told(system, live, run)
 
 
-def told_of(text: str) -> list[str]:
-    """Return which secrets a text tells a part of: eight letters of what a mask leaves out."""
-    return [
-        name
-        for name, secret in SECRETS.items()
-        if any(secret[at : at + 8] in text for at in range(6, max(7, len(secret) - 11)))
-    ]
+told_of: Final = partial(told_in, secrets=SECRETS)
 
 
 @pytest.mark.clause("HIST-5")
