@@ -335,7 +335,7 @@ def wait_for_failure(system: SessionSystem) -> None:
 
 
 @pytest.mark.clause("INB-1")
-@pytest.mark.parametrize("resumes", [True, False])
+@pytest.mark.parametrize("resumes", [True, pytest.param(False, marks=pytest.mark.ci)])
 async def test_discord_misses_nothing_when_its_connection_ends(
     run: Callable[[str], dict[str, Any]], *, resumes: bool
 ) -> None:
@@ -419,7 +419,7 @@ async def test_slack_hears_what_people_say_in_other_kinds_of_messages(
 
 
 @pytest.mark.clause("INB-1")
-@pytest.mark.parametrize("title", ["Discord", "Slack"])
+@pytest.mark.parametrize("title", [pytest.param("Discord", marks=pytest.mark.ci), "Slack"])
 async def test_what_was_said_before_the_bot_came_stays_unanswered_when_a_connection_ends(
     run: Callable[[str], dict[str, Any]], title: str
 ) -> None:
@@ -450,6 +450,7 @@ async def test_what_was_said_before_the_bot_came_stays_unanswered_when_a_connect
     assert said == ["hello", "meanwhile"]
 
 
+@pytest.mark.ci
 @pytest.mark.clause("INB-1")
 async def test_discord_reads_again_when_a_connection_ends_while_it_reads(
     run: Callable[[str], dict[str, Any]],
