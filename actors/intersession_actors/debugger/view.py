@@ -113,7 +113,7 @@ class View:
         return {**told, "redacted": True} if is_redacted else told
 
     def _has_hidden(self) -> bool:
-        """Whether something was hidden that who asks may know of: what others said may have been read on the way, and is not theirs to hear of."""
+        """Whether something was hidden that the caller may know of; what others said may have been read on the way, and is left out."""
         sees = self.sees
         if sees is None:
             return bool(self.hidden_at)
