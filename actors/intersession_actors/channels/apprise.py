@@ -62,15 +62,16 @@ def apprise_channel(
         DeliveryRefused: its host can be seen to be private, and is not `allowed`.
     """
     _check_scheme(url.scheme)
-    sample = _first_taken(url)
+    sample, filled_in = _first_taken(url)
     if len(sample) > 1:
         raise BadChannelUrl(
             f"names {len(sample)} places; give one, such as {{to}}: a text that reached only some can't be sent again"
         )
-    if _chooses_host(sample):
-        check_as_written(str(sample.host), allowed)
-
-    shown = str(sample.host) if _chooses_host(sample) else None
+    if "host" in sample.template_tokens:
+        # A service that takes a host may read one that it does not know (127.1) as something else, as ntfy reads it as a
+        # topic of its public server: the text would go out to the world instead of to this machine.
+        check_as_written(str(sample.host or _host(filled_in)), allowed)
+    shown = str(sample.host) if "host" in sample.template_tokens and sample.host else None
 
     def deliver(outbound: Outbound) -> dict[str, str]:
         filled = url.for_text(outbound)
@@ -155,16 +156,21 @@ def _check_scheme(scheme: str) -> None:
         raise BadChannelUrl(f"has the scheme {scheme!r}, for which Apprise needs {packages}; install it")
 
 
-def _first_taken(url: ChannelUrl) -> _Service:
-    """Return the service for the first of the URL's samples that makes one."""
+def _first_taken(url: ChannelUrl) -> tuple[_Service, str]:
+    """Return the service for the first of the URL's samples that makes one, and that sample."""
     problem: Exception | None = None
     for sample in url.samples():
         with _hiding(url.text, sample), guarded():
             try:
-                return _made(sample)
+                return _made(sample), sample
             except BadChannelUrl as error:
                 problem = problem or error
     raise problem or BadChannelUrl("is none that Apprise takes")
+
+
+def _host(url: str) -> str:
+    authority = re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0]
+    return unquote(re.sub(":[0-9]*$", "", authority.rpartition("@")[2]))
 
 
 def _made(url: str) -> _Service:
@@ -192,10 +198,6 @@ def _made(url: str) -> _Service:
     service.socket_connect_timeout = min(service.socket_connect_timeout or MOST_SECONDS, MOST_SECONDS)
     service.socket_read_timeout = min(service.socket_read_timeout or MOST_SECONDS, MOST_SECONDS)
     return service
-
-
-def _chooses_host(service: _Service) -> bool:
-    return "host" in service.template_tokens and bool(service.host)
 
 
 # --- secrets

@@ -91,6 +91,14 @@ def test_a_url_that_can_be_seen_to_lead_to_this_machine_is_refused_or_reaches_no
 
 
 @pytest.mark.clause("X13")
+@pytest.mark.parametrize("written", ["127.1", "0x7f.1:80", "u:p@127.1", "127%2e1", "10.1:8080", "192.168.258"])
+def test_a_private_host_that_a_service_reads_as_something_else_is_refused(written: str) -> None:
+    # ntfy reads a host that it does not know as a topic of its public server: the text would go out to the world.
+    with pytest.raises(ConfigError, match="ssrf_blocked"):
+        channel(f"ntfy://{written}/3ccdd113474722377935511fc85d3dd4")
+
+
+@pytest.mark.clause("X13")
 @pytest.mark.parametrize("scheme", ["json", "xml", "form", "ntfy", "mmost", "gotify", "apprise"])
 def test_a_name_that_turns_out_to_be_private_when_it_is_connected_to_is_refused(scheme: str) -> None:
     # When it is looked at, the host is where it may be; when the library resolves it again, it is this machine.
