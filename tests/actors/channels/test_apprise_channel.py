@@ -91,7 +91,9 @@ def test_a_url_that_can_be_seen_to_lead_to_this_machine_is_refused_or_reaches_no
 
 
 @pytest.mark.clause("X13")
-@pytest.mark.parametrize("written", ["127.1", "0x7f.1:80", "u:p@127.1", "127%2e1", "10.1:8080", "192.168.258"])
+@pytest.mark.parametrize(
+    "written", ["127.1", "0x7f.1:80", "u:p@127.1", "127%2e1", "10.1:8080", "192.168.258"]
+)
 def test_a_private_host_that_a_service_reads_as_something_else_is_refused(written: str) -> None:
     # ntfy reads a host that it does not know as a topic of its public server: the text would go out to the world.
     with pytest.raises(ConfigError, match="ssrf_blocked"):
