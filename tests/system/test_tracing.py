@@ -98,6 +98,33 @@ def test_words_are_in_spans_only_where_a_setting_asks_for_them(
     assert ("seven for" in told) == shown
 
 
+@pytest.mark.clause("HIST-5")
+def test_spans_with_words_have_no_secrets(log_url: str) -> None:
+    secrets = (
+        "Nest5Qx8Wc2Vb6Er",
+        "sk-proj-Re1Su2Lt3Eq4Wx5Yz6Ab7Cd8Ef9",
+        "Repl2Qa4Ws6Ed8Rf",
+        "Err0r6Bn4Mv2Cx8Z",
+    )
+
+    def talkative(turn: Turn) -> str:
+        if turn.message == "fail":
+            raise RuntimeError(f"refused, password={secrets[3]}")
+        call = turn.record_call("login", {"db": {"password": {"value": secrets[0]}}, "user": "quokka"})
+        turn.record_result(call, "login", f"your key is {secrets[1]}, quokka")
+        return f"quokka, password: {secrets[2]}"
+
+    traced = Traced(log_url, {"main": talkative}, tracing={"contents": True})
+    for text in ("hi", "fail"):
+        traced.system.inbound(channel="telegram", chat_id="1", sender="ann", text=text, wait=WAIT)
+    traced.system.close()
+
+    spans = traced.exporter.get_finished_spans()
+    told = " ".join(f"{span.name} {span.attributes} {span.status.description}" for span in spans)
+    assert [told.count(word) for word in ("quokka", "refused")] == [3, 1], told
+    assert [secret for secret in secrets if secret in told] == []
+
+
 def test_a_failed_run_is_a_span_in_error(log_url: str) -> None:
     def broken(_turn: Turn) -> str:
         raise ValueError("no model")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from intersession_actors.agents import Turn
 from intersession_actors.config import Tracing as Settings
+from intersession_actors.disclosure import hidden_event, redact_text
 from intersession_actors.failures import described
 from intersession_actors.gate import invalid
 from intersession_events import facts
@@ -139,7 +140,8 @@ class Tracing:
         span.end()
 
     def _take(self, tracer: "Tracer", recorded: Recorded) -> None:
-        event = recorded.event
+        # What spans may tell of words is told without secrets, as everywhere: whoever collects spans is another reader.
+        event = hidden_event(recorded.event) if self._settings().contents else recorded.event
         name = self._began(tracer, recorded, event)
         owner = name or self._owner(recorded, event)
         span = self._open.get(owner) if owner is not None else None
@@ -318,7 +320,7 @@ class Tracing:
             return
         span.set_attributes(attributes)
         if error is not None:
-            span.set_status(self._otel.Status(self._otel.StatusCode.ERROR, error))
+            span.set_status(self._otel.Status(self._otel.StatusCode.ERROR, redact_text(error)[0]))
         span.end(end_time=recorded.time * _NS_PER_MS)
 
     # --- where a span stands
