@@ -18,7 +18,8 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.session import ContextCache
 from intersession_actors.tools import list_sessions, read_history
 from intersession_events import ids
-from intersession_events.stores import PortableLog, migrate, open_log
+from intersession_events.migrating import migrate
+from intersession_events.stores import PortableLog, open_log
 from intersession_projections.inline_views import inline_views
 from support.postgres.network import network
 from support.postgres.server import postgres_server

@@ -1,15 +1,25 @@
 """A log with a few streams, configurations and checkpoints to make forks of."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from intersession_events.facts import ConfigLoaded, Event, LogOpened, Message, MessageRecorded, encode
+from intersession_events.facts import (
+    ConfigLoaded,
+    Event,
+    ForkEdit,
+    LogOpened,
+    Message,
+    MessageRecorded,
+    encode,
+)
+from intersession_events.forks import Fork, ForkWanted, fork_log
 from intersession_events.ids import derive, event_id
 from intersession_events.log import ANY_VERSION, APPLICATION_ID, FORMAT, LOG_TABLES, Draft, StreamAppend
-from intersession_events.stores import SqliteLog
+from intersession_events.machine import machine_entropy, random_id
+from intersession_events.stores import PortableLog, SqliteLog
 from support.checkpointed import checkpoint, key_of
 
 KEY: Final = key_of(7)
@@ -89,4 +99,21 @@ def source_log(path: Path) -> Path:
 def fork_of(path: Path, streams: Sequence[str] = (A, B), *, at: int = CUT) -> Path:
     """Make a fork of some streams of a log, and return its file."""
     with SqliteLog(path, read_only=True) as log:
-        return Path(log.fork(streams, at=at, flow="a run").path)
+        return Path(forked(log, streams, at=at, flow="a run").path)
+
+
+def forked(
+    log: PortableLog,
+    streams: Collection[str],
+    *,
+    at: int,
+    flow: str = "r",
+    edits: Sequence[ForkEdit] = (),
+    by: str = "operator",
+    directory: Path | None = None,
+) -> Fork:
+    """Make a fork of some streams of a log that is open."""
+    wanted = ForkWanted(streams=streams, at=at, flow=flow, edits=edits, by=by)
+    return fork_log(
+        log, wanted, directory=directory, fork_id=random_id(), now_ms=1_000, entropy=machine_entropy
+    )

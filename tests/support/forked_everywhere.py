@@ -10,9 +10,10 @@ from intersession_actors.debugger import TurnAnswer
 from intersession_actors.forking import Cast, Forker, MadeFork, Playing, Wanted, carry_on
 from intersession_actors.forking.cutting import consistent
 from intersession_actors.forking.imports import is_imported, under_way
+from intersession_events.forks import remove_fork
 from intersession_events.log import verify_log
 from intersession_events.machine import machine_entropy, random_id
-from intersession_events.stores import PortableLog, remove_fork
+from intersession_events.stores import PortableLog
 from intersession_projections.flows import Flows, Position
 from intersession_projections.forks import closed_streams, roots_of
 from intersession_projections.places import Flow, flow_id

@@ -25,7 +25,8 @@ from intersession.web.questions.table import QUESTIONS
 from intersession_actors.debugger import Debugger
 from intersession_actors.methods import METHODS
 from intersession_events.log import Committed, Outcome
-from intersession_events.stores import migrate, open_log
+from intersession_events.migrating import migrate
+from intersession_events.stores import open_log
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.group_commit import Work
 from intersession_projections.inline_views import inline_views

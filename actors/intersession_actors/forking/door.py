@@ -14,8 +14,8 @@ from intersession_actors.forking.told import Came
 from intersession_actors.runtime import Threads
 from intersession_actors.service import Reader
 from intersession_events.errors import CorruptEvent, ForkFailed, LogError
+from intersession_events.forks import remove_fork
 from intersession_events.log import Log
-from intersession_events.stores import remove_fork
 
 MOST_AT_ONCE: Final = 8
 """So many forks are carried on at a time beside a host: each is a system of its own."""

@@ -10,9 +10,9 @@ from intersession_actors.forking.edits import REPLACING, Replaced, check_edits, 
 from intersession_actors.forking.imports import Step, is_imported, replaced_in, under_way
 from intersession_actors.forking.writing import Writing, names_anew
 from intersession_events import facts, ids
-from intersession_events.forks import ForkWanted, directory_of, fork_log
+from intersession_events.forks import ForkWanted, fork_log, remove_fork
 from intersession_events.log import Log
-from intersession_events.stores import Carrying, PortableLog, open_log, remove_fork
+from intersession_events.stores import Carrying, PortableLog, open_log
 from intersession_projections.forks import closed_streams, roots_of
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import (
@@ -100,7 +100,7 @@ def make_fork(
     fork = fork_log(
         source,
         ForkWanted(streams=streams, at=cut, flow=goes_on, edits=edits, by=wanted.by),
-        directory=directory or directory_of(source.place),
+        directory=directory,
         fork_id=fork_id,
         now_ms=now_ms,
         entropy=entropy,

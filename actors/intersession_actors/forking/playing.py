@@ -31,7 +31,8 @@ from intersession_actors.forking.releasing import RecordedReleases
 from intersession_actors.forking.told import Came
 from intersession_actors.service import Reader, Service
 from intersession_events import facts
-from intersession_events.stores import PortableLog, remove_fork
+from intersession_events.forks import remove_fork
+from intersession_events.stores import PortableLog
 
 Given = Mapping[str, "str | Agent"]
 """Agents by id, each by a SPEC or itself; `*` is for all others."""

@@ -6,6 +6,7 @@ from intersession_events.forks.files import (
     forks_called,
     is_itself,
     lies_with_forks,
+    remove_fork,
 )
 from intersession_events.forks.forking import Fork, ForkWanted, fork_log
 
@@ -18,4 +19,5 @@ __all__ = [
     "forks_called",
     "is_itself",
     "lies_with_forks",
+    "remove_fork",
 ]

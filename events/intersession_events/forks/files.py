@@ -1,11 +1,14 @@
 """Where forks lie: `<store>.forks/<id>.db`, all that come from one log together, forks of forks among them (FORK-9)."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Final
 
+from intersession_events.errors import ForkFailed, StoreLocked
 from intersession_events.log import Log
 from intersession_events.machine import on_disk
+from intersession_events.stores import located, writer_of
 
 FEWEST: Final = 4
 """How many characters of an id are enough, if no other id begins with them."""
@@ -55,3 +58,26 @@ def forks_called(path: str, name: str) -> list[Path]:
     if len(typed) < FEWEST:
         return []
     return [file for file in forks_beside(path) if file.stem.startswith(typed)]
+
+
+def remove_fork(file: Path) -> None:
+    """Delete a fork: its file, and whatever lies beside it under its name (views, transcripts, attachments).
+
+    Raises:
+        ForkFailed: it is no fork, so nothing is deleted, or it can't be deleted.
+        StoreLocked: a process writes to it.
+    """
+    if file not in forks_beside(str(file)):
+        raise ForkFailed(f"{file} is no fork, so it was not deleted")
+    writer = writer_of(located(str(file)))
+    if writer is not None:
+        raise StoreLocked(str(file), str(writer))
+    try:
+        file.unlink()
+        for left in file.parent.glob(f"{file.name}[.-]*"):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
+    except OSError as error:
+        raise ForkFailed(f"{file} can't be deleted whole: {error}") from error

@@ -1,26 +1,24 @@
 """Makes a fork: a new file with a part of a log, and the event that says so. The log itself is only read (FORK-1, FORK-2)."""
 
-import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from intersession_events import ids
 from intersession_events.errors import ForkFailed
 from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
 from intersession_events.forks.confirming import confirm
-from intersession_events.forks.files import fork_path
-from intersession_events.forks.prefix import STREAM, Prefix, Query, Seen, prefix_of, seeing
+from intersession_events.forks.files import directory_of, fork_path
+from intersession_events.forks.prefix import STREAM, Prefix, Seen, prefix_of, seeing
 from intersession_events.forks.proving import heads_proven
-from intersession_events.forks.writing import Fill, write_log
 from intersession_events.log import (
     FIRST,
     FORMAT,
     SALT_BYTES,
     Draft,
-    Lineage,
     Row,
     erased_stream,
     hash_in,
@@ -29,24 +27,10 @@ from intersession_events.log import (
     payload_of,
     seal,
 )
+from intersession_events.stores import MEMORY, FileFilling, Moved, PortableLog
 
-
-class ForkableLog(Protocol):
-    """A log that a part can be taken of."""
-
-    @property
-    def path(self) -> str:
-        """Its file."""
-        ...
-
-    @property
-    def lineage(self) -> Lineage:
-        """Which log each of its events was written in."""
-        ...
-
-    def stored(self) -> AbstractContextManager[Query]:
-        """Lend a way to query the log as it is now."""
-        ...
+Fill = Callable[[sqlite3.Connection], None]
+"""Puts more into the file of a fork that is being made, such as views."""
 
 
 class ForkWanted(NamedTuple):
@@ -72,25 +56,27 @@ class Fork(NamedTuple):
 
 
 def fork_log(
-    log: ForkableLog,
+    log: PortableLog,
     wanted: ForkWanted,
     *,
-    directory: Path,
+    directory: Path | None = None,
     fork_id: str,
     now_ms: int,
     entropy: Callable[[int], bytes],
     fill: Fill = lambda _: None,
 ) -> Fork:
-    """Make a part of a log a log of its own, in a file of a directory, which is made if it is not there.
+    """Make a part of a log a log of its own: a file in a directory, which is made if it is not there, else with all forks of the log.
 
     It is there under its name only when it is whole. `fill` can put views there; who opens it folds those that it does not have.
 
     Raises:
-        ForkFailed: the position is none of the log, or the file can't be written.
+        ForkFailed: the position is none of the log, the file can't be written, or a log in memory has no directory.
         CorruptEvent: a row that is needed can't be read, or was changed since it was written: what a fork begins with has to be
             proven. It names the position; `verify` says more.
         StoreUnavailable: the log can't be read.
     """
+    if directory is None and log.place == MEMORY:
+        raise ForkFailed("a log in memory has no place beside it: give the directory for its forks")
     with log.stored() as query:
         seen = seeing(query)
         ((head,),) = seen("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
@@ -129,16 +115,25 @@ def fork_log(
     rows += [
         own.row(erased_stream(event.stream), event, at=wanted.at + 2 + n) for n, event in enumerate(erased)
     ]
+    directory = directory or directory_of(log.place)
     path = fork_path(directory, fork_id)
+    made = Moved(fork_id, own.epoch, now_ms, rows[-1][0], {row[3] for row in rows})
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_log(path, rows, log_id=fork_id, epoch=own.epoch, now_ms=now_ms, fill=fill)
+        with closing(FileFilling(path, anew=True)) as file:
+            file.begin(made)
+            # In the order of their places: each row goes behind the one before it.
+            file.put(sorted(rows, key=itemgetter(0)), after=0)
+            with file.writing() as views:
+                fill(views)
+            file.complete(made)
+            file.finish()
     except (OSError, sqlite3.Error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ForkFailed(
             f"{path} can't be written ({why}): make room in {directory}, or copy the log to another place and fork it there"
         ) from error
-    return Fork(fork_id, os.fspath(path), forked)
+    return Fork(fork_id, str(path), forked)
 
 
 _ERASED = "SELECT topic, state FROM stored_events WHERE originator_id BETWEEN 'erased:' AND 'erased;' AND rowid>? ORDER BY rowid"

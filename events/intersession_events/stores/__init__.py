@@ -6,11 +6,16 @@ with on_demand(globals()):
     from intersession_events.stores.backup import back_up
     from intersession_events.stores.database import MEMORY
     from intersession_events.stores.folding import Carrying, views_proven
-    from intersession_events.stores.forks_removed import remove_fork
-    from intersession_events.stores.migrating import Migrated, migrate
-    from intersession_events.stores.opened import Located, gateway_of, located, open_log, writer_of
-    from intersession_events.stores.portable import NAME, Holder, PortableLog
-    from intersession_events.stores.sqlite import SessionLog, SqliteLog, holder_of
+    from intersession_events.stores.opened import (
+        Located,
+        filling_at,
+        gateway_of,
+        located,
+        open_log,
+        writer_of,
+    )
+    from intersession_events.stores.portable import NAME, Filling, Holder, Moved, PortableLog
+    from intersession_events.stores.sqlite import FileFilling, SessionLog, SqliteLog, holder_of
     from intersession_events.stores.tailing import (
         KeptView,
         Tail,
@@ -30,10 +35,12 @@ __all__ = [
     "NAME",
     "VARIABLE",
     "Carrying",
+    "FileFilling",
+    "Filling",
     "Holder",
     "KeptView",
     "Located",
-    "Migrated",
+    "Moved",
     "PortableLog",
     "SessionLog",
     "SqliteLog",
@@ -42,6 +49,7 @@ __all__ = [
     "Tails",
     "ViewFile",
     "back_up",
+    "filling_at",
     "gateway_of",
     "has_writer",
     "holder_of",
@@ -49,10 +57,8 @@ __all__ = [
     "kept_inside",
     "kept_to",
     "located",
-    "migrate",
     "open_log",
     "place_of",
-    "remove_fork",
     "views_proven",
     "writer_of",
 ]

@@ -19,7 +19,7 @@ from intersession_events.log import VerifyReport, verify_log
 from intersession_events.machine import on_disk, random_id, sync
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved, PortableLog
-from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
+from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog, files_there
 
 if TYPE_CHECKING:
     from intersession_events.stores.postgres import PostgresLog
@@ -64,22 +64,20 @@ def back_up(
         _refuse(whole)
         part.rename(whole)
         sync(whole.parent)
-    except OSError as error:
-        raise BackupFailed(f"{whole} can't be written: {error.strerror or error}") from error
+    except (OSError, sqlite3.Error) as error:
+        raise BackupFailed(
+            f"{whole} can't be written: {getattr(error, 'strerror', None) or error}"
+        ) from error
     finally:
-        for left in (
-            part,
-            *(part.with_name(f"{part.name}{suffix}") for suffix in ("-wal", "-shm", "-journal")),
-        ):
+        for left in files_there(part):
             with suppress(OSError):  # what went wrong before is what is told
                 left.unlink(missing_ok=True)
     return report
 
 
 def _refuse(whole: Path) -> None:
-    for there in (whole, *(whole.with_name(f"{whole.name}{suffix}") for suffix in ("-wal", "-shm"))):
-        if os.path.lexists(there):
-            raise BackupFailed(f"{there} is there already, and nothing is overwritten: name a new file")
+    for there in files_there(whole):
+        raise BackupFailed(f"{there} is there already, and nothing is overwritten: name a new file")
     if not os.path.isdir(whole.parent):  # noqa: PTH112 - unlike a path's own, it raises nothing
         raise BackupFailed(f"{whole.parent} is no directory, make it first")
 
@@ -117,9 +115,8 @@ def _verified(part: Path, verifying: Progress | None) -> VerifyReport:
 
 def _unharmed(report: VerifyReport) -> VerifyReport:
     if not report.ok:
-        found = ", ".join(f"{code} ({number})" for code, number in sorted(report.counts.items()))
         raise BackupFailed(
-            f"the log is not as it was written, so no copy was kept: {found}; verify the log itself"
+            f"the log is not as it was written, so no copy was kept: {report.found}; verify the log itself"
         )
     return report
 
@@ -137,17 +134,18 @@ def _dumped(log: "PostgresLog", part: Path, verifying: Progress | None) -> Verif
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     programs = programs_for(address)
     dump(address, programs, part)
-    with tempfile.TemporaryDirectory(prefix=f".{part.name}.", dir=part.parent) as room:
-        filling = FileFilling(os.fspath(Path(room) / "log.db"))
-        with closing(filling):
-            moved = _known_of(list(rows_in(address, programs, part, _BESIDE)))
-            filling.begin(moved)
-            events = (_event(row) for _, row in rows_in(address, programs, part, ("stored_events",)))
-            while rows := list(islice(events, _ROWS)):
-                filling.put(rows, after=None)
-            filling.complete(moved)
-            with filling.reading() as copied:
-                return _unharmed(verify_log(copied, progress=verifying))
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{part.name}.", dir=part.parent) as room,
+        closing(FileFilling(Path(room) / "log.db", anew=True)) as filling,
+    ):
+        moved = _known_of(list(rows_in(address, programs, part, _BESIDE)))
+        filling.begin(moved)
+        events = (_event(row) for _, row in rows_in(address, programs, part, ("stored_events",)))
+        while rows := list(islice(events, _ROWS)):
+            filling.put(rows, after=0)
+        filling.complete(moved)
+        with filling.reading() as copied:
+            return _unharmed(verify_log(copied, progress=verifying))
 
 
 def _known_of(rows: Sequence[tuple[str, Mapping[str, str]]]) -> Moved:

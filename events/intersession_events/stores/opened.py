@@ -6,12 +6,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final, NamedTuple
 
-from intersession_events.errors import MissingExtra, StoreUnavailable
+from intersession_events.errors import MissingExtra, NoSuchStore, StoreUnavailable
 from intersession_events.log import InlineView
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores import sqlite
-from intersession_events.stores.portable import Holder, PortableLog
-from intersession_events.stores.sqlite import SqliteLog
+from intersession_events.stores.portable import Filling, Holder, PortableLog
+from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
 from intersession_events.stores.url import VARIABLE, is_postgres, sqlite_path
 
 _SHOWN: Final = 128
@@ -87,6 +87,20 @@ def open_log(
         threads=threads,
         on_folding=on_folding,
     )
+
+
+def filling_at(url: str) -> Filling:
+    """Return where a log can be copied to that a URL names.
+
+    Raises:
+        NoSuchStore: the URL names no store, or memory.
+        MissingExtra: the extra `postgres` is not installed.
+    """
+    where = located(url)
+    if where.place == MEMORY:
+        raise NoSuchStore(url, "a log in memory ends with this process, so none is moved there")
+    filling: Filling = FileFilling(where.url) if where.is_file else _postgres().SchemaFilling(where.url)
+    return filling
 
 
 def gateway_of(url: str | None = None) -> str | None:

@@ -4,14 +4,12 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_projections.forks.closure import closed_streams, roots_of
-    from intersession_projections.forks.forking import fork_flow
     from intersession_projections.forks.pauses import pauses_in, without_pauses
     from intersession_projections.forks.told import ForkTold, fork_told, left_in_words, parts_of
 
 __all__ = [
     "ForkTold",
     "closed_streams",
-    "fork_flow",
     "fork_told",
     "left_in_words",
     "parts_of",

@@ -24,7 +24,7 @@ from intersession_events.facts import (
     ThreadBound,
     ThreadOpened,
 )
-from intersession_events.stores import remove_fork
+from intersession_events.forks import remove_fork
 from support.running import SEES_ALL, WAIT, merged, recorded, wait_for
 
 CONFIG = merged(

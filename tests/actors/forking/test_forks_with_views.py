@@ -13,9 +13,10 @@ import pytest
 from intersession_actors.forking import MadeFork, Wanted
 from intersession_actors.forking.making import make_fork
 from intersession_events.facts import SessionOpened
+from intersession_events.forks import remove_fork
 from intersession_events.log import Outcome, verify_log
 from intersession_events.machine import machine_entropy, random_id
-from intersession_events.stores import PortableLog, open_log, remove_fork, views_proven
+from intersession_events.stores import PortableLog, open_log, views_proven
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import flow_id
 from intersession_projections.run_outcomes import Runs

@@ -19,7 +19,8 @@ from intersession_actors.session.folding import SHAPE, Awake, SessionFolding
 from intersession_actors.session.state import Session, evolve
 from intersession_events import facts
 from intersession_events.log import EVERY, Folded, Question, Recorded, Row, Snapshot
-from intersession_events.stores import SqliteLog, located, migrate
+from intersession_events.migrating import migrate
+from intersession_events.stores import SqliteLog, located
 from intersession_events.stores.library import ChainedMapper
 from support.any_log import Logs, changed_behind, log_at
 from support.bare_events import bare

@@ -27,7 +27,7 @@ from intersession_events.proofs import Trusted
 from intersession_events.stores import SqliteLog
 from support.checkpointed import checkpoint
 from support.forged_erasures import forge, payload_of_row
-from support.forked import CUT, KEY, LOG_ID, OTHER, A, B, fork_of, load, say, source_log
+from support.forked import CUT, KEY, LOG_ID, OTHER, A, B, fork_of, forked, load, say, source_log
 
 
 @pytest.fixture(scope="module")
@@ -129,16 +129,16 @@ def test_what_was_changed_elsewhere_or_behind_the_cut_keeps_no_fork_from_being_m
 def test_a_fork_says_what_it_was_made_of_and_what_is_otherwise(tmp_path: Path, source: Path) -> None:
     edits = (ForkEdit(kind="set", key="session.x", value="2"),)
     with SqliteLog(source, read_only=True) as log:
-        made = log.fork([A], at=CUT, flow="r", edits=edits, by="ann", directory=tmp_path)
+        made = forked(log, [A], at=CUT, edits=edits, by="ann", directory=tmp_path)
         last = log.stream(A, to=3)[-1]
 
     with SqliteLog(made.path, read_only=True) as log:
-        forked = log.forked
-    assert forked == made.forked
-    assert forked is not None
-    assert (forked.log_id, forked.position, forked.flow) == (LOG_ID, CUT, "r")
-    assert (forked.edits, forked.by) == (edits, "ann")
-    assert (A, 3, last.hash) in forked.heads
+        said = log.forked
+    assert said == made.forked
+    assert said is not None
+    assert (said.log_id, said.position, said.flow) == (LOG_ID, CUT, "r")
+    assert (said.edits, said.by) == (edits, "ann")
+    assert (A, 3, last.hash) in said.heads
 
 
 @pytest.mark.clause("FORK-2")
@@ -245,7 +245,7 @@ def test_a_fork_of_a_fork_is_proven_back_to_the_first_log(tmp_path: Path) -> Non
 @pytest.mark.clause("FORK-2")
 def test_a_fork_before_the_end_of_a_forks_prefix_is_one_of_the_first_log(tmp_path: Path, fork: Path) -> None:
     with SqliteLog(fork, read_only=True) as log:
-        made = log.fork([A], at=CUT - 3, flow="r", directory=tmp_path)
+        made = forked(log, [A], at=CUT - 3, directory=tmp_path)
 
     assert made.forked.log_id == LOG_ID
     assert verified(Path(made.path)).ok
@@ -260,8 +260,8 @@ def test_what_was_erased_after_the_cut_is_erased_in_a_fork_and_authorised_there(
         draft = Draft(event=event, id=derive(LOG_ID, "erase"), time=5)
         log.append_now([StreamAppend(stream=erased_stream(A), expected=ANY_VERSION, drafts=(draft,))])
     with SqliteLog(path, read_only=True) as log:
-        before = Path(log.fork([A, B], at=CUT, flow="r").path)
-        behind = Path(log.fork([A, B], at=log.head(), flow="r").path)
+        before = Path(forked(log, [A, B], at=CUT).path)
+        behind = Path(forked(log, [A, B], at=log.head()).path)
 
     for made in (before, behind):
         report = verified(made)
@@ -290,11 +290,11 @@ def test_what_cannot_be_forked_is_said_and_leaves_nothing(tmp_path: Path, source
     with SqliteLog(source, read_only=True) as log:
         for at in (-1, log.head() + 1):
             with pytest.raises(ForkFailed, match=f"position {at}"):
-                log.fork([A], at=at, flow="r", directory=tmp_path / "none")
+                forked(log, [A], at=at, directory=tmp_path / "none")
         with pytest.raises(ForkFailed, match="can't be written"):
-            log.fork([A], at=CUT, flow="r", directory=blocked)
+            forked(log, [A], at=CUT, directory=blocked)
     with SqliteLog(":memory:") as log, pytest.raises(ForkFailed, match="in memory"):
-        log.fork([], at=0, flow="r")
+        forked(log, [], at=0)
 
     assert sorted(tmp_path.iterdir()) == [blocked]
 
@@ -303,7 +303,7 @@ def test_what_cannot_be_forked_is_said_and_leaves_nothing(tmp_path: Path, source
 def test_a_log_in_memory_is_forked_into_a_directory(tmp_path: Path) -> None:
     with SqliteLog(":memory:") as log:
         say(log, A, "one", "two")
-        made = log.fork([A], at=1, flow="r", directory=tmp_path)
+        made = forked(log, [A], at=1, directory=tmp_path)
 
     assert verified(Path(made.path)).ok
 
@@ -316,7 +316,7 @@ def test_heads_at_every_place_between_checkpoints_are_proven(tmp_path: Path) -> 
             for one in range(size):
                 say(log, f"session:{number}:{one}", "a", "b")
             checkpoint(log, KEY)
-        made = log.fork(log.streams("session:"), at=log.head(), flow="r")
+        made = forked(log, log.streams("session:"), at=log.head())
 
     report = verified(Path(made.path))
     (seen,) = report.prefix

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from intersession_events import migrating
 from intersession_events.crash_points import arm
 from intersession_events.errors import (
     LogError,
@@ -20,7 +21,8 @@ from intersession_events.errors import (
 from intersession_events.facts import Erased, MessageRecorded
 from intersession_events.log import Draft, erased_stream, left_of, verify_log
 from intersession_events.log import head as head_of
-from intersession_events.stores import SqliteLog, migrate, migrating
+from intersession_events.migrating import migrate
+from intersession_events.stores import SqliteLog
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
 from support.any_log import AnyLog

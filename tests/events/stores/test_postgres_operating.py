@@ -20,7 +20,8 @@ from intersession_events.errors import (
 )
 from intersession_events.facts import Erased
 from intersession_events.log import Draft, erased_stream, left_of
-from intersession_events.stores import Tail, ViewFile, back_up, kept, migrate
+from intersession_events.migrating import migrate
+from intersession_events.stores import Tail, ViewFile, back_up, kept
 from intersession_events.stores.postgres import PostgresLog, dumping
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.tailing import inside

@@ -8,11 +8,12 @@ import pytest
 from intersession_events.facts import ExchangeAccepted
 from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import PortableLog, open_log
-from intersession_projections.forks import closed_streams, fork_flow, fork_told, roots_of
+from intersession_projections.forks import closed_streams, fork_told, roots_of
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import Flow
+from intersession_projections.places import Flow, flow_id
 from intersession_projections.run_outcomes import Runs
 from support.closed import Known, cut_short, not_in
+from support.forked import forked
 from support.forked_everywhere import flows_of
 from support.golden_logs import GoldenLog, golden_logs
 from support.random_runs import random_runs
@@ -26,7 +27,8 @@ def logs(*names: str) -> list[GoldenLog]:
 
 
 def holds(log: PortableLog, events: list[Recorded], flow: Flow, at: int, directory: Path) -> None:
-    made = fork_flow(log, log, flow, at=at, directory=str(directory))
+    streams = closed_streams(log, roots_of(log, flow), at)
+    made = forked(log, streams, at=at, flow=flow_id(flow), directory=directory)
     source = Known([one for one in events if one.position <= at])
     with open_log(made.path, inline=inline_views()) as fork:  # builds its views, as any writer does
         known = Known(list(fork.all(to=at)))

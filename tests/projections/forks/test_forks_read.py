@@ -10,7 +10,7 @@ from intersession_projections.forks import closed_streams
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Places, PlaceWords, UnknownPlace, parse_place
 from intersession_projections.run_outcomes import Runs
-from support.forked import fork_of, source_log
+from support.forked import fork_of, forked, source_log
 
 
 @pytest.mark.clause("PLACE-1", "FORK-9")
@@ -57,7 +57,7 @@ def test_a_run_that_was_tried_again_before_the_cut_is_known_to_be_in_a_fork(tmp_
         system.gateway.call("agent.wait", {"runId": again})
     with open_log(str(tmp_path / "log.db"), read_only=True, inline=inline_views()) as log:
         streams = closed_streams(log, ["session:agent:main:main"], log.head())
-        made = log.fork(streams, at=log.head(), flow=failed)
+        made = forked(log, streams, at=log.head(), flow=failed)
 
     with SessionSystem(f"sqlite:///{made.path}", agents={"main": speak}) as fork:
         runs = Runs(fork.log)

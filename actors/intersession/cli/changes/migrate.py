@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from intersession.cli.host import folding
 from intersession.cli.shell import Answer, Json, Screen, safe
+from intersession_events.migrating import migrate as moved
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import migrate as moved
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
 from intersession_projections.wording import counted

@@ -16,7 +16,7 @@ from intersession.cli.time_travel.forking import (
 from intersession.cli.time_travel.seeing import At
 from intersession_actors.debugger import View
 from intersession_actors.forking import Listed, Wanted, came_told, forks_of, outcomes_told
-from intersession_events.stores import remove_fork
+from intersession_events.forks import remove_fork
 from intersession_projections.places import flow_id
 from intersession_projections.wording import counted
 

@@ -109,6 +109,11 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         """Whether nothing was found."""
         return not self.counts
 
+    @property
+    def found(self) -> str:
+        """The codes of what was found, and how often each was."""
+        return ", ".join(f"{code} ({number})" for code, number in sorted(self.counts.items()))
+
     def with_views(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
         """Return the report with what a comparison of the views has found and left open."""
         return self._with(VIEWS_UNPROVEN, findings, unproven)

@@ -1,6 +1,6 @@
-"""What a store does for a log that is moved there from another one: takes its rows, and makes them a log only when they are whole."""
+"""What a store does for a log that is copied there: takes its rows, and makes them a log only when they are whole."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from intersession_events.stores.database import Row
@@ -8,14 +8,14 @@ from intersession_events.stores.portable.log import PortableLog
 
 
 class Moved(NamedTuple):
-    """A log that is moved: what is known of it beside its events."""
+    """A log that is copied: what is known of it beside its events."""
 
     log_id: str
     epoch: int
     created_ms: int
     given: int
     """The last position that was ever given."""
-    topics: Sequence[str]
+    topics: Collection[str]
 
 
 class Filling(Protocol):

@@ -7,13 +7,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from intersession_events.errors import ForkFailed, StoreUnavailable
-from intersession_events.facts import ForkEdit
-from intersession_events.forks import Fork, ForkWanted, directory_of, fork_log
+from intersession_events.errors import StoreUnavailable
 from intersession_events.log import (
     Committed,
     Gathered,
@@ -31,7 +28,6 @@ from intersession_events.log import (
 )
 from intersession_events.log import Row as AnyRow
 from intersession_events.machine import monotonic_s, wall_clock_ms
-from intersession_events.stores.database import MEMORY, typed
 from intersession_events.stores.folding import is_carried
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import Frontier
@@ -62,12 +58,10 @@ class PortableLog(ReadableLog):
         threads: bool,
         clock: Callable[[], int],
         monotonic: Callable[[], float] | None,
-        entropy: Callable[[int], bytes],
-        new_log_id: Callable[[], str],
     ) -> None:
         super().__init__(threads=threads)
         self._writer = None
-        self._clock, self._entropy, self._new_log_id = clock, entropy, new_log_id
+        self._clock = clock
         is_the_machines = clock is wall_clock_ms
         self._monotonic = monotonic or (monotonic_s if is_the_machines else lambda: clock() / 1000)
         self._keeping: Keeping | None = None
@@ -243,39 +237,6 @@ class PortableLog(ReadableLog):
     @abstractmethod
     def unread(self) -> Sequence[str]:
         """Say in sentences what is kept with the events that no verification reads."""
-
-    def fork(
-        self,
-        streams: Collection[str],
-        *,
-        at: int,
-        flow: str,
-        edits: Sequence[ForkEdit] = (),
-        by: str = "operator",
-        directory: str | os.PathLike[str] | None = None,
-    ) -> Fork:
-        """Make a part of this log a log of its own: some streams whole, up to the position `at` (FORK-1, FORK-2).
-
-        It is for the caller that nothing in the streams refers to anything outside. It is an SQLite file in `directory`, else
-        with all forks of this log. This log is only read.
-
-        Raises:
-            ForkFailed: the position is none of the log, the file can't be written, or a log in memory has no directory.
-            CorruptEvent: a row that is needed can't be read; `verify` says more.
-            StoreUnavailable: the log can't be read.
-        """
-        self._check_process()
-        if directory is None and self.place == MEMORY:
-            raise ForkFailed("a log in memory has no place beside it: give the directory for its forks")
-        with typed(self._recorder.failures):
-            return fork_log(
-                self,
-                ForkWanted(streams=streams, at=at, flow=flow, edits=edits, by=by),
-                directory=directory_of(self.place) if directory is None else Path(directory),
-                fork_id=self._new_log_id(),
-                now_ms=self._clock(),
-                entropy=self._entropy,
-            )
 
     def on_refused(self, listener: OnRefused) -> None:
         """Tell a listener of each batch that had to be written piece by piece, instead of the log of the process.

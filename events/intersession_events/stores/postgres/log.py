@@ -54,9 +54,7 @@ class PostgresLog(PortableLog):
     ) -> None:
         address = address_of(url)
         self.path, self.place, self._url = address.shown, address.place, url
-        super().__init__(
-            threads=threads, clock=clock, monotonic=monotonic, entropy=entropy, new_log_id=new_log_id
-        )
+        super().__init__(threads=threads, clock=clock, monotonic=monotonic)
         opened: OpenedSchema | None = None
         if read_only:
             app = PostgresApplication(settings_of(url))

@@ -1,29 +1,32 @@
-"""Fills a new SQLite file with a log that is moved from another store: under another name until it is whole."""
+"""Fills a new SQLite file with a log: under another name until it is whole."""
 
 import os
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from intersession_events.errors import LogError, MigrationFailed
-from intersession_events.log import APPLICATION_ID, FORMAT, LOG_TABLES
+from intersession_events.log import FORMAT
 from intersession_events.machine import sync
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable import Moved
 from intersession_events.stores.sqlite.connections import PAGE_BYTES
+from intersession_events.stores.sqlite.identity import create
 from intersession_events.stores.sqlite.log import SqliteLog
-
-_BESIDE: Final = ("-wal", "-shm", "-journal")
 
 
 class FileFilling:
-    """A file that becomes a log. It is `.NAME.migrating` before, and what is in it then is taken up by the next attempt."""
+    """A file that becomes a log. It is `.NAME.migrating` before, and what is in it then is taken up by the next attempt.
 
-    def __init__(self, path: str) -> None:
+    One that is made `anew` is `.NAME.part` before, is taken away by `close`, and lets errors of the file and of SQLite out as they
+    are. Nothing of it is durable before the end, so it takes less time.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, anew: bool = False) -> None:
         self._whole = Path(os.path.realpath(path))
-        self._part = self._whole.with_name(f".{self._whole.name}.migrating")
+        self._part = self._whole.with_name(f".{self._whole.name}.{'part' if anew else 'migrating'}")
+        self._anew = anew
         self._connection: sqlite3.Connection | None = None
 
     @property
@@ -39,7 +42,7 @@ class FileFilling:
         """
         if not os.path.isdir(self._whole.parent):  # noqa: PTH112 - unlike a path's own, it raises nothing
             raise MigrationFailed(f"{self._whole.parent} is no directory, make it first")
-        there = [path for path in self._names(self._whole) if os.path.lexists(path)]
+        there = files_there(self._whole)
         if not there:
             return None
         try:
@@ -56,22 +59,17 @@ class FileFilling:
             MigrationFailed: another log was begun there, or it can't be written.
         """
         with self._typed():
-            os.close(os.open(self._part, os.O_CREAT | os.O_RDWR, 0o600))
+            os.close(os.open(self._part, os.O_CREAT | os.O_RDWR | (os.O_EXCL if self._anew else 0), 0o600))
             made = self._connection = sqlite3.connect(self._part, isolation_level=None)
             made.execute(f"PRAGMA page_size={PAGE_BYTES}")
-            made.execute("PRAGMA journal_mode=WAL")
             # What the last moments before a power cut leave out is copied again by the next attempt.
-            made.execute("PRAGMA synchronous=NORMAL")
+            made.execute(f"PRAGMA journal_mode={'OFF' if self._anew else 'WAL'}")
+            made.execute(f"PRAGMA synchronous={'OFF' if self._anew else 'NORMAL'}")
+            made.execute("PRAGMA cache_size=-65536")
             made.execute("PRAGMA secure_delete=ON")
             made.execute("BEGIN IMMEDIATE")
             if made.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-                made.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                for statement in LOG_TABLES.values():
-                    made.execute(statement)
-                made.execute(
-                    "INSERT INTO log_identity VALUES (?, ?, ?, ?)",
-                    (log.log_id, FORMAT, log.epoch, log.created_ms),
-                )
+                create(made.cursor(), log_id=log.log_id, now_ms=log.created_ms)
             found = made.execute("SELECT log_id, format FROM log_identity").fetchall()
             made.execute("COMMIT")
             if found != [(log.log_id, FORMAT)]:
@@ -80,14 +78,14 @@ class FileFilling:
                 )
             return self._last(made)
 
-    def put(self, rows: Sequence[Row], *, after: int | None) -> None:
-        """Take rows behind a position; None takes them in whatever order they come.
+    def put(self, rows: Sequence[Row], *, after: int) -> None:
+        """Take rows behind a position. Into a file that is made `anew` they may come in any order.
 
         Raises:
             MigrationFailed: it can't be written, or somebody else does.
         """
-        with self._writing() as made:
-            if after is not None and self._last(made) != after:
+        with self.writing() as made:
+            if not self._anew and self._last(made) != after:
                 raise MigrationFailed(f"somebody else writes into {self._part}")
             made.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
 
@@ -97,7 +95,7 @@ class FileFilling:
         Raises:
             MigrationFailed: it can't be written.
         """
-        with self._writing() as made:
+        with self.writing() as made:
             made.execute("DELETE FROM stored_events WHERE rowid > ?", (after,))
 
     def complete(self, log: Moved) -> None:
@@ -106,7 +104,7 @@ class FileFilling:
         Raises:
             MigrationFailed: it can't be written.
         """
-        with self._writing() as made:
+        with self.writing() as made:
             made.execute("UPDATE log_identity SET epoch=?, created_ms=?", (log.epoch, log.created_ms))
             made.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
             if log.given:
@@ -127,30 +125,27 @@ class FileFilling:
         with self._typed():
             assert self._connection is not None  # noqa: S101 - it was begun
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self.close()
-            if there := [path for path in self._names(self._whole) if os.path.lexists(path)]:
+            self._connection.close()
+            if there := files_there(self._whole):
                 raise MigrationFailed(f"{there[0]} is there now, and nothing is overwritten")
             sync(self._part)
             self._part.rename(self._whole)
             sync(self._whole.parent)
 
     def close(self) -> None:
-        """Close the file; what is in it stays."""
+        """Close the file; what is in it stays for the next attempt."""
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
-
-    @staticmethod
-    def _names(path: Path) -> list[Path]:
-        return [path, *(path.with_name(f"{path.name}{suffix}") for suffix in _BESIDE)]
-
-    @staticmethod
-    def _last(made: sqlite3.Connection) -> int:
-        last: int = made.execute("SELECT coalesce(max(rowid), 0) FROM stored_events").fetchone()[0]
-        return last
+            if self._anew:
+                self._part.unlink(missing_ok=True)
 
     @contextmanager
-    def _writing(self) -> Generator[sqlite3.Connection]:
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """Lend the file in a transaction, to put more into it, such as views.
+
+        Raises:
+            MigrationFailed: it can't be written.
+        """
         assert self._connection is not None  # noqa: S101 - it was begun
         with self._typed():
             self._connection.execute("BEGIN IMMEDIATE")
@@ -158,12 +153,26 @@ class FileFilling:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # a full disk has ended it
+                    self._connection.execute("ROLLBACK")
                 raise
+
+    @staticmethod
+    def _last(made: sqlite3.Connection) -> int:
+        last: int = made.execute("SELECT coalesce(max(rowid), 0) FROM stored_events").fetchone()[0]
+        return last
 
     @contextmanager
     def _typed(self) -> Generator[None]:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
+            if self._anew:
+                raise
             raise MigrationFailed(f"{self._part} can't be written: {error}") from error
+
+
+def files_there(path: Path) -> list[Path]:
+    """Return what is there of a database file and of what SQLite keeps beside it."""
+    beside = (path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm", "-journal"))
+    return [one for one in (path, *beside) if os.path.lexists(one)]

@@ -57,9 +57,7 @@ class SqliteLog(PortableLog):
     ) -> None:
         # The real path, so that two names of one file share one lock.
         self.path = self.place = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
-        super().__init__(
-            threads=threads, clock=clock, monotonic=monotonic, entropy=entropy, new_log_id=new_log_id
-        )
+        super().__init__(threads=threads, clock=clock, monotonic=monotonic)
         if read_only:
             self._open_reader(inline, on_folding)
             return

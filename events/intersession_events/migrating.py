@@ -1,25 +1,44 @@
 """Moves a log to another store: the same events at the same positions, with their hashes, ids, epochs, checkpoints and proofs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import CorruptEvent, MigrationFailed, NoSuchStore, UnknownTopic
+from intersession_events.errors import BackupFailed, CorruptEvent, LogError, MigrationFailed, UnknownTopic
+from intersession_events.forks import directory_of, forks_beside, lies_with_forks
 from intersession_events.log import LogHead, hash_in, verify_log
 from intersession_events.proofs import line_of
-from intersession_events.stores.forks_taken import Taken, take_forks
-from intersession_events.stores.portable import Filling, Moved, PortableLog
-from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
-from intersession_events.stores.url import is_postgres, sqlite_path
+from intersession_events.stores import (
+    MEMORY,
+    Filling,
+    Moved,
+    PortableLog,
+    back_up,
+    filling_at,
+    located,
+    open_log,
+)
 
 PAGE: Final = 1000
 """So many rows are moved at a time."""
 
 Progress = Callable[[Literal["verifying", "copying", "comparing"], int, int], None]
 """What is done, up to which position, of which last one."""
+
+
+_NONE: Final[Mapping[str, str]] = {}
+
+
+class Taken(NamedTuple):
+    """What became of the forks of a log."""
+
+    forks: int = 0
+    """So many more lie beside the new one."""
+    left: Mapping[str, str] = _NONE
+    """The files of those that could not be copied, and why; they are where they were."""
 
 
 class Migrated(NamedTuple):
@@ -56,12 +75,12 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         LogError: the source or the target can't be reached, or read.
     """
     moved = _migrated(source, target, progress or _tell_nobody)
-    return moved._replace(taken=take_forks(source, target))
+    return moved._replace(taken=_take_forks(source, target))
 
 
 def _migrated(source: str, target: str, told: Progress) -> Migrated:
     with ExitStack() as opened:
-        place = _filling(target)
+        place = filling_at(target)
         opened.callback(place.close)
         there = place.whole()
         if there is None:
@@ -73,7 +92,7 @@ def _migrated(source: str, target: str, told: Progress) -> Migrated:
                 raise MigrationFailed(f"{there.path} is the log itself: name another place to move it to")
             return _moved_before(log, there, told)
         # Both have the same rows at the end, so one of them is verified: what lies in a file is looked at without a network.
-        is_verified = isinstance(log, SqliteLog) or is_postgres(target)
+        is_verified = located(source).is_file or not located(target).is_file
         if is_verified:
             _check(log, "verifying", told)
         moved = _known_of(log)
@@ -99,28 +118,10 @@ def _tell_nobody(_what: Literal["verifying", "copying", "comparing"], _done: int
     pass
 
 
-def _filling(url: str) -> Filling:
-    if is_postgres(url):
-        # Loaded only where a URL names one.
-        from intersession_events.stores.postgres import SchemaFilling  # noqa: PLC0415
-
-        return SchemaFilling(url)
-    path = sqlite_path(url, {})
-    if path == MEMORY:
-        raise NoSuchStore(url, "a log in memory ends with this process, so none is moved there")
-    return FileFilling(path)
-
-
 def _taken(url: str) -> PortableLog:
     """Open a log that is there as its one writer, without its views."""
-    if is_postgres(url):
-        from intersession_events.stores.postgres import PostgresLog  # noqa: PLC0415
-
-        PostgresLog(url, read_only=True).close()
-        return PostgresLog(url)
-    path = sqlite_path(url, {})
-    SqliteLog(path, read_only=True).close()
-    return SqliteLog(path)
+    open_log(url, read_only=True).close()
+    return open_log(url)
 
 
 def _known_of(log: PortableLog) -> Moved:
@@ -208,9 +209,8 @@ def _check(log: PortableLog, what: Literal["verifying", "comparing"], told: Prog
     """
     report = verify_log(log, progress=partial(told, what))
     if not report.ok:
-        found = ", ".join(f"{code} ({number})" for code, number in sorted(report.counts.items()))
         raise MigrationFailed(
-            f"{log.path} is not as it was written, so it is not moved: {found}; `intersession verify` says more"
+            f"{log.path} is not as it was written, so it is not moved: {report.found}; `intersession verify` says more"
         )
 
 
@@ -227,3 +227,24 @@ def _moved_before(log: PortableLog, there: PortableLog, told: Progress) -> Migra
         )
     head, events = _compared(log, there, told)
     return Migrated(log.path, there.path, events, head.position, head)
+
+
+def _take_forks(source: str, target: str) -> Taken:
+    """Copy the forks of a log to where those of another one lie, each verified; what is there already stays as it is.
+
+    The logs are named by their URLs. A fork that is moved itself leaves the others: they are of the log that it was made of.
+    """
+    origin, place = located(source).place, located(target).place
+    if MEMORY in {origin, place} or lies_with_forks(origin) or lies_with_forks(place):
+        return Taken()
+    directory = directory_of(place)
+    missing = [file for file in forks_beside(origin) if not (directory / file.name).exists()]
+    left: dict[str, str] = {}
+    for file in missing:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with open_log(str(file), read_only=True) as fork:
+                back_up(fork, directory / file.name)
+        except (BackupFailed, LogError, OSError) as error:
+            left[str(file)] = str(error)
+    return Taken(len(missing) - len(left), left)
