@@ -9,7 +9,6 @@ import pytest
 
 from intersession import Channel, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.channels import Outbound, ThreadWanted
-from intersession_actors.host.door_threads import THREADS as THREADS_OF_DOORS
 from intersession_events.facts import DeliveryDone, MessageRecorded
 from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
 
@@ -137,7 +136,7 @@ async def test_what_reads_settings_alone_is_answered_while_all_threads_are_held(
     """Finding E10: `agents_list` went to a thread and back, which took longer than the answer."""
     go_on = threading.Event()
     async with SessionSystem(log_url, agents={"main": echo()}) as system:
-        held = [system.threads.submit(lambda: go_on.wait(WAIT), lane) for lane in range(THREADS_OF_DOORS)]
+        held = [system.threads.submit(lambda: go_on.wait(WAIT), lane) for lane in range(16)]
         try:
             answer = await asyncio.wait_for(system.tools().acall("agents_list"), WAIT)
         finally:

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_events.log import EVERY
 from intersession_events.stores import kept_inside
 from intersession_projections.inline_views import inline_views
 from support.any_log import Logs, log_at
 from support.log_drafts import anywhere, said
 from support.running import closed_exchange
 from support.soaking import until
+
+EVERY = 250
+"""After so many events of a stream its state is kept (docs/explanation/design.md)."""
 
 ROOMS = (
     "eventsourcing/",

@@ -10,7 +10,6 @@ from intersession import SessionSystem, Turn
 from intersession_actors.session import snapshots_compared
 from intersession_actors.session.folding import SHAPE
 from intersession_events.facts import RunCompleted, RunStarted
-from intersession_events.log import LARGEST_STATE
 from intersession_events.stores import open_log
 from support.run_context import context_of
 from support.running import QUIET, Booth, Gate, wait_for_number
@@ -78,7 +77,7 @@ def test_a_state_that_is_too_large_is_kept_when_it_is_small_again(booth: Booth) 
 
     with booth.start({"main": slow}, None, QUIET) as system:
         for number in range(OFTEN):
-            says(system, f"{number} " + "x" * (LARGEST_STATE // 8))
+            says(system, f"{number} " + "x" * (65_536 // 8))
         gate.reached()
         large = list(system.log.states.versions(STREAM, SHAPE))
         gate.open()
@@ -91,7 +90,7 @@ def test_a_state_that_is_too_large_is_kept_when_it_is_small_again(booth: Booth) 
 
     assert large == []
     assert small
-    assert longest < LARGEST_STATE + 1_000
+    assert longest < 65_536 + 1_000
 
 
 @pytest.mark.sqlite("copies the file; a server that is killed is in tests/crash/test_postgres_lost.py")

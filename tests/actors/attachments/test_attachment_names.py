@@ -18,7 +18,6 @@ from intersession_actors.attachments import (
 from intersession_actors.attachments.checks import name_problem, one_name, without_contents
 from intersession_actors.config import AttachmentRules
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import FILE_NAME
 from intersession_events.facts import ToolCallBlock
 from support import hostile
 
@@ -92,7 +91,7 @@ def check_taken(name: str) -> None:
     if name_problem(name) is None:
         assert not {"/", "\\", ":", "\0"} & set(name)
         assert name not in {"", ".", ".."}
-        assert len(name.encode()) <= FILE_NAME.most
+        assert len(name.encode()) <= 255
         assert name.isprintable()
         assert one_name(name) not in {".manifest.json", "manifest.json"}
 

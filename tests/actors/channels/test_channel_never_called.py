@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from intersession_actors.channels import Channel, ChannelCaller, Delivered, NotDelivered, Outbound
-from intersession_actors.channels.caller import MOST_LOST
 from intersession_actors.channels.outcomes import DeliveryResult
 from intersession_actors.host import HostsLoop
 from support.fakes import ManualClock, ManualTimers
@@ -87,8 +86,8 @@ def outbound(text: str) -> Outbound:
 @pytest.mark.clause("ANN-3")
 def test_a_call_that_is_given_up_before_it_began_is_tried_again_and_never_made(held: HeldLoop) -> None:
     timers, channel, results = ManualTimers(ManualClock()), Sent(), list[DeliveryResult]()
-    caller = caller_on(held, channel, timers, seats=MOST_LOST)
-    for number in range(MOST_LOST):
+    caller = caller_on(held, channel, timers, seats=16)
+    for number in range(16):
         caller.start("slow", outbound(f"{number}"), results.append)
     timers.advance(30_000)
     held.go_on()
@@ -97,7 +96,7 @@ def test_a_call_that_is_given_up_before_it_began_is_tried_again_and_never_made(h
     assert {(result.retry, result.in_doubt) for result in results if isinstance(result, NotDelivered)} == {
         (True, False)
     }
-    assert len(results) == MOST_LOST
+    assert len(results) == 16
     assert "could not be called in 30 s" in str(results[0])
     # None of them is lost, so the channel is still asked.
     assert caller.zombies == 0

@@ -10,7 +10,6 @@ import pytest
 from intersession import ConfigError, DeliveryInDoubt, DeliveryLater, DeliveryRefused, Outbound
 from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, is_public
-from intersession_actors.channels.webhook import MOST_ANSWER_BYTES
 from intersession_actors.config import load_config
 from support.hostile import given, row_id, rows
 from support.loopback import Answer, Asked, Loopback
@@ -80,21 +79,25 @@ def test_a_text_is_posted_as_json_with_its_key() -> None:
     }
 
 
-@pytest.mark.parametrize("body", [b"", b"ok", b"[" * 3000, b'"' + b"x" * (MOST_ANSWER_BYTES + 1) + b'"'])
+@pytest.mark.parametrize("body", [b"", b"ok", b"[" * 3000, b'"' + b"x" * 4095 + b'"'])
 def test_an_answer_that_is_no_short_json_is_left_out_of_the_receipt(body: bytes) -> None:
     with Loopback(lambda _: Answer(200, body)) as server:
         assert delivered(channel(f"http://127.0.0.1:{server.port}", "127.0.0.1")) == {"status": 200}
+
+
+def test_an_answer_of_four_kibibytes_of_json_goes_into_the_receipt() -> None:
+    with Loopback(lambda _: Answer(200, b'"' + b"x" * 4094 + b'"')) as server:
+        receipt = delivered(channel(f"http://127.0.0.1:{server.port}", "127.0.0.1"))
+
+    assert receipt == {"status": 200, "answer": "x" * 4094}
 
 
 @pytest.mark.clause("ANN-3")
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (500, ConnectionError),
-        (503, ConnectionError),
-        (429, ConnectionError),
-        (404, DeliveryRefused),
-        (410, DeliveryRefused),
+        *((status, ConnectionError) for status in (408, 409, 425, 429, 500, 503, 504, 599)),
+        *((status, DeliveryRefused) for status in (400, 401, 403, 404, 410, 422, 426, 428, 431, 451, 499)),
     ],
 )
 def test_what_the_other_side_says_decides_whether_it_is_tried_again(

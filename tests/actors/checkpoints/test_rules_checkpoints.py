@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.checkpoints.rules import (
-    SHORT,
     heads_are_few,
     is_due,
     is_short,
@@ -44,11 +43,11 @@ def checkpoint(position: int, streams: int | None) -> Checkpoint:
 
 
 def test_a_process_that_stops_reads_little() -> None:
-    assert is_short(0, SHORT)
-    assert not is_short(0, SHORT + 1)
-    assert heads_are_few(None, SHORT)
+    assert is_short(0, 20_000)
+    assert not is_short(0, 20_000 + 1)
+    assert heads_are_few(None, 20_000)
     assert heads_are_few(checkpoint(10**6, 1_000), 10**6 + 1_000)
-    assert not heads_are_few(checkpoint(10**6, SHORT), 10**6 + 1)
+    assert not heads_are_few(checkpoint(10**6, 20_000), 10**6 + 1)
     assert not heads_are_few(checkpoint(10**6, None), 10**6 + 1)
 
 

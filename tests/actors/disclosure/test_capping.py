@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.disclosure.capping import MAX_BYTES, MAX_CHARACTERS, cap, cap_message
+from intersession_actors.disclosure.capping import cap, cap_message
 
 
 def message(text: str, number: int = 0) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def message(text: str, number: int = 0) -> dict[str, Any]:
 @pytest.mark.clause("HIST-4", "HIST-3")
 def test_what_fits_is_returned_field_by_field() -> None:
     blocks = [
-        {"type": "text", "text": "x" * MAX_CHARACTERS},
+        {"type": "text", "text": "x" * 4_000},
         {"type": "toolCall", "arguments": {"a": [1, "b"]}},
         "odd",
     ]
@@ -37,8 +37,8 @@ def test_no_messages_are_two_bytes() -> None:
 
 @pytest.mark.clause("HIST-4")
 def test_long_texts_are_cut_at_a_count_of_characters_and_say_so() -> None:
-    long = "😀" * (MAX_CHARACTERS + 5)
-    cut = "😀" * MAX_CHARACTERS + "\n… [5 characters cut]"
+    long = "😀" * (4_000 + 5)
+    cut = "😀" * 4_000 + "\n… [5 characters cut]"
     blocks = [
         {"type": "text", "text": long},
         {"type": "thinking", "thinking": long},
@@ -85,9 +85,9 @@ def test_the_oldest_go_first_until_the_rest_fits() -> None:
     assert capped.messages == messages[-len(capped.messages) :]
     assert capped.dropped == 40 - len(capped.messages)
     assert (capped.truncated, capped.content_truncated) == (True, False)
-    assert capped.bytes == len(msgspec.json.encode(capped.messages)) <= MAX_BYTES
+    assert capped.bytes == len(msgspec.json.encode(capped.messages)) <= 81_920
     one_more = messages[-len(capped.messages) - 1 :]
-    assert len(msgspec.json.encode(one_more)) > MAX_BYTES
+    assert len(msgspec.json.encode(one_more)) > 81_920
 
 
 @pytest.mark.clause("HIST-4")
@@ -108,7 +108,7 @@ def test_a_last_message_that_is_too_large_alone_has_a_placeholder() -> None:
     assert (placeholder["id"], placeholder["role"], placeholder["timestamp"]) == ("m7", "user", 7)
     assert "too large" in placeholder["content"]
     assert (capped.truncated, capped.dropped, capped.content_truncated) == (True, 1, True)
-    assert capped.bytes == len(msgspec.json.encode(capped.messages)) <= MAX_BYTES
+    assert capped.bytes == len(msgspec.json.encode(capped.messages)) <= 81_920
 
 
 @pytest.mark.clause("HIST-4")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from intersession_actors.failures import Failure, FailureKind, Reports, described, traced
 from intersession_actors.failures.failure import KINDS, failure_line
-from intersession_actors.failures.trace import MOST_TRACEBACK_BYTES
 from support.fakes import ManualClock
 from support.paths import ROOT
 
@@ -71,7 +70,7 @@ def test_a_traceback_is_of_a_bounded_size_whatever_is_raised(message: str, depth
     except ValueError as error:
         text = traced(error) or ""
 
-    assert 0 < len(text.encode()) <= MOST_TRACEBACK_BYTES
+    assert 0 < len(text.encode()) <= 8_192
 
 
 def test_an_exception_that_can_not_be_shown_has_no_traceback_and_a_description() -> None:

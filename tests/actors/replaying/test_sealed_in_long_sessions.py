@@ -13,10 +13,13 @@ from intersession_actors.session import long_sessions, take_snapshots
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import EVERY, Log, Recorded, Row, SqlValue, StreamPart
+from intersession_events.log import Log, Recorded, Row, SqlValue, StreamPart
 from intersession_events.stores import SqliteLog
 from support.rewritten import rewritten
 from support.rows import edited
+
+EVERY = 250
+"""After so many events of a stream its state is kept (docs/explanation/design.md)."""
 
 ROUNDS = 60
 LATE = ROUNDS * 3 // 4

@@ -14,7 +14,7 @@ from intersession_actors.session import ContextCache, snapshots_compared
 from intersession_actors.session.folding import SessionFolding
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import SessionOpened
-from intersession_events.log import EVERY, Finding
+from intersession_events.log import Finding
 from intersession_events.stores import SqliteLog, open_log
 from intersession_events.stores.postgres.address import address_of
 from intersession_projections.inline_views import inline_views
@@ -23,6 +23,9 @@ from support.log_drafts import anywhere, draft, said
 from support.postgres.network import network
 from support.postgres.server import Server
 from support.rows import edited
+
+EVERY = 250
+"""After so many events of a stream its state is kept (docs/explanation/design.md)."""
 
 STREAM = "session:agent:main:main"
 OPENED = SessionOpened(key="agent:main:main", session_id="s", agent_id="main", opened_by="person")

@@ -18,7 +18,7 @@ from intersession_actors.session import ContextCache
 from intersession_actors.session.folding import SHAPE, Awake, SessionFolding
 from intersession_actors.session.state import Session, evolve
 from intersession_events import facts
-from intersession_events.log import EVERY, Folded, Question, Recorded, Row, Snapshot
+from intersession_events.log import Folded, Question, Recorded, Row, Snapshot
 from intersession_events.migrating import migrate
 from intersession_events.stores import SqliteLog, located
 from intersession_events.stores.library import ChainedMapper
@@ -26,6 +26,9 @@ from support.any_log import Logs, changed_behind, log_at
 from support.bare_events import bare
 from support.busy_session import STEPS, Busy
 from support.log_drafts import anywhere, draft
+
+EVERY = 250
+"""After so many events of a stream its state is kept (docs/explanation/design.md)."""
 
 KEY = "agent:main:main"
 STREAM = f"session:{KEY}"

@@ -6,13 +6,15 @@ import pytest
 
 from intersession_actors.session import ContextCache
 from intersession_events.facts import SessionOpened
-from intersession_events.log import EVERY
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN
 from intersession_events.stores import SqliteLog, open_log, views_proven
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, ran_forked
 from support.log_drafts import anywhere, draft, said
 from support.rows import edited
+
+EVERY = 250
+"""After so many events of a stream its state is kept (docs/explanation/design.md)."""
 
 
 def test_a_log_as_it_was_written_is_verified_and_what_is_not_proven_is_said(demo_log: DemoLog) -> None:

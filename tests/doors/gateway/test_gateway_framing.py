@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from intersession import SessionSystem, echo
 from intersession.gateway.admission import limited_logger
-from intersession.gateway.process.framing import HEAD_BYTES, BadFraming, Framing
+from intersession.gateway.process.framing import BadFraming, Framing
 from support.doors.gateway_live import GATEWAY, TOKEN, WAIT, LiveGateway
 from support.fakes import ManualClock
 from support.running import SEES_ALL, merged
@@ -164,7 +164,7 @@ def test_nor_for_what_is_good(name: str, cuts: list[int]) -> None:
 def test_a_head_is_bounded_and_costs_no_more_for_its_pieces() -> None:
     framing = Framing()
     framing.take(b"GET / HTTP/1.1\r\n")
-    for _ in range(HEAD_BYTES - len(b"GET / HTTP/1.1\r\n")):
+    for _ in range(65_536 - len(b"GET / HTTP/1.1\r\n")):
         framing.take(b"a")
     with pytest.raises(BadFraming, match="too large"):
         framing.take(b"a")

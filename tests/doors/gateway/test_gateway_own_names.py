@@ -9,7 +9,6 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession.gateway.protocol import RunEvents
-from intersession.gateway.protocol.run_events import MOST_RUNS
 from intersession_events.facts import ExchangeAccepted, RunQueued
 from intersession_projections.run_outcomes import Asked, asked_in
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
@@ -124,7 +123,7 @@ def test_names_are_forgotten_when_too_many_runs_wait_and_found_again(system: Ses
     batch = list(system.log.all())
     queued = next(recorded for recorded in batch if isinstance(recorded.event, RunQueued))
     list(told.told(queued))
-    for number in range(MOST_RUNS):
+    for number in range(10_000):
         others = RunQueued(run_id=f"r{number}", session_id="s", step="message", message_id="m")
         list(told.told(msgspec.structs.replace(queued, event=others)))
 

@@ -28,10 +28,13 @@ from intersession_events.facts import (
     unsaid,
 )
 from intersession_events.facts.without_words import WORDS
-from intersession_events.log import EVERY, Draft, Recorded, erased_stream, head, left_of, verify_log
+from intersession_events.log import Draft, Recorded, erased_stream, head, left_of, verify_log
 from intersession_events.stores import SqliteLog
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact
+
+EVERY = 250
+"""After so many events of a stream its state is kept (docs/explanation/design.md)."""
 
 SECRET = "the fox is under the bridge"
 

@@ -23,7 +23,6 @@ from intersession_events.errors import (
 from intersession_events.facts import RunCompleted, Usage
 from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, StreamPart, Unavailable
 from intersession_events.stores import SqliteLog, holder_of, open_log
-from intersession_events.stores.portable import group_commit
 from support.any_log import AnyLog, Place
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact
@@ -335,7 +334,7 @@ def test_waiting_in_the_writers_own_thread_is_refused(log: AnyLog) -> None:
 
 def test_a_full_queue_is_busy_and_queues_nothing(by_hand: AnyLog) -> None:
     told: list[Outcome] = []
-    for number in range(group_commit.QUEUE):
+    for number in range(16_384):
         by_hand.append([to(f"s{number}", 0, A)], lambda _: None)
 
     by_hand.append([to("late", 0, A)], told.append)
@@ -345,7 +344,7 @@ def test_a_full_queue_is_busy_and_queues_nothing(by_hand: AnyLog) -> None:
     while by_hand.step():
         pass
     assert by_hand.stream("late") == []
-    assert by_hand.append_now([to("late", 0, A)]).position == group_commit.QUEUE + 1
+    assert by_hand.append_now([to("late", 0, A)]).position == 16_384 + 1
 
 
 def test_an_event_that_could_not_be_read_again_is_refused(log: AnyLog) -> None:

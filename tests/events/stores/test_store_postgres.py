@@ -25,7 +25,6 @@ from intersession_events.stores import located
 from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import WriterApplication
-from intersession_events.stores.postgres.connections import WRITERS
 from intersession_events.stores.postgres.cursor import OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.wire import byte_strings, number, numbers, texts, truth
@@ -635,7 +634,7 @@ def test_a_connection_stays_at_hand_for_a_while_and_none_is_lost(
     with store.writing(None), store.writing(None):
         assert lent() != first  # it is somebody's
     monkeypatch.setattr("intersession_events.stores.postgres.connections.KEPT_S", -1.0)
-    for _ in range(3 * WRITERS):
+    for _ in range(3 * 6):
         lent()
     store.check()
     log.append_now([anywhere("s", said("one"))])

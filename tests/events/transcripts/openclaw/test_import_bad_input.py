@@ -14,7 +14,6 @@ from intersession_events.errors import ImportFailed
 from intersession_events.facts import LineImported, MessageRecorded, SessionImported, SessionOpened, registry
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import import_openclaw, read_state
-from intersession_events.transcripts.openclaw.reading.files import MAX_LINE_BYTES
 from intersession_events.transcripts.openclaw.report import Skipped
 from support.openclaw.samples import all_events, header, message, planned, said, session_of, write_state
 
@@ -79,11 +78,11 @@ def test_neighbouring_lines_that_are_wrong_in_one_way_are_one_line_of_the_report
 
 
 def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
-    long = b'{"type":"message","message":"' + b"x" * (2 * MAX_LINE_BYTES) + b'"}'
+    long = b'{"type":"message","message":"' + b"x" * (2 * 16_777_216) + b'"}'
     found = planned(write_state(tmp_path, [header(), long, message("a1", said("hello"))]))
 
     [skipped] = found.report.skipped
-    assert (skipped.line, skipped.reason) == (2, f"longer than {MAX_LINE_BYTES} bytes")
+    assert (skipped.line, skipped.reason) == (2, "longer than 16777216 bytes")
     assert len(all_events(found, MessageRecorded)) == 1
 
 
