@@ -78,9 +78,11 @@ def test_a_request_without_an_answer_is_in_doubt() -> None:
 def test_a_url_that_can_be_seen_to_lead_to_this_machine_is_refused_or_reaches_nothing(
     scheme: str, host: str
 ) -> None:
+    # Where it takes a host for no name, Apprise's ntfy would go to ntfy.sh with it, were its server not said to be private.
+    mode = "?mode=private" if scheme == "ntfy" else ""
     with Loopback() as server:
         try:
-            made = channel(f"{scheme}://{host}:{server.port}/3ccdd113474722377935511fc85d3dd4")
+            made = channel(f"{scheme}://{host}:{server.port}/3ccdd113474722377935511fc85d3dd4{mode}")
         except ConfigError:
             pass
         else:
