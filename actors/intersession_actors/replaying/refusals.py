@@ -53,27 +53,31 @@ class _Answer(msgspec.Struct):
 
 
 def calls_refused(events: Iterable[Recorded]) -> tuple[str, ...]:
-    """Say in words how often doors refused what agents asked of the session tools, and a guard what others asked; none if never.
+    """Say in words how often doors and guards refused what was asked of them, as far as it is on record; none if never.
 
     A refusal begins nothing that could be decided again: a rule that is laxer today would not be noticed by it.
     """
-    answers: Counter[str] = Counter()
-    receipts: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
     for recorded in events:
         match recorded.event:
             case facts.MessageRecorded(message=message) if message.role == "toolResult":
                 if (code := _refused(message)) is not None:
-                    answers[code] += 1
-            case facts.SendRefused(code=code):
-                receipts[code] += 1
+                    refused[code] += 1
+            case facts.SendRefused(code=code) as receipt if not _is_of_tool_call(recorded, receipt):
+                refused[code] += 1
+            case facts.AccessRecorded(denied=denied) as receipt if not _is_of_tool_call(recorded, receipt):
+                refused.update(code for _, code in denied)
             case _:
                 pass
-    # What a guard refuses an agent stands in its tool's answer, and in a receipt as well.
-    refused = answers | receipts
     if not refused:
         return ()
     codes = ", ".join(f"{code} {times}" for code, times in sorted(refused.items()))
     return (f"refusals, which are taken as they were ({codes}): {refused.total()}",)
+
+
+def _is_of_tool_call(recorded: Recorded, receipt: facts.AccessEvent) -> bool:
+    """Whether a receipt is of a tool's call in a run, whose answer says the same; what is asked by a credential is in no transcript."""
+    return recorded.correlation is not None and receipt.credential is None and receipt.tool in TOOLS
 
 
 def _refused(message: facts.Message) -> str | None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, Turn, open_log, replay_file
+from intersession_events.facts import AccessRecorded
 from support.doors.command_line import ran
-from support.running import SEES_ALL, merged
+from support.running import SEES_ALL, merged, wait_for
 
 MAIN = "agent:main:main"
 CLOSED = {
@@ -55,3 +56,21 @@ def test_what_a_guard_refused_is_counted_once_though_a_receipt_says_it_too(tmp_p
         assert system.inbound(channel="x", chat_id="1", text="go", sender="ann", wait=20)["reply"] == "limit"
     with open_log(store) as log:
         assert log.debug.replay()["notJudged"] == ["refusals, which are taken as they were (limit 1): 1"]
+
+
+@pytest.mark.clause("SEAL-2")
+def test_what_a_door_refused_whom_no_run_asked_for_is_counted_by_its_receipt(tmp_path: Path) -> None:
+    store = tmp_path / "log.db"
+    with SessionSystem(store, agents={"main": asks, "desk": lambda _: "yes"}, config=CLOSED) as system:
+        asked = system.inbound(channel="x", chat_id="1", text="go", sender="ann", wait=20)
+        nobody = {"sessionKey": "agent:nobody:main", "message": "hi", "idempotencyKey": "1"}
+        assert system.gateway.call("chat.send", nobody)["code"] == "not_visible"
+        shown = system.tools(MAIN).call("sessions_history", {"sessionKey": "agent:desk:main"})
+        assert shown["status"] == "forbidden"
+        wait_for(system, AccessRecorded, lambda receipt: receipt.tool == "sessions_history")
+
+    with open_log(store) as log:
+        (of_run,) = log.debug.replay(run=str(asked["runId"]))["notJudged"]
+        (of_all,) = log.debug.replay()["notJudged"]
+    assert of_run == "refusals, which are taken as they were (forbidden 2, not_visible 1): 3"
+    assert of_all == "refusals, which are taken as they were (forbidden 3, not_visible 2): 5"
