@@ -1,5 +1,6 @@
 """Smells of what is said: turns that repeat each other, a message that came twice, turns that cost more and more. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -40,12 +41,12 @@ def polite_loop(seen: Seen) -> Iterator[Smell]:
     """Find turns that repeat each other: nobody has anything to add, and nobody stops.
 
     What was erased says nothing of what was said there: it repeats nothing, and parts what stands before it from what follows.
+    Turns each of which says all of the one before and more, as a list that grows, have something to add.
     """
-    turns = list(_turns(seen))
-    repeats = 0
-    for before, turn in pairwise(turns):
-        repeats = repeats + 1 if _repeats(before.text, turn.text) else 0
-        if repeats == REPEATS:
+    adds: list[bool] = []
+    for before, turn in pairwise(_turns(seen)):
+        adds = [*adds, _adds(before.text, turn.text)][-REPEATS:] if _repeats(before.text, turn.text) else []
+        if len(adds) == REPEATS and not all(adds):
             yield Smell(
                 "polite_loop", turn.position, f"{REPEATS + 1} turns in a row are nearly the same words"
             )
@@ -57,6 +58,10 @@ def _repeats(before: str, text: str) -> bool:
     if facts.ERASED in {before, text} or _LENGTHS * min(len(before), len(text)) < max(len(before), len(text)):
         return False
     return likeness(before, text) >= ALIKE and _numbers(before) == _numbers(text)
+
+
+def _adds(before: str, text: str) -> bool:
+    return Counter(words_in(before)) < Counter(words_in(text))
 
 
 def _numbers(text: str) -> list[str]:

@@ -133,12 +133,13 @@ def announce_unheard(seen: Seen) -> Iterator[Smell]:
                 taken.add(
                     recorded.stream.partition(":")[2]
                 )  # without a route, a host that listens for itself
-            case facts.ExchangeClosed(reason=reason) | facts.SpawnClosed(reason=reason):
+            case facts.ExchangeClosed(reason=reason, note=note) | facts.SpawnClosed(reason=reason, note=note):
                 if announced is None or announced in taken:
                     continue
                 if reason in _UNHEARD:
-                    text = f"nobody got the announce: {_UNHEARD[reason]}"
-                    yield Smell("announce_unheard", recorded.position, text)
+                    # The channel's own words, or that somebody gave the text up, or that nobody delivers for the channel.
+                    why = note if reason == "announce_failed" and note else _UNHEARD[reason]
+                    yield Smell("announce_unheard", recorded.position, f"nobody got the announce: {why}")
                 elif reason == "delivery_unknown":
                     text = "it is not known whether anybody got the announce"
                     yield Smell("announce_in_doubt", recorded.position, text)

@@ -71,6 +71,11 @@ def codes(rule: Callable[[Seen], Iterable[Smell]], what: Seen) -> list[str]:
         # Each says more than the one before: another number, or the same words again and again.
         (tuple(f"So by now the total of the whole order is {3**turn} crates" for turn in range(4)), False),
         (tuple("x" * 70 * 3**turn for turn in range(4)), False),
+        (
+            tuple("apples pears plums flour eggs milk salt".rsplit(" ", 3 - more)[0] for more in range(4)),
+            False,
+        ),
+        (("apples pears plums flour", *["apples pears plums flour eggs"] * 3), True),
         (("You have 2 seats. Thanks!", "You have 2 seats. Thanks.", "You have 2 seats, thanks"), True),
         (
             ("pingpong turn 1 by requester", "pingpong turn 2 by target", "pingpong turn 3 by requester"),
@@ -201,6 +206,24 @@ def test_an_announce_that_nobody_got_smells(
     events = (facts.AnnounceDecided(text=text), facts.ExchangeClosed(reason=reason))
 
     assert codes(announce_unheard, seen(story, *events)).count("announce_unheard") == (1 if smells else 0)
+
+
+@pytest.mark.clause("SMELL-1")
+@pytest.mark.parametrize(
+    ("note", "why"),
+    [
+        (None, "its channel did not take it"),
+        ("ConnectionError: refused", "ConnectionError: refused"),
+        ("given up by operator", "given up by operator"),
+    ],
+)
+def test_why_nobody_got_an_announce_is_what_its_delivery_ended_with(
+    story: Story, note: str | None, why: str
+) -> None:
+    decided = facts.AnnounceDecided(text="open!", delivery_id="d1")
+    what = seen(story, decided, facts.ExchangeClosed(reason="announce_failed", note=note))
+
+    assert [one.text for one in announce_unheard(what)] == [f"nobody got the announce: {why}"]
 
 
 @pytest.mark.clause("SMELL-1")
