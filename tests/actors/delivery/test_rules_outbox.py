@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.channels import NotDelivered
+from intersession_actors.channels import Delivered, NotDelivered
+from intersession_actors.delivery.commands import DeliveryReturned, SendChecked
 from intersession_actors.delivery.rules import (
+    Circumstances,
     Delivery,
+    decide,
     decide_checked,
     decide_done,
     decide_not_done,
@@ -77,6 +80,37 @@ def test_the_policy_is_asked_again_for_every_attempt() -> None:
 
     assert decide_checked(again, ALLOW) == [DeliveryStarted(delivery_id="d1", attempt=2, rule=ALLOW.rule)]
     assert decide_checked(again, deny("deny")) == [DeliveryDenied(delivery_id="d1", rule="deny")]
+
+
+@pytest.mark.clause("ANN-4")
+@pytest.mark.parametrize("after", [0, 2])
+def test_a_word_of_the_policy_on_another_attempt_starts_none(after: int) -> None:
+    again = state_after(DECIDED, STARTED, FAILED)
+
+    assert decide(again, SendChecked(stream="delivery:d1", verdict=ALLOW, after=after), Circumstances()) == []
+    assert decide(again, SendChecked(stream="delivery:d1", verdict=ALLOW, after=1), Circumstances()) != []
+
+
+@pytest.mark.clause("ANN-3")
+def test_what_came_of_another_part_ends_nothing() -> None:
+    """A call of the first part that comes back late, once that part is on record, is no end of the whole."""
+    part = DeliveryPartDone(delivery_id="d1", attempt=1, sent=100, receipt=None)
+    whole = DeliveryReturned(stream="delivery:d1", attempt=1, begins=0, result=Delivered())
+
+    assert decide(state_after(DECIDED, STARTED, part), whole, Circumstances()) == []
+    rest = DeliveryReturned(stream="delivery:d1", attempt=1, begins=100, result=Delivered())
+    assert decide(state_after(DECIDED, STARTED, part), rest, Circumstances()) != []
+
+
+@pytest.mark.clause("ANN-3", "ANN-5")
+def test_a_text_that_is_wanted_again_is_as_old_as_that_wish_and_stands_behind_what_was_decided_meanwhile() -> (
+    None
+):
+    given_up = evolve(evolve(None, DECIDED, 1_000, 5), FAILED, 2_000, 6)
+    again = evolve(given_up, DeliveryRetried(delivery_id="d1", by="operator"), 90_000, 70)
+
+    assert (given_up.decided_ms, given_up.order) == (1_000, 5)
+    assert (again.decided_ms, again.order, again.retry_at_ms, again.pause_ms) == (90_000, 70, 90_000, 0)
 
 
 @pytest.mark.clause("ANN-3")

@@ -277,7 +277,10 @@ def test_a_hold_is_asked_for_once_kept_until_it_stops_and_can_be_withdrawn() -> 
     stopped = answered(waits, "fine")
     assert (stopped.phase, stopped.asked) == ("held", None)
     assert decide_hold(stopped, wanted) == [], "it is held already"
-    assert answered(let_go(stopped, released()), "on").phase == "turn"
+    gone_on = let_go(stopped, released())
+    assert answered(gone_on, "on").phase == "turn"
+    again = evolve(gone_on, HoldRequested(before="next", by="bob"))
+    assert answered(again, "on").phase == "held", "whoever asks once more is served once more"
 
 
 def test_nothing_is_held_or_released_of_what_is_over_or_was_never_held() -> None:

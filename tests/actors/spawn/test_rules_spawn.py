@@ -13,7 +13,7 @@ from intersession_actors.spawn.rules import (
     decide_removed,
     evolve,
 )
-from intersession_actors.streams import DeliveryEnded, Refused, RunEnded, StepRefused
+from intersession_actors.streams import ChildGone, DeliveryEnded, Refused, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,
@@ -257,6 +257,26 @@ def test_a_broken_announce_turn_does_not_lose_the_result() -> None:
 
     assert isinstance(decided, AnnounceDecided)
     assert lines(decided.text)[:2] == ["Status: success", "Result: 42 files"]
+
+
+@pytest.mark.clause("SPAWN-11")
+def test_a_child_that_somebody_else_archived_is_archived_once_and_none_that_has_not_begun() -> None:
+    gone = ChildGone(stream=STREAM)
+    begun, prepared = (
+        state_after(accepted()),
+        state_after(accepted(thread=ThreadAsked(channel="x", to="1", title="t", key="k"))),
+    )
+
+    assert decide(prepared, gone, facts()) == []
+    assert decide(begun, gone, facts()) == [ChildArchived(child=CHILD, reason="deleted")]
+    assert (
+        decide(
+            evolve(begun, ChildArchived(child=CHILD, reason="cleanup")),
+            gone,
+            facts(),
+        )
+        == []
+    )
 
 
 def test_a_child_that_was_archived_meanwhile_is_announced_for_it() -> None:
