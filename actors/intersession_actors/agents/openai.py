@@ -13,7 +13,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, NotGiven, Omit
 from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
-from intersession_actors.agents.turn import Reply, Turn, json_text
+from intersession_actors.agents.turn import Reply, Turn, is_blank, json_text
 from intersession_actors.disclosure import redact_text
 from intersession_actors.failures import one_line
 from intersession_actors.gate import arguments_in, storable, storable_value
@@ -125,8 +125,9 @@ class OpenAiAgent:
         Raises:
             NoAnswer: it says why there are none, such as a filter, or a length that thinking has used up.
         """
-        said = choice.message.content or choice.message.refusal
-        if not said and choice.finish_reason not in _SAID_ALL:
+        message = choice.message
+        said = message.refusal if is_blank(message.content) else message.content
+        if is_blank(said) and choice.finish_reason not in _SAID_ALL:
             raise NoAnswer(f"{self._model} gave no text: it ended with {choice.finish_reason!r}")
         return said
 

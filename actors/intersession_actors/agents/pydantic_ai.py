@@ -34,7 +34,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from intersession_actors.agents.result import Broke
-from intersession_actors.agents.turn import Reply, ToolBox, Turn
+from intersession_actors.agents.turn import Reply, ToolBox, Turn, is_blank
 from intersession_actors.failures import described
 from intersession_actors.gate import arguments_of, is_storable, storable, storable_value
 from intersession_actors.host import off_loop
@@ -211,7 +211,7 @@ def _spelled_result(result: object) -> object:
 
 
 def _reply(text: str | None, response: ModelResponse, usage: RunUsage) -> Reply:
-    if not text and response.finish_reason not in {None, "stop", "tool_call"}:
+    if is_blank(text) and response.finish_reason not in {None, "stop", "tool_call"}:
         raise RuntimeError(f"the model gave no text: it ended with {response.finish_reason!r}")
     spent = Usage(
         input=usage.input_tokens,

@@ -387,6 +387,11 @@ AgentFunction = Callable[[Turn], object]
 """A plain agent: `def` or `async def`, gets a `Turn`, returns `str | None | Reply`."""
 
 
+def is_blank(text: object) -> bool:
+    """Whether what a model gave as its text says nothing: there is none, or only white space."""
+    return text is None or (isinstance(text, str) and not text.strip())
+
+
 def json_text(value: object) -> str:
     """Return a value as JSON; what JSON has no form for is shown as Python prints it, or spelled out."""
     try:

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -209,6 +209,20 @@ class Verdict(BaseModel):
 
 def judging() -> Agent[None, Verdict]:
     return Agent(TestModel(custom_output_args={"good": True}, call_tools=[]), output_type=Verdict)
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "length", "error"])
+def test_white_space_of_a_pydantic_ai_model_that_was_cut_off_breaks_the_run(
+    executor: AgentExecutor, finish: Literal["content_filter", "length", "error"]
+) -> None:
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        del messages, info
+        return ModelResponse(parts=[TextPart(" \n")], finish_reason=finish)
+
+    result = answer_of(executor, Agent(FunctionModel(model)), a_turn(Diary()))
+
+    assert isinstance(result, Broke)
+    assert (result.code, f"it ended with '{finish}'" in result.error) == ("backend", True)
 
 
 def test_a_structured_output_is_a_bad_reply_that_names_its_type(executor: AgentExecutor) -> None:
@@ -443,8 +457,11 @@ def test_an_endpoint_gets_the_fenced_transcript_and_its_text_is_the_reply(
     assert server.keys == ["Bearer secret"]
 
 
-def test_a_refusal_of_a_model_is_its_answer(executor: AgentExecutor, server: Server) -> None:
-    server.will_say({"content": None, "refusal": "I can't help with that."})
+@pytest.mark.parametrize("content", [None, "", " \n"])
+def test_a_refusal_of_a_model_is_its_answer(
+    executor: AgentExecutor, server: Server, content: str | None
+) -> None:
+    server.will_say({"content": content, "refusal": "I can't help with that."})
 
     result = answer_of(executor, agent_on(server), a_turn(Diary()))
 
@@ -453,7 +470,7 @@ def test_a_refusal_of_a_model_is_its_answer(executor: AgentExecutor, server: Ser
 
 
 @pytest.mark.parametrize("finish", ["content_filter", "length", "error", "SAFETY"])
-@pytest.mark.parametrize("content", [None, ""])
+@pytest.mark.parametrize("content", [None, "", "\n\n", "\u3000"])
 def test_an_answer_without_a_text_that_was_not_the_models_wish_breaks_the_run(
     executor: AgentExecutor, server: Server, finish: str, content: str | None
 ) -> None:
