@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 from mcp.server.context import ServerRequestContext
@@ -23,7 +23,7 @@ from mcp_types import (
 from intersession_actors.disclosure import Called, Terms, advised
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
 from intersession_actors.host import off_loop
-from intersession_actors.tools import TOOLS, Tools, schemas
+from intersession_actors.tools import TOOLS, schemas
 from intersession_events.machine import installed_version
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -47,10 +47,31 @@ READING: Final = frozenset(name for name, tool in TOOLS.items() if tool.reads)
 _MOST_SHOWN: Final = 64
 
 
+class SessionTools(Protocol):
+    """The tools as somebody has them."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return which those are."""
+        ...
+
+    async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonMapping:
+        """Call one and return its answer; a refusal is one, too."""
+        ...
+
+
+class HasTools(Protocol):
+    """What has the tools of sessions: a system, or the way to one in another process."""
+
+    def tools(self, session_key: str) -> SessionTools:
+        """Return the tools as a session has them."""
+        ...
+
+
 class Seat(NamedTuple):
     """Who a request speaks for: the tools as that one has them, and which of them it is given here."""
 
-    tools: Tools
+    tools: SessionTools
     names: tuple[str, ...]
 
 

@@ -28,9 +28,8 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from intersession.mcp.server import MOST_BYTES, Seat, mcp_server
+from intersession.mcp.server import MOST_BYTES, HasTools, Seat, mcp_server
 from intersession_actors.host import off_loop
-from intersession_actors.system import SessionSystem
 from intersession_events.plain_json import JsonObject
 
 _AHEAD: Final = 16
@@ -74,7 +73,7 @@ def claimed_wire() -> Generator[Wire]:
         os.dup2(sink, 1)
 
 
-def serve_stdio(system: SessionSystem, key: str, wire: Wire, *, most_bytes: int = MOST_BYTES) -> None:
+def serve_stdio(system: HasTools, key: str, wire: Wire, *, most_bytes: int = MOST_BYTES) -> None:
     """Serve a session's tools until the client closes its end, or SIGTERM. Blocks."""
     tools = system.tools(key)
     asyncio.run(serve(mcp_server(lambda _: Seat(tools, tools.names)), wire, most_bytes=most_bytes))

@@ -7,6 +7,7 @@ connection is one request and its answer, a line of JSON each.
 import hashlib
 import logging
 import os
+import select
 import socket
 import stat
 import struct
@@ -16,11 +17,13 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 import msgspec
 
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
+from intersession_actors.gate import invalid
+from intersession_actors.host import off_loop
 from intersession_actors.runtime import Threads
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
@@ -38,16 +41,32 @@ _LONGEST_NAME: Final = 80
 _CREDENTIALS: Final = "3i"
 
 Perform = Callable[[str, JsonMapping], object]
-Tool = Callable[[str | None, str, JsonMapping], Mapping[str, JsonValue]]
-"""Calls a tool as a session, or as the operator."""
+
+
+class SessionTools(Protocol):
+    """The tools as a session has them, or the operator."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return which it has."""
+        ...
+
+    def call(self, name: str, arguments: JsonMapping | None = None) -> Mapping[str, JsonValue]:
+        """Call one and return its answer; a refusal is one, too."""
+        ...
+
+
+ToolsOf = Callable[[str | None], SessionTools]
+"""Returns the tools as a session has them; None is the operator."""
 
 
 @ready
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A method and its parameters; or a tool, its arguments and who calls it, the operator if nobody."""
+    """A method and its parameters; or a tool, its arguments and who calls it, the operator if nobody; or whose tools are asked for."""
 
     method: str | None = None
     params: JsonObject = {}
+    tools_of: str | None = None
     tool: str | None = None
     args: JsonObject = {}
     session_key: str | None = None
@@ -63,13 +82,13 @@ def control_path(place: str) -> Path:
 
 
 def listening(
-    log: Log, *, perform: Perform, tool: Tool, threads: Threads, is_wanted: bool
+    log: Log, *, perform: Perform, tools: ToolsOf, threads: Threads, is_wanted: bool
 ) -> "ControlSocket | None":
     """Return the control socket of a log that this process writes; None where there can be none, or none is wanted."""
     if not is_wanted or threads.by_hand or log.place == MEMORY or log.forked is not None or not is_possible():
         return None
     try:
-        return ControlSocket(log.place, perform=perform, tool=tool, threads=threads)
+        return ControlSocket(log.place, perform=perform, tools=tools, threads=threads)
     except OSError as error:
         logger.warning("commands can't reach this process: %s: %s", control_path(log.place), error)
         return None
@@ -83,13 +102,13 @@ def is_possible() -> bool:
 class ControlSocket:
     """Answers at the control socket of a log, whose lock this process has: another socket of its name is nobody's."""
 
-    def __init__(self, place: str, *, perform: Perform, tool: Tool, threads: Threads) -> None:
+    def __init__(self, place: str, *, perform: Perform, tools: ToolsOf, threads: Threads) -> None:
         """Begin to listen.
 
         Raises:
             OSError: there can't be a socket; its name is another file's, for example.
         """
-        self._perform, self._tool, self._threads = perform, tool, threads
+        self._perform, self._tools, self._threads = perform, tools, threads
         self.path = control_path(place)
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -143,9 +162,13 @@ class ControlSocket:
         try:
             request = msgspec.json.decode(line, type=Request)
             if request.tool is not None:
-                payload: object = self._tool(request.session_key, request.tool, request.args)
+                payload: object = self._tools(request.session_key).call(request.tool, request.args)
+            elif request.tools_of is not None:
+                payload = {"names": self._tools(request.tools_of).names}
+            elif request.method is not None:
+                payload = self._perform(request.method, request.params)
             else:
-                payload = self._perform(request.method or "", request.params)
+                raise invalid("method", "required, name one, or a tool")
         except ToolRefused as refused:
             return {"ok": False, "code": refused.code, "error": refused.error}
         except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
@@ -159,12 +182,18 @@ class ControlClient:
     """Asks the process that writes a log on this machine, as its operator. As a context manager it is a gateway's client, too.
 
     Raises:
-        ToolRefused: nobody answers there (`unavailable`), or another user does (`forbidden`).
+        ToolRefused: nobody is there (`unavailable`), or another user is (`forbidden`).
+        ConnectionError: whoever is there does not answer.
     """
 
     def __init__(self, place: str) -> None:
         self._path = control_path(place)
-        self._connected().close()
+        try:
+            self._look()
+        except OSError as error:
+            raise ConnectionError(
+                f"the process at {self._path} did not answer ({error}): it is stopped, or hangs; look at its log lines"
+            ) from None
 
     def call(
         self, method: str, params: JsonMapping | None = None, *, timeout: float | None = 60.0
@@ -180,6 +209,16 @@ class ControlClient:
         """Call a session tool, as a session or as the operator, and return its answer; its refusal is one, too."""
         return self._ask({"tool": tool, "args": dict(arguments), "session_key": session_key}, None)
 
+    def tools(self, session_key: str) -> "ControlTools":
+        """Return the tools as a session has them there.
+
+        Raises:
+            ToolRefused: nobody is there any more (`unavailable`).
+        """
+        return ControlTools(
+            self, session_key, tuple(self._ask({"tools_of": session_key}, PATIENCE_S)["names"])
+        )
+
     def close(self) -> None:
         """Do nothing: each call has a connection of its own."""
 
@@ -192,21 +231,39 @@ class ControlClient:
         self.close()
 
     def _ask(self, request: JsonMapping, timeout: float | None) -> JsonObject:
-        with self._connected() as connection:
-            connection.settimeout(timeout)
-            try:
-                connection.sendall(msgspec.json.encode(request) + b"\n")
-                answer: object = msgspec.json.decode(_line(connection))
-            except (OSError, msgspec.MsgspecError) as error:
-                raise ToolRefused("unavailable", f"{self._path} did not answer: {error}") from None
-        if not is_object(answer):
-            raise ToolRefused("unavailable", f"{self._path} did not answer as it should")
+        try:
+            answer = self._exchanged(request, timeout)
+        except OSError as error:
+            raise ToolRefused("unavailable", f"{self._path} did not answer: {error}") from None
         if answer.get("ok") is not True:
             code = answer.get("code")
             known: RefusalCode = code if code in REFUSAL_CODES else "invalid_request"
             raise ToolRefused(known, str(answer.get("error", "refused")))
         payload: JsonObject = answer.get("payload") or {}
         return payload
+
+    def _look(self) -> None:
+        self._exchanged({}, PATIENCE_S)  # refused at once by whoever is at work
+
+    def _exchanged(self, request: JsonMapping, timeout: float | None) -> JsonObject:
+        """Put a request, and return its answer.
+
+        Raises:
+            ToolRefused: nobody is there, or another user.
+            OSError: there is no answer in time, or none that is one.
+        """
+        with self._connected() as connection:
+            connection.settimeout(timeout)
+            connection.sendall(msgspec.json.encode(request) + b"\n")
+            while timeout is None and not select.select([connection], [], [], PATIENCE_S)[0]:
+                self._look()
+            try:
+                answer: object = msgspec.json.decode(_line(connection))
+            except msgspec.MsgspecError as error:
+                raise OSError(str(error)) from None
+        if not is_object(answer):
+            raise OSError("its answer is no object")
+        return answer
 
     def _connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -222,6 +279,18 @@ class ControlClient:
             connection.close()
             raise ToolRefused("forbidden", f"user {user} answers at {self._path}, and is told nothing")
         return connection
+
+
+class ControlTools:
+    """The tools of a session, called through the control socket of its log."""
+
+    def __init__(self, client: ControlClient, session_key: str, names: tuple[str, ...]) -> None:
+        self._client, self._session_key = client, session_key
+        self.names = names
+
+    async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonObject:
+        """Call one and return its answer; a refusal is one, too."""
+        return await off_loop(self._client.call_tool, name, arguments or {}, session_key=self._session_key)
 
 
 @contextmanager

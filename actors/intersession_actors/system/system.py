@@ -210,7 +210,7 @@ class SessionSystem(Operated):
             self._control = listening(
                 log,
                 perform=self.gateway.perform,
-                tool=lambda key, name, args: self.tools(key).call(name, args),
+                tools=self.tools,
                 threads=runtime.threads,
                 is_wanted=self.config.gateway.control_socket,
             )

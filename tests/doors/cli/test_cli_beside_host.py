@@ -1,11 +1,13 @@
 """Commands that must write ask a host without a gateway by the socket beside its log."""
 
+import contextlib
 import json
 import os
 import shutil
 import socket
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +137,83 @@ def test_a_path_that_is_longer_than_an_address_of_a_socket_is_reached(tmp_path: 
 
     with host_of(folder / name):
         assert ControlClient(str(folder / name)).call("health")["ok"] is True
+
+
+@pytest.mark.clause("L12")
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        (("rebuild",), "stop it first"),
+        (
+            ("send", "hi", "--agent", "main", "--agents", "intersession.cli.commands.demo_agents:AGENTS"),
+            "leave --agents out",
+        ),
+    ],
+)
+def test_a_command_that_has_to_be_the_writer_itself_says_so(
+    host: SessionSystem, store: Path, command: tuple[str, ...], instead: str
+) -> None:
+    del host
+
+    done = ran(*command, "--store", store, "--json")
+
+    assert (done.exit_code, done.json["code"]) == (3, "store_locked")
+    assert instead in done.json["error"]
+    assert "can't ask" not in done.json["error"]
+
+
+@pytest.mark.clause("L12", "VIS-6")
+def test_who_sends_is_named_beside_a_host_as_it_is_without_one(host: SessionSystem, store: Path) -> None:
+    says(host)
+    ran("label", "agent:main:main", "Ann", "--store", store)
+    given = ("--agent", "main", "--timeout", "5", "--store", store, "--json", "hi")
+
+    named = [ran("send", "--as", who, *given) for who in ("main", "Ann")]
+    unknown = ran("send", "--as", "nobody", *given)
+
+    assert [done.json["code"] for done in named] == ["self_send", "self_send"]
+    assert (unknown.exit_code, unknown.json["code"]) == (1, "not_visible")
+
+
+@pytest.mark.clause("L12", "LIVE-1")
+def test_what_is_held_is_followed_no_further_and_the_command_says_how_it_goes_on(
+    host: SessionSystem, store: Path
+) -> None:
+    says(host)
+    host.hold(session_key="agent:main:main", before="next")
+
+    done = ran("send", "--agent", "main", "--timeout", "20", "--store", store, "hi")
+    answer = ran("send", "--agent", "main", "--timeout", "20", "--store", store, "--json", "again").json
+
+    run_id = host.status()["held"][0]["runId"]
+    assert f"not over: it is held; `intersession release {run_id}` lets it go on" in done.out
+    assert (answer["reply"], answer["pending"]) == ("re again", "held")
+
+
+@pytest.mark.clause("L12")
+def test_a_host_that_hangs_is_named_at_once_by_commands_and_by_doctor(store: Path) -> None:
+    with host_of(store, gateway={"controlSocket": False}) as system, socket.socket(socket.AF_UNIX) as hung:
+        says(system)
+        hung.bind(str(store.with_name("s.db.control")))
+        hung.listen()
+        threading.Thread(target=hang_up_on_all, args=(hung,), daemon=True).start()
+
+        labelled = ran("label", "agent:main:main", "Ann", "--store", store, "--json")
+        doctor = ran("doctor", "--store", store, "--json")
+        hung.shutdown(socket.SHUT_RDWR)
+
+    assert (labelled.exit_code, labelled.json["code"]) == (3, "unavailable")
+    assert "it is stopped, or hangs" in labelled.json["error"]
+    assert doctor.exit_code == 1
+    found = {finding["code"]: finding["level"] for finding in doctor.json["findings"]}
+    assert found["process_silent"] == "error"
+
+
+def hang_up_on_all(hung: socket.socket) -> None:
+    """Close each connection without a word, as the time that a command waits for one does in the end."""
+    with contextlib.suppress(OSError):
+        while True:
+            hung.accept()[0].close()
 
 
 @pytest.mark.clause("L12", "X7")

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
-from intersession import SessionSystem, echo
+from intersession import SessionSystem, echo, scripted
 from intersession.cli import main
 from intersession.mcp.stdio import Wire, serve_stdio
 from intersession_actors.tools import TOOLS
@@ -147,10 +147,30 @@ def test_it_stops_in_order_when_it_is_told_to(files: Files) -> None:
         assert process.wait(WAIT) == 0
 
 
-def test_a_log_that_has_a_host_already_is_said_to_have_one(
+@pytest.mark.clause("L12")
+async def test_the_tools_of_a_host_without_a_gateway_are_served_as_its_session_has_them(files: Files) -> None:
+    agents = {"main": echo(), "ops": scripted(["the host says so"])}
+    parameters = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], *files.arguments()], cwd=files.folder, env=dict(os.environ)
+    )
+    with SessionSystem(files.url, agents=agents, config=merged(SEES_ALL, QUIET)) as system:
+        await system.ainbound(channel="x", chat_id="1", sender="1", text="hi", wait=WAIT)
+        async with Client(parameters) as client:
+            listed = await client.list_tools()
+            sent = await client.call_tool("sessions_send", {"agentId": "ops", "message": "status?"})
+            wrong = await client.call_tool("sessions_send", {"agentId": "ops"})
+        seen = await system.tools().acall("sessions_list", {})
+
+    assert [tool.name for tool in listed.tools] == list(TOOLS)
+    assert sent.structured_content["reply"] == "the host says so"
+    assert (wrong.is_error, wrong.structured_content["code"]) == (True, "invalid_request")
+    assert OPS in [row["key"] for row in seen["sessions"]]
+
+
+def test_a_log_that_has_a_host_already_that_can_not_be_asked_is_said_to_have_one(
     files: Files, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with SessionSystem(files.url):
+    with SessionSystem(files.url, config={"gateway": {"controlSocket": False}}):
         exit_code = main(["mcp", "--as-session", "main", "--store", files.url])
 
     out, err = capfd.readouterr()

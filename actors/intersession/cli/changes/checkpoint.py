@@ -7,8 +7,8 @@ from intersession.cli.shell import READING, Answer, Reading, Screen, safe
 def checkpoint(*, reading: Reading = READING) -> Answer:
     """Take a checkpoint: a proof of all that is in the log by now.
 
-    What is in it up to here can't be reordered or cut without a trace. Where a host with a gateway has the
-    log, that one takes it. If nothing is new, the last one is shown again. It is signed and published as the
+    What is in it up to here can't be reordered or cut without a trace. Where the log has a host, that one takes
+    it. If nothing is new, the last one is shown again. It is signed and published as the
     configuration says.
     """
     with operator_of(reading) as operator:

@@ -90,7 +90,7 @@ def release(
 
     With --edit another text goes on, with --drop none, with --end the exchange is over.
 
-    Of a session, all that is held of it, and what is to come is not held any more. Where a gateway serves the log, it goes
+    Of a session, all that is held of it, and what is to come is not held any more. Where the log has a host, it goes
     on at once; else the release is recorded, and the next start goes on with it, or this command with --agents.
     """
     if (edit is not None) + drop + end > 1:

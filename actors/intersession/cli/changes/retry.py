@@ -33,7 +33,7 @@ def retry(
     """Have the message of a run that failed answered after all.
 
     Its words are recorded anew in the same session, and a new run answers them; the text goes where that of
-    the failed one would have gone. Asked for again, it is the same run. Where a gateway serves the log, it
+    the failed one would have gone. Asked for again, it is the same run. Where the log has a host, it
     does the work; else this command does, with the agents that --agents names, or the configuration. Without
     the session's agent the run waits for the next host that has it.
     """

@@ -17,14 +17,14 @@ from intersession.cli.checks import (
 )
 from intersession.cli.host import host_beside, reader_of, store_url
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
-from intersession_actors.config import Config
+from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.failures import Finding, note, process_findings, wrong
 from intersession_actors.host import MissingExtra
 from intersession_actors.methods import clock_findings
 from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError, LogTooNew, StoreUnavailable
-from intersession_events.stores import has_writer, located
+from intersession_events.stores import gateway_of, has_writer, located
 
 _UNREADABLE = "store_unreadable"
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -40,8 +40,8 @@ def doctor(
     """Say what is wrong now, and what to do about it.
 
     It looks at the log, its process, deliveries, settings and models. It works on a log that is in use and on
-    one that is not, and changes nothing. A process with a gateway is asked how it is, with the token in
-    $INTERSESSION_GATEWAY_TOKEN, else the configuration's. Exit code 1 if there is an error among the
+    one that is not, and changes nothing. The process that writes it is asked how it is; one with a gateway with the
+    token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's. Exit code 1 if there is an error among the
     findings; warnings and notes alone leave it 0.
     """
     found = list(_found(reading, probe=probe))
@@ -104,6 +104,10 @@ def _of_the_process(reading: Reading) -> Iterator[Finding]:
         if client is not None:
             with client:
                 yield from process_findings(client.call("status"))
+        elif (address := gateway_of(store_url(reading, load_config(reading.config).config))) is not None:
+            yield _silent(f"the process's gateway at {address} does not answer")
+    except ConnectionError as error:
+        yield _silent(str(error))
     except (IntersessionError, MissingExtra) as error:
         yield note(
             "process_not_asked",
@@ -112,6 +116,14 @@ def _of_the_process(reading: Reading) -> Iterator[Finding]:
             if isinstance(error, ToolRefused)
             else "look at its own log lines instead",
         )
+
+
+def _silent(what: str) -> Finding:
+    return wrong(
+        "process_silent",
+        what,
+        "look at its log lines; it can be ended and started again: what it acknowledged is in the log",
+    )
 
 
 def _show(screen: Screen, found: Iterable[Finding]) -> None:

@@ -10,6 +10,7 @@ from intersession.cli.host import (
     TOKEN_VARIABLE,
     WayBeside,
     forking_beside,
+    host_beside,
     hosted,
     known_token,
     operator_of,
@@ -18,9 +19,10 @@ from intersession.cli.host import (
 )
 from intersession.cli.shell import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession_actors.config import load_config
+from intersession_actors.control import ControlClient
 from intersession_actors.debugger import Debugger, View, as_key
 from intersession_actors.host import imported
-from intersession_actors.service import resolve_target
+from intersession_actors.service import Reader, resolve_target
 from intersession_actors.system import SessionSystem
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -62,8 +64,8 @@ def mcp(
     """Give the session tools to an MCP client.
 
     The client sees and reaches what its session may, and no more. The command is the log's writer until the client
-    closes its end; messages to agents that are not here wait for a host that has them. Where the log has a host with a
-    gateway, its tools are served, with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's.
+    closes its end; messages to agents that are not here wait for a host that has them. Where the log has a host, its tools
+    are served: with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's, if it has a gateway.
     """
     if debug:
         if agents is not None:
@@ -88,18 +90,24 @@ def mcp(
                 with reader_of(Reading(store=store, config=config)) as reading:
                     as_session = as_key(reading, as_session)
                 relay.relay_stdio(way, as_session, wire)
-            case system:
+            case SessionSystem() as system:
                 with system:
-                    reader = system.service.reader
-                    found = resolve_target(
-                        reader,
-                        reader.requester(None),
-                        as_key(reader, as_session),
-                        "send",
-                        field="--as-session",
-                    )
-                    stdio.serve_stdio(system, str(found.key), wire)
+                    stdio.serve_stdio(system, _key_of(system.service.reader, as_session), wire)
+            case beside:
+                with reader_of(Reading(store=store, config=config)) as reading:
+                    key = _key_of(reading, as_session)
+                stdio.serve_stdio(beside, key, wire)
     return Answer(None, lambda _: None)
+
+
+def _key_of(reader: Reader, session: str) -> str:
+    """Return the key of the session that the client is.
+
+    Raises:
+        ToolRefused: there is no such session.
+    """
+    named = as_key(reader, session)
+    return str(resolve_target(reader, reader.requester(None), named, "send", field="--as-session").key)
 
 
 def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: bool) -> Answer:
@@ -121,11 +129,13 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: 
     return Answer(None, lambda _: None)
 
 
-def _host(common: Common, agents: str | None, config: Path | None) -> SessionSystem | WayBeside:
-    """Become the log's host, or say where its gateway is.
+def _host(
+    common: Common, agents: str | None, config: Path | None
+) -> SessionSystem | WayBeside | ControlClient:
+    """Become the log's host, or return the way to the one that it has.
 
     Raises:
-        StoreLocked: it has a host without a gateway.
+        StoreLocked: it has a host that can't be asked.
         StoreUnavailable: there is no token for its gateway, or its lock can't be trusted.
     """
     try:
@@ -134,7 +144,10 @@ def _host(common: Common, agents: str | None, config: Path | None) -> SessionSys
         where = located(store_url(common, load_config(config).config))
         address = gateway_of(where.url)
         if address is None:
-            raise
+            beside: ControlClient | None = host_beside(Reading(store=common.store, config=config))
+            if beside is None:
+                raise
+            return beside
         token = known_token(load_config(config).config)
         if not token:
             raise StoreUnavailable(

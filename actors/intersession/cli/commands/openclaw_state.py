@@ -45,7 +45,7 @@ def openclaw_in(
 ) -> Answer:
     """Import an OpenClaw state directory; again to add what is new in it.
 
-    Nothing is lost without a line in the report, and the report is kept in the log. Where a gateway serves the log it
+    Nothing is lost without a line in the report, and the report is kept in the log. Where the log has a host, it
     imports, as long as it runs on this machine, and its sessions go on meanwhile.
     """
     screen = Screen()

@@ -64,7 +64,7 @@ def send(
 
     It shows reply, ping-pong and announce as they come. The command is the log's writer for its time, with
     the agents that --agents names; one that is not there answers when a host that has it opens the log. Where
-    a gateway serves the log, it asks that one instead. Without --as it is the operator who asks, and nobody
+    the log has a host, it asks that one instead. Without --as it is the operator who asks, and nobody
     replies back.
     """
     if to is None and label is None and agent is None:
@@ -82,9 +82,10 @@ def send(
         # Whatever ends the block, the gateway goes on.
         config = load_config(reading.config).config
         with beside, reading_log(reading, config=config, views=inline_views()) as log:
+            names = Reader(log, config=lambda: config, clock=SystemClock())
             if to is not None:
-                given["sessionKey"] = as_key(Reader(log, config=lambda: config, clock=SystemClock()), to)
-            host = GatewayBeside(log, beside, acting, another=lambda: host_beside(reading))
+                given["sessionKey"] = as_key(names, to)
+            host = GatewayBeside(log, beside, _acting(names, acting), another=lambda: host_beside(reading))
             return _sent(Sending(host, given), no_follow=no_follow, json=reading.json)
     if agents is None and timeout > 0:
         raise UsageError(
@@ -93,13 +94,17 @@ def send(
     with hosted(reading, agents=agents, config=reading.config) as system:
         if to is not None:
             given["sessionKey"] = as_key(system.service.reader, to)
-        key = acting_as(system.service.reader, acting).key
-        sending = Sending(HostedHere(system, None if key is None else str(key)), given)
+        sending = Sending(HostedHere(system, _acting(system.service.reader, acting)), given)
         try:
             return _sent(sending, no_follow=no_follow, json=reading.json)
         except (KeyboardInterrupt, BrokenPipeError):
             system.close(_HURRIED_S)  # what is cut off is taken up by the next host
             raise
+
+
+def _acting(reader: Reader, acting: str | None) -> str | None:
+    key = acting_as(reader, acting).key
+    return None if key is None else str(key)
 
 
 def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:

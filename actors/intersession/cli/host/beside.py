@@ -34,6 +34,7 @@ def host_beside(reading: Reading) -> Client | None:
         ToolRefused: the gateway does not know the token, or none is given (`forbidden`).
         StoreUnavailable: the writer's lock can't be trusted, or its gateway is not on the loopback.
         MissingExtra: the extra `gateway` is not installed.
+        ConnectionError: the process does not answer at its control socket.
     """
     config = load_config(reading.config).config
     address = gateway_of(store_url(reading, config))

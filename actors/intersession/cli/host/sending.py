@@ -32,7 +32,7 @@ _POLL_S: Final = 0.5
 class Pending(NamedTuple):
     """What an exchange waits for that is not over: a code, and words that say which."""
 
-    code: Literal["no_host", "no_agent", "no_channel", "going_on"]
+    code: Literal["no_host", "no_agent", "no_channel", "held", "going_on"]
     words: str
 
 
@@ -152,10 +152,15 @@ class Sending:
                 pass
 
     def _look_who_is_missing(self) -> None:
-        """Stop waiting where no host has the agent, or where there is no host: the runs are parked (KEY-9)."""
+        """Stop waiting where it is held, where no host has the agent, or where there is no host: the runs are parked (KEY-9)."""
         flows, exchange_id = self._host.flows, self._exchange_id
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
         if exchange is None:
+            return
+        if exchange.held is not None:
+            self._pending = Pending(
+                "held", f"it is held; `intersession release {exchange.run_id}` lets it go on"
+            )
             return
         agents = self._host.agents()
         if agents is None:

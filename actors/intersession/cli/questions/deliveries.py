@@ -155,7 +155,7 @@ def retry(
     """Have a text tried once more that did not arrive, or all that failed.
 
     The send policy of its session decides again. A channel that may have shown the text already shows it twice, unless it
-    takes an idempotency key. Where a gateway serves the log, it does the work; else this command does, with the channels
+    takes an idempotency key. Where the log has a host, it does the work; else this command does, with the channels
     that --config names. A text for another channel waits for the next host that has it.
     """
     from intersession.cli.host import operator_of  # noqa: PLC0415 - a list needs nothing of what writes

@@ -6,6 +6,7 @@ from typing import Final
 from cyclopts import CycloptsError
 
 from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE, Failure, UsageError
+from intersession_actors.control import ControlClient
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.gate import is_storable
 from intersession_events.errors import (
@@ -65,7 +66,7 @@ def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
         return Failure(exit_code, error.code, error.error, error.status)
     for kind, exit_code, code in _CODES:
         if isinstance(error, kind):
-            return Failure(exit_code, code, _said(error))
+            return Failure(exit_code, code, _said(error, tokens))
     # The name of a file may be no text, so that arguments are looked at when they were none where one had to be.
     odd = next((token for token in tokens if not is_storable(token)), None)
     if isinstance(error, UnicodeEncodeError) and odd is not None:
@@ -73,18 +74,21 @@ def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
     return None
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception, tokens: Sequence[str]) -> str:
     match error:
         case StoreLocked():
-            return _locked(error)
+            return _locked(error, tokens)
         case CorruptEvent():
             return f"{error}; `intersession verify` shows all that is wrong"
         case _:
             return str(error).strip()
 
 
-def _locked(error: StoreLocked) -> str:
+def _locked(error: StoreLocked, tokens: Sequence[str]) -> str:
     holder = holder_of(error.path)
+    if _is_there(error.path):
+        instead = "leave --agents out, so that it is asked" if "--agents" in tokens else "stop it first"
+        return f"{error.path} has a writer already ({error.holder}), and this command has to be the only one: {instead}"
     if holder is None or holder.gateway is None:
         return (
             f"{error.path} has a writer already ({error.holder}) that commands of this user can't ask: it has no gateway, and its "
@@ -94,3 +98,14 @@ def _locked(error: StoreLocked) -> str:
         f"{error.path} has a writer already ({error.holder}) with a gateway at {holder.gateway}, which this command "
         "could not use; stop the writer, or look why its gateway does not answer"
     )
+
+
+def _is_there(path: str) -> bool:
+    """Whether this user's host is at the control socket of a log, at work or not."""
+    try:
+        ControlClient(path)
+    except ToolRefused:
+        return False
+    except ConnectionError:
+        return True
+    return True
