@@ -140,7 +140,8 @@ HANDLERS = [
     name
     for name, path in MODULES.items()
     if any(
-        base in path.read_text(encoding="utf-8") for base in ("(Handler)", "(Handler, ", "(ProcessManager[")
+        base in path.read_text(encoding="utf-8")
+        for base in ("(Handler)", "(Handler, ", "(Leader[", "(ProcessManager[")
     )
 ]
 
@@ -163,7 +164,7 @@ def test_the_actors_are_among_those_looked_at() -> None:
     assert {
         "intersession_actors.exchange.coordinator",
         "intersession_actors.delivery.outbox",
-        "intersession_actors.streams.process_manager",
+        "intersession_actors.flows.process_manager",
         "intersession_actors.session.actor",
         "intersession_actors.spawn.spawner",
     } <= set(HANDLERS)

@@ -19,7 +19,7 @@ from intersession_actors.channels import Outbound
 from intersession_actors.channels.attempts import Attempts
 from intersession_actors.delivery import outbox
 from intersession_actors.delivery import rules as delivery_rules
-from intersession_actors.exchange import coordinator, holds, records
+from intersession_actors.exchange import RULES, coordinator, holds
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.methods import runs
 from intersession_actors.policy import one_hop_on
@@ -261,12 +261,11 @@ def hears_of_no_end_of_a_session() -> AbstractContextManager[object]:
 
 def records_what_it_did_not_know() -> AbstractContextManager[object]:
     """The record of a decision says that less was known than it was."""
-    knew_of = records.knew_of
 
     def less(*given: Any) -> Any:
-        return {name: value for name, value in knew_of(*given).items() if name != "hasRoute"}
+        return {name: value for name, value in RULES.knew_of(*given).items() if name != "hasRoute"}
 
-    return patch.object(coordinator, "knew_of", less)
+    return patch.object(coordinator, "RULES", RULES._replace(knew_of=less))
 
 
 BUGS: Final[dict[str, Bug]] = {

@@ -38,8 +38,8 @@ OTHERWISE = {
     "a child that broke is asked again": (
         12,
         spawn_rules,
-        'if outcome.status != "ok" or run_id in now.refused:',
-        "if run_id in now.refused:",
+        'if outcome.status != "ok" or asked.run_id in now.refused:',
+        "if asked.run_id in now.refused:",
     ),
 }
 """Rules that say something else: a seed that shows it, where the rule is, what it says, and what it would say."""

@@ -38,10 +38,10 @@ OTHERWISE = {
     "a turn more": (5, exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
     "an absent agent is asked": (35, exchange_rules, "if not now.requester_has_agent:", "if False:"),
     "another id": (
-        0,
+        70,
         exchange_rules,
-        'ids.derive(now.log_id, "run", accepted.exchange_id, "announce")',
-        'ids.derive(now.log_id, "run", accepted.exchange_id, "announced")',
+        'ids.derive(now.log_id, "run", accepted.exchange_id, "turn", turn)',
+        'ids.derive(now.log_id, "run", accepted.exchange_id, "turned", turn)',
     ),
     "a chain may last": (36, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
     "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
@@ -62,8 +62,8 @@ OTHERWISE = {
     "a child that broke is asked again": (
         12,
         spawn_rules,
-        'if outcome.status != "ok" or run_id in now.refused:',
-        "if run_id in now.refused:",
+        'if outcome.status != "ok" or asked.run_id in now.refused:',
+        "if asked.run_id in now.refused:",
     ),
     "what is meant for another generation is let in": (
         5,

@@ -1,7 +1,9 @@
 """Where an exchange stands, for tests of its rules."""
 
+from intersession_actors.exchange import ExchangeCommand, rules
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.exchange.rules import evolve
+from intersession_actors.exchange.rules import Circumstances, evolve
+from intersession_actors.streams import Refused
 from intersession_events.facts import ExchangeEvent
 
 
@@ -12,3 +14,10 @@ def state_after(*events: ExchangeEvent) -> Exchange:
         state = evolve(state, event)
     assert state is not None
     return state
+
+
+def decide(state: Exchange, command: ExchangeCommand, now: Circumstances) -> list[ExchangeEvent]:
+    """Return what a command leads to that is not refused."""
+    events = rules.decide(state, command, now)
+    assert not isinstance(events, Refused), events.error
+    return events

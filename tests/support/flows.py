@@ -5,9 +5,10 @@ from typing import Any
 
 from intersession_actors.chains import ChainLedger, UnderWay
 from intersession_actors.failures import Reports
+from intersession_actors.flows import Rules
 from intersession_actors.holding import HeldSessions, Holds
 from intersession_actors.streams import World
-from intersession_events.log import Log
+from intersession_events.log import Log, Recorded
 from support.fakes import ManualClock, ManualTimers
 
 
@@ -48,3 +49,17 @@ def a_world(log: Log, aside: Queue[tuple[str, str]]) -> World:
         store_retry_ms=1000,
         delivery_max_age_ms=0,
     )
+
+
+def counting(commands: Any) -> Rules[int, Any, None]:
+    """Return rules of a flow that counts its events, but can't take in those of `exchange:huge`."""
+
+    def fold(state: int | None, recorded: Recorded) -> int:
+        if recorded.stream == "exchange:huge":
+            raise MemoryError
+        return (state or 0) + 1
+
+    def nothing(*_: Any) -> Any:
+        return {}
+
+    return Rules(commands, fold, nothing, nothing, nothing, nothing, nothing)

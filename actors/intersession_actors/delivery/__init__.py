@@ -12,22 +12,17 @@ with on_demand(globals()):
         TooOld,
     )
     from intersession_actors.delivery.outbox import Outbox
-    from intersession_actors.delivery.records import circumstances_in, command_in
+    from intersession_actors.delivery.records import RULES
     from intersession_actors.delivery.rules import (
         GIVEN_UP,
         MOST_CUT_OFF,
-        Circumstances,
-        Delivery,
-        decide,
         ended_in,
-        evolve,
     )
 
 __all__ = [
     "GIVEN_UP",
     "MOST_CUT_OFF",
-    "Circumstances",
-    "Delivery",
+    "RULES",
     "DeliveryCommand",
     "DeliveryReturned",
     "GiveUpDelivery",
@@ -35,9 +30,5 @@ __all__ = [
     "RetryDelivery",
     "RetryDue",
     "TooOld",
-    "circumstances_in",
-    "command_in",
-    "decide",
     "ended_in",
-    "evolve",
 ]

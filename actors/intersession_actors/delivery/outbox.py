@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Final, TypeGuard, assert_never
+from typing import Final, assert_never
 
 import msgspec
 
@@ -19,18 +19,18 @@ from intersession_actors.delivery.commands import (
     SendChecked,
     TooOld,
 )
-from intersession_actors.delivery.records import inputs_of, knew_of
+from intersession_actors.delivery.records import RULES, knew_of
 from intersession_actors.delivery.rules import Circumstances, Delivery
 from intersession_actors.failures import FailureKind
+from intersession_actors.flows import Flow, ProcessManager
 from intersession_actors.host import Inside
 from intersession_actors.policy import Verdict
 from intersession_actors.session import CheckSend
-from intersession_actors.streams import Flow, Plan, ProcessManager, Refused, Resume, World, foreign
+from intersession_actors.streams import Plan, Refused, Resume, World
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded
-from intersession_events.plain_json import JsonObject
 
 ASK_BUSY_AGAIN_MS = 500
 """How long to wait for a session whose inbox was full."""
@@ -42,33 +42,18 @@ _ANSWER: Final = Verdict(action="allow", rule="the answer to an owner's command:
 DeliveryFlow = Flow[Delivery, DeliveryCommand]
 
 
-class Outbox(ProcessManager[Delivery, DeliveryCommand]):
+class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     """One actor for all deliveries."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world)
+        super().__init__(world, RULES)
         self._told_parked: set[str] = set()
         """Deliveries whose missing channel was told of."""
-
-    def takes(self, message: object) -> TypeGuard[DeliveryCommand]:
-        """Whether this is a command to a delivery. One begins in the append of the step that decided it, by no command."""
-        return isinstance(message, DeliveryCommand)
-
-    def evolve(self, state: Delivery | None, recorded: Recorded) -> Delivery:
-        """Apply one recorded event."""
-        event = recorded.event
-        if not isinstance(event, facts.DeliveryEvent):
-            raise foreign(recorded)
-        return rules.evolve(state, event, recorded.time, recorded.position)
 
     def is_over(self, state: Delivery) -> bool:
         """Whether nothing more will be tried, or not before somebody delivers for the channel: that is read again then."""
         channel = state.decided.route.channel
         return state.phase == "final" or not (self.world.channels.has(channel) or self.world.sealed(channel))
-
-    def inputs(self, command: DeliveryCommand) -> JsonObject:
-        """Return what a decision record says of a command beside its name."""
-        return inputs_of(command)
 
     def decide(self, flow: DeliveryFlow, command: DeliveryCommand) -> Plan | Refused | None:
         """Decide the next step of a delivery."""
@@ -94,7 +79,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand]):
             correlation=flow.correlation,
             cause=flow.cause,
             asked=asked,
-            knew=knew_of(now),
+            knew=knew_of(state, now),
         )
 
     def _known(

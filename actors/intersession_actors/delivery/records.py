@@ -1,5 +1,7 @@
 """What the record of a delivery's decision says of its command and of what was known, and how both are read again. Pure."""
 
+from typing import Final
+
 from intersession_actors.channels import Delivered, NotDelivered
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
@@ -9,10 +11,11 @@ from intersession_actors.delivery.commands import (
     SendChecked,
     TooOld,
 )
-from intersession_actors.delivery.rules import Circumstances
+from intersession_actors.delivery.rules import Circumstances, Delivery, decide, fold
+from intersession_actors.flows import RecordRead, Rules
 from intersession_actors.policy import Verdict
-from intersession_actors.streams import Record, Resume, Words, digest_of, present
-from intersession_events.plain_json import JsonObject
+from intersession_actors.streams import Resume, Words, digest_of, present
+from intersession_events.plain_json import JsonMapping, JsonObject
 
 
 def inputs_of(command: DeliveryCommand) -> JsonObject:
@@ -47,8 +50,9 @@ def inputs_of(command: DeliveryCommand) -> JsonObject:
             return {}
 
 
-def knew_of(now: Circumstances) -> JsonObject:
+def knew_of(state: Delivery, now: Circumstances) -> JsonObject:
     """Return what a record says of circumstances: what is not as it nearly always is."""
+    del state
     return present(
         {
             "cutOff": now.cut_off,
@@ -61,10 +65,10 @@ def knew_of(now: Circumstances) -> JsonObject:
     )
 
 
-def command_in(record: Record, stream: str, words: Words) -> DeliveryCommand | None:
+def command_in(read: RecordRead) -> DeliveryCommand | None:
     """Return the command of a record; None for one that no delivery is told."""
-    inputs = record.inputs
-    match record.asked:
+    stream, inputs = read.stream, read.record.inputs
+    match read.record.asked:
         case "SendChecked":
             denied: bool = inputs.get("denied", False)
             verdict = Verdict(action="deny" if denied else "allow", rule=inputs.get("rule", ""))
@@ -74,7 +78,7 @@ def command_in(record: Record, stream: str, words: Words) -> DeliveryCommand | N
                 stream=stream,
                 attempt=inputs["attempt"],
                 begins=inputs.get("begins", 0),
-                result=_result(record, words),
+                result=_result(inputs, read.words),
             )
         case "RetryDelivery":
             return RetryDelivery(stream=stream, by=inputs["by"])
@@ -88,9 +92,10 @@ def command_in(record: Record, stream: str, words: Words) -> DeliveryCommand | N
             return None
 
 
-def circumstances_in(record: Record) -> Circumstances:
+def circumstances_in(read: RecordRead, state: Delivery) -> Circumstances:
     """Return the circumstances that a record tells of."""
-    knew = record.knew
+    del state
+    knew = read.record.knew
     return Circumstances(
         sealed=knew.get("sealed", False),
         has_channel=not knew.get("noChannel", False),
@@ -105,8 +110,7 @@ def _digest(words: str | None) -> str | None:
     return None if words is None else digest_of(words)
 
 
-def _result(record: Record, words: Words) -> Delivered | NotDelivered:
-    inputs = record.inputs
+def _result(inputs: JsonMapping, words: Words) -> Delivered | NotDelivered:
     if "error" in inputs:
         return NotDelivered(
             error=words(inputs["error"]),
@@ -119,3 +123,8 @@ def _result(record: Record, words: Words) -> Delivered | NotDelivered:
         receipt=words(inputs["receipt"]) if "receipt" in inputs else None,
         sent=inputs.get("sent"),
     )
+
+
+RULES: Final = Rules[Delivery, DeliveryCommand, Circumstances](
+    DeliveryCommand, fold, decide, inputs_of, knew_of, command_in, circumstances_in
+)

@@ -121,6 +121,13 @@ def evolve(  # noqa: C901 - one case an event
             )
 
 
+def fold(state: Delivery | None, recorded: Recorded) -> Delivery:
+    """Apply one event as it was recorded."""
+    if not isinstance(recorded.event, facts.DeliveryEvent):
+        raise foreign(recorded)
+    return evolve(state, recorded.event, recorded.time, recorded.position)
+
+
 def decide(
     state: Delivery, command: DeliveryCommand, now: Circumstances
 ) -> list[facts.DeliveryEvent] | Refused:
@@ -342,7 +349,5 @@ def ended_in(stream: Iterable[Recorded]) -> DeliveryEnded | None:
     state: Delivery | None = None
     cause: str | None = None
     for recorded in stream:
-        if not isinstance(recorded.event, facts.DeliveryEvent):
-            raise foreign(recorded)
-        state, cause = evolve(state, recorded.event, recorded.time, recorded.position), recorded.id
+        state, cause = fold(state, recorded), recorded.id
     return ended_of(state, cause) if state is not None else None

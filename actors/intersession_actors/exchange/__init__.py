@@ -3,43 +3,33 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.exchange.commands import HoldExchange, OpenExchange, ReleaseExchange, StopAsking
+    from intersession_actors.exchange.commands import (
+        ExchangeCommand,
+        HoldExchange,
+        OpenExchange,
+        ReleaseExchange,
+        StopAsking,
+    )
     from intersession_actors.exchange.coordinator import Coordinator
     from intersession_actors.exchange.exchange import Exchange
     from intersession_actors.exchange.fixed import fixed_by
     from intersession_actors.exchange.holds import stops
-    from intersession_actors.exchange.records import (
-        circumstances_in,
-        command_in,
-    )
-    from intersession_actors.exchange.rules import (
-        Circumstances,
-        Command,
-        Outcome,
-        decide,
-        decide_open,
-        evolve,
-        exchange_in,
-        speaker_of,
-    )
+    from intersession_actors.exchange.records import RULES
+    from intersession_actors.exchange.rules import Circumstances, decide_open, exchange_in, speaker_of
     from intersession_actors.exchange.steps import announce_run, primary_run, turn_run
 
 __all__ = [
+    "RULES",
     "Circumstances",
-    "Command",
     "Coordinator",
     "Exchange",
+    "ExchangeCommand",
     "HoldExchange",
     "OpenExchange",
-    "Outcome",
     "ReleaseExchange",
     "StopAsking",
     "announce_run",
-    "circumstances_in",
-    "command_in",
-    "decide",
     "decide_open",
-    "evolve",
     "exchange_in",
     "fixed_by",
     "primary_run",

@@ -1,27 +1,19 @@
 """What the coordinator can be told."""
 
+from intersession_actors.flows import Begins
 from intersession_actors.holding import Ruling
-from intersession_actors.streams import (
-    AskedOfFlow,
-    BeginsFlow,
-    DeliveryEnded,
-    FlowCommand,
-    Resume,
-    RunEnded,
-)
+from intersession_actors.streams import AskedOfFlow, DeliveryEnded, FlowCommand, Resume, RunEnded
 from intersession_events import ids
-from intersession_events.facts import Budget, ExchangeAccepted, HoldBefore, Release, SessionOpened
+from intersession_events.facts import ExchangeAccepted, HoldBefore, Release, SessionOpened
 
 
-class OpenExchange(BeginsFlow, frozen=True, kw_only=True):
-    """A send was allowed: accept it (SEND-3). `budget` is what its causal chain may use (LOOP-5)."""
+class OpenExchange(Begins, frozen=True, kw_only=True):
+    """A send was allowed: accept it (SEND-3)."""
 
-    budget: Budget
     accepted: ExchangeAccepted
     opening: SessionOpened | None = None
     run_timeout_ms: int = 0
     at_most: int | None = None
-    causation: str | None = None
 
     @property
     def stream(self) -> str:

@@ -4,7 +4,8 @@ Its whole state is the exchanges' streams; after a restart it is told `Resume` f
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeGuard, assert_never
+from functools import partial, reduce
+from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
@@ -18,33 +19,30 @@ from intersession_actors.exchange.commands import (
     StopAsking,
 )
 from intersession_actors.exchange.exchange import Exchange, Phase
-from intersession_actors.exchange.holds import decide_hold, decide_release, may_hold
-from intersession_actors.exchange.records import inputs_of, knew_of
-from intersession_actors.exchange.rules import Circumstances, Command, Gone, decide, decide_open, evolve
+from intersession_actors.exchange.holds import may_hold
+from intersession_actors.exchange.records import RULES
+from intersession_actors.exchange.rules import Circumstances, Gone, decide_open, evolve
 from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
+from intersession_actors.flows import Flow, Leader
 from intersession_actors.gate import word_of
 from intersession_actors.holding import GoingOn, Ruling
 from intersession_actors.policy import HoldOrder
 from intersession_actors.streams import (
     Accepted,
     DeliveryEnded,
-    Flow,
     Plan,
-    ProcessManager,
     Refused,
     Resume,
     RunEnded,
+    Through,
     World,
     answer,
-    foreign,
-    into_outbox,
     present,
     spent_of,
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
-from intersession_events.log import InFlight, Recorded, StreamAppend
-from intersession_events.plain_json import JsonObject
+from intersession_events.log import Recorded
 
 _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
 """Crash points where a run of the exchange has ended and nothing is decided on it, by phase."""
@@ -64,38 +62,24 @@ class _Ruling(NamedTuple):
     is_given: bool = False
 
 
-class _Decided(NamedTuple):
-    """What a decision was asked, what it knew, and the events that it comes to."""
-
-    command: Command
-    now: Circumstances
-    events: list[facts.ExchangeEvent]
-
-
-class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
+class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
     """One actor for all exchanges."""
 
+    asks_with = "message"
+    guards = "sessionKey"
+    purpose = "announce"
+
     def __init__(self, world: World) -> None:
-        super().__init__(world)
+        super().__init__(world, RULES)
         self._rulings: dict[str, _Ruling] = {}
         """Exchanges about which the host's rule is asked. What it said is needed until that is durable: a session may refuse the step."""
 
-    def takes(self, message: object) -> TypeGuard[ExchangeCommand]:
-        """Whether this is a command to an exchange."""
-        return isinstance(message, ExchangeCommand)
-
     def evolve(self, state: Exchange | None, recorded: Recorded) -> Exchange:
-        """Apply one recorded event."""
-        event = recorded.event
-        if not isinstance(event, facts.ExchangeEvent):
-            raise foreign(recorded)
-        return evolve(
-            state, self.world.accepted_as(event) if isinstance(event, facts.ExchangeAccepted) else event
-        )
-
-    def inputs(self, command: ExchangeCommand) -> JsonObject:
-        """Return what a decision record says of a command beside its name."""
-        return inputs_of(command)
+        """Apply one recorded event; in a fork an exchange goes on with the settings of the fork."""
+        after = super().evolve(state, recorded)
+        if state is not None:
+            return after
+        return msgspec.structs.replace(after, accepted=self.world.accepted_as(after.accepted))
 
     def is_over(self, state: Exchange) -> bool:
         """Whether the exchange is closed."""
@@ -106,7 +90,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         event = recorded.event
         if not isinstance(event, facts.HoldRequested | facts.HoldWithdrawn):
             self._rulings.pop(stream, None)
-        if isinstance(event, facts.LoopEnded):
+        if isinstance(event, facts.ExchangeHeld):
+            self.world.stopwatch.begin("held", event.hold_id, at=self._flow(stream).decided_at)
+        elif isinstance(event, facts.LoopEnded):
             crash_point("K6")
         elif isinstance(event, facts.ExchangeReleased):
             self.world.stopwatch.forget("held", event.hold_id)
@@ -117,29 +103,28 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Refused | None:
         """Decide the next step of an exchange."""
+        if isinstance(command, OpenExchange):
+            return self._open(flow, command)
+        state = flow.state
+        if state is None:
+            return None
         match command:
-            case OpenExchange():
-                return self._open(flow, command)
             case RunEnded() | DeliveryEnded():
-                return self._after(flow, command)
-            case HoldExchange():
-                return self._hold(flow, command)
-            case ReleaseExchange():
-                return self._release(flow, command)
+                return self._after(flow, state, command)
+            case HoldExchange() | ReleaseExchange():
+                return self._ordered(flow, state, command)
             case HoldRuled():
-                return self._ruled(flow, command)
+                return self._ruled(flow, state, command)
             case StopAsking():
-                return self._stop_asking(flow, command)
+                return self._stop_asking(flow, state, command)
             case Resume():
-                return self._resume(flow, command)
+                return self._resume(flow, state, command)
             case _:
                 assert_never(command)
 
     def refuse(self, command: ExchangeCommand, refused: Refused) -> None:
-        """Tell whoever waits, and give back the run that will not be."""
+        """Tell whoever waits, and watch nobody for an exchange that will not be."""
         if isinstance(command, OpenExchange):
-            root, run_id = command.budget.root, command.accepted.run_id
-            self.world.chains.release(root, run_id, by=command.stream)
             flow = self._flows.get(command.stream)
             if flow is None or flow.state is None:
                 self._unwatch(command.accepted)
@@ -148,51 +133,47 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
     # --- the beginning
 
     def _open(self, flow: ExchangeFlow, command: OpenExchange) -> Plan | Refused | None:
-        if flow.state is not None:
-            # The same key raced with itself: one of the two was first (SEND-11).
-            if flow.state.accepted.request_digest != command.accepted.request_digest:
-                return Refused(
-                    code="idempotency_conflict",
-                    error="idempotencyKey: it was used for another message, use a new key",
-                )
-            answer(command, Accepted(recorded=(), again=True))
+        outcome = self.begins(flow, command)
+        if isinstance(outcome, Accepted):
+            answer(command, outcome)
             return None
-        budget, accepted, chains = command.budget, command.accepted, self.world.chains
-        tripped = chains.reserve(budget, accepted.run_id, self.world.now_of(budget), by=flow.stream)
-        if tripped is not None:
-            return Refused(code="limit", error=tripped.told("sessionKey"), tripped=tripped)
-        spent = chains.spent(budget.root, besides=flow.stream)
-        self._watch(accepted)
+        if outcome is not None:
+            return outcome
+        spent = self.world.chains.spent(command.budget.root, besides=flow.stream)
+        self._watch(command.accepted)
         return Plan(
-            events=(decide_open(accepted, budget, spent),),
+            events=(decide_open(command.accepted, command.budget, spent),),
             knew=present({"spent": spent_of(spent)}),
-            through=lambda appends: primary_step(command, appends, self._now()),
+            through=partial(primary_step, command),
             cause=command.causation,
             correlation=command.budget.root,
         )
 
     # --- after a run or a delivery
 
-    def _resume(self, flow: ExchangeFlow, command: Resume) -> Plan | None:
-        state = flow.state
-        if state is None:
-            return None
+    def _resume(self, flow: ExchangeFlow, state: Exchange, command: Resume) -> Plan | Refused | None:
         self._watch(state.accepted)
         if state.phase == "released":
-            return self._go_on(flow, state, command)
-        ended = next((ended for ended in command.ended if ended.awaited == state.pending), None)
-        return self._after(flow, ended) if ended is not None else None
+            # Nothing followed yet: the agent that the next turn needs was not here, or this process was not.
+            return self._ordered(flow, state, command)
+        ended = state.awaited_in(command)
+        return None if ended is None else self._after(flow, state, ended)
 
     def _after(
-        self, flow: ExchangeFlow, outcome: RunEnded | DeliveryEnded, ruling: Ruling | None = None
-    ) -> Plan | None:
-        state = flow.state
+        self,
+        flow: ExchangeFlow,
+        state: Exchange,
+        outcome: RunEnded | DeliveryEnded,
+        ruling: Ruling | None = None,
+    ) -> Plan | Refused | None:
         behind = outcome.behind if isinstance(outcome, RunEnded) else None
-        if state is None or (behind is not None and behind.has_failed):
+        if behind is not None and behind.has_failed:
             return None
         if state.phase in _DECIDING and behind is None:
             crash_point(_DECIDING[state.phase])
-        decided = self._decided(flow, state, outcome, ruling)
+        decided = self.decided(flow, state, outcome, lambda: self._circumstances(flow, state, ruling))
+        if isinstance(decided, Refused):
+            return decided
         if not decided.events:
             if behind is not None:
                 behind.hurry()
@@ -204,62 +185,28 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         ):
             return None
         crash_point("K5")
-        return self._carried_on(state, decided, outcome.cause, behind)
-
-    def _decided(
-        self,
-        flow: ExchangeFlow,
-        state: Exchange,
-        command: Command,
-        ruling: Ruling | None = None,
-    ) -> _Decided:
-        """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
-        while True:
-            now = self._circumstances(flow, state, ruling)
-            events = decide(state, command, now)
-            budget = _evolved(state, events).budget
-            last = events[-1] if events else None
-            if not isinstance(last, facts.TurnRequested | facts.AnnounceRequested):
-                return _Decided(command, now, events)
-            tripped = self.world.chains.reserve(
-                budget, last.run_id, self.world.now_of(budget), by=flow.stream
-            )
-            if tripped is None:
-                return _Decided(command, now, events)
+        return self.carried_on(flow, decided, outcome.cause, behind=behind)
 
     # --- holds
 
-    def _hold(self, flow: ExchangeFlow, command: HoldExchange) -> Plan | Refused | None:
-        state = flow.state
-        if state is None:
-            return None
-        events = decide_hold(state, command)
-        if isinstance(events, Refused):
-            return events
-        return Plan(events=tuple(events), correlation=state.budget.root)
+    def _ordered(
+        self, flow: ExchangeFlow, state: Exchange, command: HoldExchange | ReleaseExchange | Resume
+    ) -> Plan | Refused:
+        def known() -> Circumstances:
+            if isinstance(command, HoldExchange):
+                return Circumstances(log_id=self.world.log.log_id)  # nothing else is looked at
+            return self._circumstances(flow, state)
 
-    def _release(self, flow: ExchangeFlow, command: ReleaseExchange) -> Plan | Refused | None:
-        state = flow.state
-        if state is None:
-            return None
-        refused = decide_release(state, command, 0)
-        if isinstance(refused, Refused):
-            return refused
-        if not refused:
-            return Plan(events=())
-        decided = self._decided(flow, state, command)
-        was_held = isinstance(next(iter(decided.events), None), facts.ExchangeReleased)
+        decided = self.decided(flow, state, command, known)
+        if isinstance(decided, Refused):
+            return decided
+        first = next(iter(decided.events), None)
         # A release goes on with what was held, so that causes lead on to what was said (WHY-1).
-        cause = flow.cause if was_held else None
-        return self._carried_on(state, decided, cause)
-
-    def _go_on(self, flow: ExchangeFlow, state: Exchange, command: Resume) -> Plan | None:
-        """Go on from a release that nothing followed yet: the agent that the next turn needs was not here, or this process was not."""
-        decided = self._decided(flow, state, command)
-        return self._carried_on(state, decided, flow.cause) if decided.events else None
+        goes_on = isinstance(command, Resume) or isinstance(first, facts.ExchangeReleased)
+        return self.carried_on(flow, decided, flow.cause if goes_on else None)
 
     def _asks_rule(
-        self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded, events: Sequence[facts.ExchangeEvent]
+        self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded, events: Sequence[facts.Event]
     ) -> bool:
         """Ask the host's rule about a text, if it is to be asked; what came in is decided upon once it has spoken."""
         held, rule, tell = events[-1], self.world.holds.rule, self.world.tell_flow
@@ -298,24 +245,26 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         )
         return True
 
-    def _ruled(self, flow: ExchangeFlow, command: HoldRuled) -> Plan | None:
+    def _ruled(self, flow: ExchangeFlow, state: Exchange, command: HoldRuled) -> Plan | Refused | None:
         asked = self._rulings.get(flow.stream)
         if asked is None or asked.hold_id != command.hold_id:
             return None
         self._rulings[flow.stream] = asked._replace(is_given=True)
-        return self._after(flow, asked.outcome, command.ruling)
+        return self._after(flow, state, asked.outcome, command.ruling)
 
-    def _stop_asking(self, flow: ExchangeFlow, command: StopAsking) -> Plan:
-        asked, ended, state = self._rulings.get(flow.stream), command.ended, flow.state
+    def _stop_asking(self, flow: ExchangeFlow, state: Exchange, command: StopAsking) -> Plan | Refused:
+        asked, ended = self._rulings.get(flow.stream), command.ended
         if asked is not None:
             self._rulings[flow.stream], ended = asked._replace(is_given=True), asked.outcome
-        elif ended is None or state is None or state.pending != ended.awaited:
-            return Plan(events=())
+        elif ended is None or state.pending != ended.awaited:
+            return Plan()
         note = word_of(f"{command.by} stopped it before the host's rule had spoken")
-        plan = self._after(flow, ended, Ruling(holds=True, note=note)) or Plan(events=())
+        plan = self._after(flow, state, ended, Ruling(holds=True, note=note)) or Plan()
+        if asked is not None or isinstance(plan, Refused):
+            return plan
         # What leads to no text that could be held goes on when the flow hears of it.
         is_held = isinstance(next(reversed(plan.events), None), facts.ExchangeHeld)
-        return plan if asked is not None or is_held else Plan(events=())
+        return plan if is_held else Plan()
 
     def _orders(self, state: Exchange, ruling: Ruling | None) -> tuple[HoldOrder, ...]:
         accepted, holds = state.accepted, self.world.holds
@@ -327,69 +276,32 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
 
     # --- what follows
 
-    def _carried_on(
-        self,
-        state: Exchange,
-        decided: _Decided,
-        cause: str | None,
-        behind: InFlight | None = None,
-    ) -> Plan:
-        """Return the plan of some events, with what the last one asks for: a run of a session, or a text for the outbox."""
-        events = decided.events
-        after = _evolved(state, events)
-        last = events[-1] if events else None
-        plan = Plan(
-            events=tuple(events),
-            behind=behind,
-            cause=cause,
-            correlation=state.budget.root,
-            asked=decided.command,
-            knew=knew_of(state, decided.now),
-        )
-        if isinstance(last, facts.ExchangeHeld):
-            self.world.stopwatch.begin("held", last.hold_id, at=self.world.clock.monotonic())
-        if isinstance(last, facts.TurnRequested):
-            return plan.sent_through(lambda appends: turn_step(after, last, appends, self._now()))
-        if isinstance(last, facts.AnnounceRequested):
-            return plan.sent_through(lambda appends: announce_step(after, last, appends, self._now()))
-        if isinstance(last, facts.AnnounceDecided) and last.delivery_id is not None and last.text is not None:
-            # What was held is decided at its release: that is what leads to the text, not what was held.
-            return msgspec.structs.replace(
-                plan,
-                carried=(self._delivery(after, last, last.delivery_id, last.text, cause),),
-                carried_by_last=isinstance(events[0], facts.ExchangeReleased),
-            )
-        return plan
+    def after(self, state: Exchange, events: Sequence[facts.Event]) -> Exchange:
+        """Return the exchange after some events."""
+        return reduce(evolve, (event for event in events if isinstance(event, facts.ExchangeEvent)), state)
 
-    def _delivery(
-        self,
-        state: Exchange,
-        announced: facts.AnnounceDecided,
-        delivery_id: str,
-        text: str,
-        cause: str | None,
-    ) -> StreamAppend:
-        accepted = state.accepted
-        route = self.world.rules.announce_route(accepted)
-        if route is None:  # the rules decided a delivery because there was a route
-            raise RuntimeError(f"exchange {accepted.exchange_id} lost its route")
-        decided = facts.DeliveryDecided(
-            delivery_id=delivery_id,
-            session_key=accepted.target,
-            route=route,
-            text=text,
-            key=delivery_id,
-            purpose="announce",
-            run_id=announced.run_id,
-            owner=ids.exchange_stream(accepted.exchange_id),
-        )
-        return into_outbox(
-            self.world.log.log_id, decided, budget=state.budget, time=self._now(), causation=cause
-        )
+    def step(self, after: Exchange, event: facts.Event, cause: str | None) -> Through | None:
+        """Return the turn or the announce turn that is asked for, if one is; its cause is the exchange's own event."""
+        del cause
+        match event:
+            case facts.TurnRequested():
+                return partial(turn_step, after, event)
+            case facts.AnnounceRequested():
+                return partial(announce_step, after, event)
+            case _:
+                return None
+
+    def way_out(self, after: Exchange, command: ExchangeCommand) -> tuple[facts.Route | None, str]:
+        """Return where the announce goes, as the target's words (ANN-2)."""
+        del command
+        return self.world.rules.announce_route(after.accepted), after.accepted.target
 
     def _circumstances(
         self, flow: ExchangeFlow, state: Exchange, ruling: Ruling | None = None
     ) -> Circumstances:
+        # What nothing that can follow looks at is not asked: a decision record names all that was known.
+        if state.phase == "delivery":
+            return Circumstances(log_id=self.world.log.log_id)
         accepted, held, orders = state.accepted, state.held, self._orders(state, ruling)
         held_ms = 0
         if held is not None and state.phase == "held":
@@ -398,12 +310,9 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
             log_id=self.world.log.log_id,
             refused=dict(flow.refused),
             orders=orders,
-            wall_ms=self._now() if orders or may_hold(state) else 0,
+            wall_ms=self.world.clock.now_ms() if orders or may_hold(state) else 0,
             held_ms=held_ms,
         )
-        # What nothing that can follow looks at is not asked: a decision record names all that was known.
-        if state.phase == "delivery":
-            return Circumstances(log_id=known.log_id)
         if state.is_announcing:
             has_route = self.world.rules.announce_route(accepted) is not None
             return msgspec.structs.replace(known, has_route=has_route)
@@ -440,12 +349,3 @@ class Coordinator(ProcessManager[Exchange, ExchangeCommand]):
         if self.world.log.forked is not None:
             return True  # a fork waits for the agents that it is not given: it ends nothing that had an agent (FORK-4)
         return self.world.agents.has(self.world.agent_of(key))
-
-    def _now(self) -> int:
-        return self.world.clock.now_ms()
-
-
-def _evolved(state: Exchange, events: Sequence[facts.ExchangeEvent]) -> Exchange:
-    for event in events:
-        state = evolve(state, event)
-    return state

@@ -4,14 +4,14 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.policy import budget_of
+from intersession_actors.flows import Led
 from intersession_events import facts
 
 Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "closed"]
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an exchange stands. `pending` is the run or delivery it waits for.
+class Exchange(Led, frozen=True, kw_only=True):
+    """Where an exchange stands.
 
     `previous` is what stood for `latest` before the last reply. `held` is where it has stopped, or did last,
     `released` the last release; in phase `released` it has still to go on from there. `asked` wants it to
@@ -21,7 +21,6 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     accepted: facts.ExchangeAccepted
     phase: Phase = "primary"
-    pending: str = ""
     turn: int = 0
     round_one: str | None = None
     latest: str | None = None
@@ -37,7 +36,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def budget(self) -> facts.Budget:
         """What the causal chain that the exchange is of may use (LOOP-5); the time that it was held is none of it."""
-        budget = budget_of(self.accepted, None, 0)
+        budget = super().budget
         return msgspec.structs.replace(budget, held_ms=budget.held_ms + self.held_ms)
 
     @property

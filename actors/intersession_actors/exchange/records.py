@@ -1,21 +1,16 @@
 """What the record of an exchange's decision says of its command and of what was known, and how both are read again. Pure."""
 
-import msgspec
+from typing import Final
 
+from msgspec.structs import asdict, replace
+
+from intersession_actors import flows
 from intersession_actors.exchange.commands import ExchangeCommand, HoldExchange, ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.exchange.rules import Circumstances
-from intersession_actors.policy import HoldOrder, age_s, time_at_age
-from intersession_actors.streams import (
-    Record,
-    Words,
-    digest_of,
-    present,
-    refused_in,
-    refused_of,
-    spent_in,
-    spent_of,
-)
+from intersession_actors.exchange.rules import Circumstances, decide, fold
+from intersession_actors.flows import RecordRead, Rules
+from intersession_actors.policy import HoldOrder
+from intersession_actors.streams import Words, digest_of, present
 from intersession_events import facts
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -41,50 +36,43 @@ def inputs_of(command: ExchangeCommand) -> JsonObject:
 def knew_of(state: Exchange, now: Circumstances) -> JsonObject:
     """Return what a record says of circumstances: what is not as it nearly always is."""
     return present(
-        {
-            "age": age_s(_budget(state, now.held_ms), now.now_ms) if now.now_ms else 0,
+        flows.knew_of(_budget(state, now.held_ms), now)
+        | {
             "gone": now.gone,
-            "hasRoute": now.has_route,
             "heldMs": now.held_ms,
             "noAgent": not now.requester_has_agent,
             "orders": [_order(order) for order in now.orders],
-            "refused": refused_of(now.refused),
-            "spent": spent_of(now.spent),
             "wallMs": now.wall_ms,
         }
     )
 
 
-def command_in(record: Record, stream: str, words: Words) -> HoldExchange | ReleaseExchange | None:
+def command_in(read: RecordRead) -> HoldExchange | ReleaseExchange | None:
     """Return the command of a record, where the record says all of it; None where events do."""
-    given = record.inputs
-    if record.asked == HoldExchange.__name__:
-        return HoldExchange(stream=stream, before=given["before"], by=given["by"])
-    if record.asked == ReleaseExchange.__name__:
-        return ReleaseExchange(
-            stream=stream,
-            action=given["action"],
-            by=given["by"],
-            text=words(given["text"]) if "text" in given else None,
-            for_good=given.get("forGood", False),
-        )
-    return None
+    inputs = read.record.inputs
+    match read.record.asked:
+        case "HoldExchange":
+            return HoldExchange(stream=read.stream, before=inputs["before"], by=inputs["by"])
+        case "ReleaseExchange":
+            return ReleaseExchange(
+                stream=read.stream,
+                action=inputs["action"],
+                by=inputs["by"],
+                text=read.words(inputs["text"]) if "text" in inputs else None,
+                for_good=inputs.get("forGood", False),
+            )
+        case _:
+            return None
 
 
-def circumstances_in(
-    record: Record, state: Exchange, *, log_id: str, stream: str, words: Words
-) -> Circumstances:
+def circumstances_in(read: RecordRead, state: Exchange) -> Circumstances:
     """Return the circumstances that a record tells of."""
-    knew = record.knew
+    knew = read.record.knew
     held_ms: int = knew.get("heldMs", 0)
     return Circumstances(
-        log_id=log_id,
-        now_ms=time_at_age(_budget(state, held_ms), knew.get("age", 0)),
+        **asdict(flows.circumstances_in(read, _budget(state, held_ms))),
         requester_has_agent=not knew.get("noAgent", False),
-        has_route=knew.get("hasRoute", False),
-        refused=refused_in(knew, stream, words),
-        spent=spent_in(knew),
-        orders=tuple(_order_in(order, words) for order in knew.get("orders", ())),
+        orders=tuple(_order_in(order, read.words) for order in knew.get("orders", ())),
         wall_ms=knew.get("wallMs", 0),
         held_ms=held_ms,
         gone=tuple(knew.get("gone", ())),
@@ -94,7 +82,7 @@ def circumstances_in(
 def _budget(state: Exchange, held_ms: int) -> facts.Budget:
     """Return the chain's budget as it is once what is held now has been let go on."""
     budget = state.budget
-    return msgspec.structs.replace(budget, held_ms=budget.held_ms + held_ms) if held_ms else budget
+    return replace(budget, held_ms=budget.held_ms + held_ms) if held_ms else budget
 
 
 def _order(order: HoldOrder) -> JsonObject:
@@ -118,3 +106,8 @@ def _order_in(order: JsonMapping, words: Words) -> HoldOrder:
         order=order.get("order", ""),
         note=None if note is None else words(note),
     )
+
+
+RULES: Final = Rules[Exchange, ExchangeCommand, Circumstances](
+    ExchangeCommand, fold, decide, inputs_of, knew_of, command_in, circumstances_in
+)

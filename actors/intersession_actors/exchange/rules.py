@@ -4,12 +4,20 @@ No threads, no clock, no store: what is needed of them comes in as arguments, so
 again, gives the same events (`replay`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
+from intersession_actors import flows
+from intersession_actors.exchange.commands import (
+    ExchangeCommand,
+    HoldExchange,
+    HoldRuled,
+    OpenExchange,
+    ReleaseExchange,
+    StopAsking,
+)
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.holds import (
     decide_hold,
@@ -21,7 +29,7 @@ from intersession_actors.exchange.holds import (
 )
 from intersession_actors.policy import HoldOrder, Spent, check_run
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
-from intersession_actors.streams import DeliveryEnded, Refused, Resume, RunEnded, StepRefused
+from intersession_actors.streams import DeliveryEnded, Refused, Resume, RunEnded, StepRefused, foreign
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
 from intersession_events.log import Recorded
@@ -32,21 +40,14 @@ Gone = Literal["requester_gone", "target_gone"]
 _NOBODY_HEARS: Final = "the session that it would have been said to was reset or deleted"
 
 
-class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+class Circumstances(flows.Circumstances, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
 
-    `spent` is what the whole causal chain has used, its other branches too.
-    `refused` are steps that a session's actor would not take, by run id: they were never recorded. `orders` are who wants
-    texts held beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with, `held_ms` how long one
-    has lasted. `gone` is who of the two is not there any more, as far as the coordinator has heard.
+    `orders` are who wants texts held beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with,
+    `held_ms` how long one has lasted. `gone` is who of the two is not there any more, as far as the coordinator has heard.
     """
 
-    log_id: str
-    now_ms: int = 0
     requester_has_agent: bool = True
-    has_route: bool = False
-    spent: Spent = Spent()
-    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
     orders: tuple[HoldOrder, ...] = ()
     wall_ms: int = 0
     held_ms: int = 0
@@ -88,6 +89,13 @@ def evolve(  # noqa: C901, PLR0912 - one case an event
             return replace(state, phase="closed", pending="")
 
 
+def fold(state: Exchange | None, recorded: Recorded) -> Exchange:
+    """Apply one event as it was recorded."""
+    if not isinstance(recorded.event, facts.ExchangeEvent):
+        raise foreign(recorded)
+    return evolve(state, recorded.event)
+
+
 def exchange_in(events: Iterable[Recorded]) -> Exchange | None:
     """Return how an exchange stands after events of its stream; None before its beginning."""
     state: Exchange | None = None
@@ -97,10 +105,6 @@ def exchange_in(events: Iterable[Recorded]) -> Exchange | None:
         ):
             state = evolve(state, event)
     return state
-
-
-Outcome = RunEnded | DeliveryEnded | ReleaseExchange
-Command = Outcome | HoldExchange | Resume
 
 
 def decide_open(
@@ -121,16 +125,15 @@ def decide_open(
 
 
 def decide(  # noqa: C901 - one case a command
-    state: Exchange, outcome: Command, now: Circumstances
-) -> list[facts.ExchangeEvent]:
+    state: Exchange, outcome: ExchangeCommand, now: Circumstances
+) -> list[facts.ExchangeEvent] | Refused:
     """Return what the outcome of the pending run or delivery, or somebody's word, leads to; nothing if it is an old one.
 
     `Resume` goes on from a release that nothing followed yet.
     """
     match outcome:
         case HoldExchange():
-            events = decide_hold(state, outcome)
-            return [] if isinstance(events, Refused) else events
+            return decide_hold(state, outcome)
         case Resume():
             return go_on(state, now)
         case RunEnded():
@@ -149,6 +152,8 @@ def decide(  # noqa: C901 - one case a command
             return _delivery_ended(state, outcome)
         case ReleaseExchange():
             return _released(state, outcome, now)
+        case OpenExchange() | HoldRuled() | StopAsking():
+            return []
 
 
 def _primary_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
@@ -221,10 +226,12 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
     ]
 
 
-def _released(state: Exchange, command: ReleaseExchange, now: Circumstances) -> list[facts.ExchangeEvent]:
+def _released(
+    state: Exchange, command: ReleaseExchange, now: Circumstances
+) -> list[facts.ExchangeEvent] | Refused:
     events = decide_release(state, command, now.held_ms)
     if isinstance(events, Refused) or not events:
-        return []
+        return events
     after = evolve(state, events[0])
     return [*events, *go_on(after, now)] if after.phase == "released" else events
 
@@ -330,16 +337,11 @@ def _end_loop(
                 reason="announce_failed", note=tripped.words, limit=tripped.setting, used=tripped.value
             ),
         ]
-    run_id = ids.derive(now.log_id, "run", accepted.exchange_id, "announce")
-    refusal = now.refused.get(run_id)
+    asked = flows.announce_requested(now.log_id, accepted.exchange_id, accepted.target)
+    refusal = now.refused.get(asked.run_id)
     if refusal is not None:
         return [ended, *_no_announce(gone=refusal.code == "not_visible", note=refusal.error)]
-    return [
-        ended,
-        facts.AnnounceRequested(
-            speaker=accepted.target, run_id=run_id, message_id=ids.derive(now.log_id, "message", run_id)
-        ),
-    ]
+    return [ended, asked]
 
 
 def _no_announce(
@@ -410,19 +412,10 @@ def _announced(
 def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[facts.ExchangeEvent]:
     if state.phase != "delivery" or outcome.delivery_id != state.pending:
         return []
-    match outcome.outcome:
-        case "done":
-            # Without a route it was given to the host that listens to `webchat` (ANN-2).
-            routed = state.accepted.route is not None
-            return [facts.ExchangeClosed(reason="announced" if routed else "no_route")]
-        case "failed":
-            return [facts.ExchangeClosed(reason="announce_failed", note=outcome.note)]
-        case "denied":
-            return [facts.ExchangeClosed(reason="announce_denied", note=outcome.note)]
-        case "unknown":
-            return [facts.ExchangeClosed(reason="delivery_unknown", note=outcome.note)]
-        case "withheld":
-            return [facts.ExchangeClosed(reason="withheld", note=outcome.note)]
+    reason: facts.CloseReason = flows.ENDS[outcome.outcome]
+    if reason == "announced" and state.accepted.route is None:
+        reason = "no_route"  # it was given to the host that listens to `webchat` (ANN-2)
+    return [facts.ExchangeClosed(reason=reason, note=outcome.note)]
 
 
 def speaker_of(accepted: facts.ExchangeAccepted, turn: int) -> str:

@@ -6,11 +6,9 @@ from msgspec.structs import replace
 from intersession_actors import prompt
 from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.session import Enqueue, message_for
+from intersession_actors.flows import Appends, step_of
+from intersession_actors.session import Enqueue
 from intersession_events import facts
-from intersession_events.log import StreamAppend
-
-Appends = tuple[StreamAppend, ...]
 
 
 def primary_run(accepted: facts.ExchangeAccepted, timeout_ms: int) -> facts.RunQueued:
@@ -69,75 +67,56 @@ def announce_run(state: Exchange, asked: facts.AnnounceRequested) -> facts.RunQu
     )
 
 
-def primary_step(command: OpenExchange, appends: Appends, now_ms: int) -> tuple[str, Enqueue]:
+def primary_step(command: OpenExchange, appends: Appends) -> tuple[str, Enqueue]:
     """Return the message of a send, for its target (SEND-3, PROV-1, PROV-2)."""
-    accepted, budget = command.accepted, command.budget
-    queued = primary_run(accepted, command.run_timeout_ms)
-    provenance = facts.Provenance(
-        kind="inter_session",
-        source_session_key=accepted.requester,
-        source_channel=accepted.requester_channel,
-        source_tool="sessions_send",
-        exchange_id=accepted.exchange_id,
-        turn=0,
-        hops=budget.hops,
+    accepted = command.accepted
+    step = step_of(
+        primary_run(accepted, command.run_timeout_ms),
+        accepted.message,
+        appends,
+        command.budget,
+        said_by=accepted.requester,
+        channel=accepted.requester_channel,
+        causation=_asking(appends),
     )
-    step = _step(budget, queued, message_for(queued, accepted.message, provenance, now_ms), appends)
     return accepted.target, replace(step, opening=command.opening, check_policy=True, at_most=command.at_most)
 
 
-def turn_step(
-    state: Exchange, turn: facts.TurnRequested, appends: Appends, now_ms: int
-) -> tuple[str, Enqueue]:
+def turn_step(state: Exchange, turn: facts.TurnRequested, appends: Appends) -> tuple[str, Enqueue]:
     """Return a turn of the loop: the other one's latest reply, for the speaker (LOOP-1, LOOP-3)."""
-    accepted, budget = state.accepted, state.budget
+    accepted = state.accepted
     speaks_for_target = turn.speaker == accepted.target
-    other = accepted.requester if speaks_for_target else accepted.target
-    queued = turn_run(state, turn)
-    provenance = facts.Provenance(
-        kind="inter_session",
-        source_session_key=other,
-        source_channel=accepted.requester_channel if speaks_for_target else accepted.target_channel,
-        source_tool="sessions_send",
-        exchange_id=accepted.exchange_id,
-        turn=turn.turn,
-        hops=budget.hops,
+    step = step_of(
+        turn_run(state, turn),
+        state.latest or "",
+        appends,
+        state.budget,
+        said_by=accepted.requester if speaks_for_target else accepted.target,
+        channel=accepted.requester_channel if speaks_for_target else accepted.target_channel,
         edited_by=state.edited_by,
+        causation=_asking(appends),
     )
-    step = _step(budget, queued, message_for(queued, state.latest or "", provenance, now_ms), appends)
     return turn.speaker, replace(step, check_policy=True)
 
 
-def announce_step(
-    state: Exchange, asked: facts.AnnounceRequested, appends: Appends, now_ms: int
-) -> tuple[str, Enqueue]:
+def announce_step(state: Exchange, asked: facts.AnnounceRequested, appends: Appends) -> tuple[str, Enqueue]:
     """Return the announce turn, for the target (ANN-1)."""
-    accepted, budget = state.accepted, state.budget
-    queued = announce_run(state, asked)
-    provenance = facts.Provenance(
+    accepted = state.accepted
+    return accepted.target, step_of(
+        announce_run(state, asked),
+        prompt.ANNOUNCE_PROMPT,
+        appends,
+        state.budget,
+        said_by=accepted.requester,
         kind="internal_system",
-        source_session_key=accepted.requester,
-        source_tool="sessions_send",
-        exchange_id=accepted.exchange_id,
-        hops=budget.hops,
+        causation=_asking(appends),
     )
-    message = message_for(queued, prompt.ANNOUNCE_PROMPT, provenance, now_ms)
-    return accepted.target, _step(budget, queued, message, appends)
+
+
+def _asking(appends: Appends) -> str:
+    """Return the exchange's event that a step is: the cause of its message and its run."""
+    return appends[0].drafts[-1].id
 
 
 def _parties(accepted: facts.ExchangeAccepted) -> prompt.Parties:
     return msgspec.convert(accepted, prompt.Parties, from_attributes=True)
-
-
-def _step(budget: facts.Budget, queued: facts.RunQueued, message: facts.Message, appends: Appends) -> Enqueue:
-    own = appends[0]
-    return Enqueue(
-        budget=budget,
-        message=message,
-        queue=queued,
-        session_id=queued.session_id,
-        flow=own.stream,
-        carried=appends,
-        # The exchange's event that this step is: the cause of its message and its run.
-        causation=own.drafts[-1].id,
-    )

@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from intersession_actors.exchange import HoldExchange, ReleaseExchange, speaker_of
-from intersession_actors.explaining.decisions import Decision
+from intersession_actors.exchange import Circumstances, Exchange, ExchangeCommand, ReleaseExchange, speaker_of
+from intersession_actors.explaining import decisions
 from intersession_actors.explaining.explanation import Instead
 from intersession_actors.policy import check_run
-from intersession_actors.streams import DeliveryEnded, Resume, RunEnded
+from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
 from intersession_events.facts import topic_of
 from intersession_events.plain_json import JsonValue
@@ -25,6 +25,9 @@ MOST_TURNS: Final = 5
 """The highest limit of turns that a configuration can say (LOOP-2)."""
 
 _WORDS: Final = "Something else."
+
+
+Decision = decisions.Decision[Exchange, ExchangeCommand, Circumstances]
 
 
 class _Change(NamedTuple):
@@ -58,7 +61,7 @@ def _pairs(decision: Decision, event: facts.LoopEnded) -> Iterator[Instead]:
                 yield Instead(change=change, verdict=GOES_ON, setting=second.setting, value=second.value)
 
 
-def verdict(events: Sequence[facts.ExchangeEvent], of: facts.ExchangeEvent) -> str:
+def verdict(events: Sequence[facts.Event], of: facts.ExchangeEvent) -> str:
     """Return what events say where another one stood: the code of one of its kind, else the name of the last."""
     for event in events:
         match event, of:
@@ -80,11 +83,11 @@ def _changes(decision: Decision) -> Iterator[_Change]:
         case ReleaseExchange() as released if released.action != "go_on":
             plain = replace(released, action="go_on", text=None)
             yield _Change("it is released with what was held", decision._replace(outcome=plain))
-        case ReleaseExchange() | HoldExchange() | Resume():
-            pass
         case DeliveryEnded() as delivered:
             taken = replace(delivered, outcome="done", note=None)
             yield _Change("the channel takes the text", decision._replace(outcome=taken))
+        case _:
+            pass
     yield from _other_settings(decision)
     yield from _other_circumstances(decision)
 

@@ -1,14 +1,15 @@
-"""A decision of an exchange as it was made, to be made again: what was asked, what was known, and which events it led to."""
+"""A decision of an exchange or a spawn as it was made, to be made again: what was asked, what was known, and which events it led to."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
-from intersession_actors import exchange
 from intersession_actors.delivery import ended_in
+from intersession_actors.flows import Led, RecordRead, Rules
 from intersession_actors.session import ended_again
 from intersession_actors.streams import (
     DeliveryEnded,
     Record,
+    Refused,
     Resume,
     RunEnded,
     appends_in,
@@ -20,29 +21,35 @@ from intersession_events import facts, ids
 from intersession_events.log import Log, Recorded
 from intersession_projections.run_outcomes import Runs
 
+S = TypeVar("S", bound=Led)
+C = TypeVar("C")
+N = TypeVar("N")
 
-class Decision(NamedTuple):
-    """What the rules of an exchange were asked, as its record says, and the events that they led to (`came`, in one append).
+
+class Decision(NamedTuple, Generic[S, C, N]):
+    """What the rules of a flow were asked, as its record says, and the events that they led to (`came`, in one append).
 
     `told_at` is the position of the event that says how the run or the delivery ended.
     """
 
-    state: exchange.Exchange
-    outcome: exchange.Command
-    now: exchange.Circumstances
+    rules: Rules[S, C, N]
+    state: S
+    outcome: C
+    now: N
     came: tuple[Recorded, ...]
     told_at: int | None
 
-    def decided(self) -> list[facts.ExchangeEvent]:
-        """Ask the rules of today."""
-        return exchange.decide(self.state, self.outcome, self.now)
+    def decided(self) -> Sequence[facts.Event]:
+        """Ask the rules of today; what they refuse leads to nothing."""
+        events = self.rules.decide(self.state, self.outcome, self.now)
+        return () if isinstance(events, Refused) else events
 
     @property
     def holds(self) -> bool | None:
         """Whether the rules of today say what was recorded; None where words were erased that they would look at."""
         if are_erased(self.came, self.outcome):
             return None
-        return self.decided() == [recorded.event for recorded in self.came]
+        return list(self.decided()) == [recorded.event for recorded in self.came]
 
 
 def are_erased(came: Sequence[Recorded], outcome: object) -> bool:
@@ -51,24 +58,24 @@ def are_erased(came: Sequence[Recorded], outcome: object) -> bool:
     return said == facts.ERASED or facts.ERASED in texts_in(came)
 
 
-def decision_of(log: Log, recorded: Recorded) -> Decision | None:
-    """Return the decision that an event of an exchange is of; None where the log does not have what it was made on."""
+def decision_of(
+    log: Log, recorded: Recorded, rules: Rules[S, C, N], standing: Callable[[Iterable[Recorded]], S | None]
+) -> Decision[S, C, N] | None:
+    """Return the decision that an event of a flow is of; None where the log does not have what it was made on."""
     before, came = parted(log.stream(recorded.stream), recorded)
-    state, first = exchange.exchange_in(before), came[0]
+    state, first = standing(before), came[0]
     if state is None or not first.decision:
         return None
-    record, words = record_in(first.decision), words_of(came)
-    outcome = exchange.command_in(record, first.stream, words) or outcome_of(
-        log, record, state.pending, first
-    )
-    if outcome is None:
-        return None
     log_id = log.lineage.log_id_at(first.position)
-    now = exchange.circumstances_in(record, state, log_id=log_id, stream=first.stream, words=words)
-    return Decision(state, outcome, now, came, _told_at(log, outcome, first))
+    read = RecordRead(record_in(first.decision), first.stream, log_id, words_of(came))
+    outcome = rules.command_in(read) or outcome_of(log, read.record, state.pending, first)
+    if not rules.takes(outcome):
+        return None
+    now = rules.circumstances_in(read, state)
+    return Decision(rules, state, outcome, now, came, _told_at(log, outcome, first))
 
 
-def _told_at(log: Log, outcome: exchange.Command, first: Recorded) -> int | None:
+def _told_at(log: Log, outcome: object, first: Recorded) -> int | None:
     if isinstance(outcome, RunEnded):
         run = Runs(log).get(outcome.run_id)
         return None if run is None else run.position

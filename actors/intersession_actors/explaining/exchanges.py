@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from intersession_actors.exchange import ReleaseExchange
-from intersession_actors.explaining.changes import ANNOUNCE, TURNS, instead_of
-from intersession_actors.explaining.decisions import Decision, decision_of
+from intersession_actors.exchange import RULES, ReleaseExchange, exchange_in
+from intersession_actors.explaining.changes import ANNOUNCE, TURNS, Decision, instead_of
+from intersession_actors.explaining.decisions import decision_of
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead, Rule
 from intersession_actors.explaining.rules import CLOSES, LOOP_ENDS, SILENCES
 from intersession_actors.explaining.settings import InForce
@@ -20,7 +20,7 @@ Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
     """Explain an end in an exchange's stream."""
     about, code, rule, said = _told(event)
-    decision = decision_of(log, recorded)
+    decision = decision_of(log, recorded, RULES, exchange_in)
     holds = None if decision is None else decision.holds
     instead: tuple[Instead, ...] = ()
     if decision is not None and holds:

@@ -1,18 +1,17 @@
 """Explains ends of spawns: of the announce, and of all of it. The rules of the spawn are asked again."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from intersession_actors import spawn
 from intersession_actors.explaining.changes import LIMITS
-from intersession_actors.explaining.decisions import are_erased, outcome_of, parted
+from intersession_actors.explaining.decisions import Decision, decision_of
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
 from intersession_actors.explaining.rules import CLOSES, SILENCES
-from intersession_actors.policy import budget_of, check_run
+from intersession_actors.policy import check_run
 from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
-from intersession_actors.streams import DeliveryEnded, Resume, RunEnded, record_in, words_of
+from intersession_actors.spawn import RULES, Circumstances, Spawn, SpawnCommand, spawn_in
+from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
 from intersession_events.facts import topic_of
 from intersession_events.log import Log, Recorded
@@ -21,37 +20,26 @@ from intersession_projections.wording import route_text
 Ending = facts.AnnounceDecided | facts.SpawnClosed
 
 
-class _Decision(NamedTuple):
-    state: spawn.Spawn
-    outcome: spawn.Command
-    now: spawn.Circumstances
-    came: tuple[Recorded, ...]
+_Decision = Decision[Spawn, SpawnCommand, Circumstances]
 
-    @property
-    def holds(self) -> bool | None:
-        """Whether the rules of today say what was recorded; None where words were erased that they would look at."""
-        if are_erased(self.came, self.outcome):
-            return None
-        again = spawn.decide(self.state, self.outcome, self.now)
-        return again == [recorded.event for recorded in self.came]
 
-    def verdict(self, of: "Ending") -> str:
-        """Return what is said where an event of it stands: the code of one of its kind, else the name of the last event."""
-        events = spawn.decide(self.state, self.outcome, self.now)
-        for event in events:
-            match event, of:
-                case facts.SpawnClosed(reason=reason), facts.SpawnClosed():
-                    return reason
-                case facts.AnnounceDecided(why=why), facts.AnnounceDecided():
-                    return why
-                case _:
-                    pass
-        return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"
+def _verdict(decision: _Decision, of: Ending) -> str:
+    """Return what is said where an event of a decision stands: the code of one of its kind, else the name of the last event."""
+    events = decision.decided()
+    for event in events:
+        match event, of:
+            case facts.SpawnClosed(reason=reason), facts.SpawnClosed():
+                return reason
+            case facts.AnnounceDecided(why=why), facts.AnnounceDecided():
+                return why
+            case _:
+                pass
+    return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"
 
 
 def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
     """Explain an end in a spawn's stream."""
-    decision = _decision_of(log, recorded)
+    decision = decision_of(log, recorded, RULES, spawn_in)
     code: str
     match event:
         case facts.AnnounceDecided():
@@ -71,11 +59,11 @@ def _instead_of(decision: _Decision | None, event: Ending) -> tuple[Instead, ...
     """Return which single changes would have led to something else than an event of a decision, and to what."""
     if decision is None or not decision.holds:
         return ()
-    said = decision.verdict(event)
+    said = _verdict(decision, event)
     return tuple(
         replace(change, verdict=other)
         for change, made in _changes(decision)
-        if (other := made.verdict(event)) != said
+        if (other := _verdict(made, event)) != said
     )
 
 
@@ -101,34 +89,20 @@ def _changes(decision: _Decision) -> Iterator[tuple[Instead, _Decision]]:
     if not now.has_route:
         change = f"{accepted.requester or 'whoever asks'} has a route when the spawn is accepted: a person has spoken to it"
         yield Instead(change=change), decision._replace(now=replace(now, has_route=True))
-    tripped = check_run(now.budget, now.spent, now.now_ms)
+    tripped = check_run(decision.state.budget, now.spent, now.now_ms)
     if tripped is not None:
         more = tripped.value + 1
-        limits = replace(now.budget.limits, **{LIMITS[tripped.limit]: 0})
-        off = replace(now, budget=replace(now.budget, limits=limits))
+        budget = decision.state.budget
+        limits = replace(budget.limits, **{LIMITS[tripped.limit]: 0})
+        off = replace(accepted, budget=replace(budget, limits=limits))
         yield (
             Instead(
                 change=f"{tripped.setting} is at least {more}, or 0 for none",
                 setting=tripped.setting,
                 value=more,
             ),
-            decision._replace(now=off),
+            decision._replace(state=replace(decision.state, accepted=off)),
         )
-
-
-def _decision_of(log: Log, recorded: Recorded) -> _Decision | None:
-    before, came = parted(log.stream(recorded.stream), recorded)
-    state, first = spawn.spawn_in(before), came[0]
-    if state is None or not first.decision:
-        return None
-    record, words = record_in(first.decision), words_of(came)
-    outcome = spawn.command_in(record, first.stream, words) or outcome_of(log, record, state.pending, first)
-    if outcome is None or isinstance(outcome, Resume):
-        return None
-    budget = budget_of(state.accepted, first.correlation, 0)
-    log_id = log.lineage.log_id_at(first.position)
-    now = spawn.circumstances_in(record, budget, log_id=log_id, stream=first.stream, words=words)
-    return _Decision(state, outcome, now, came)
 
 
 def _inputs(log: Log, recorded: Recorded, decision: _Decision | None) -> Iterator[Input]:

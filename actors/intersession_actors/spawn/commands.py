@@ -1,8 +1,8 @@
 """What the spawner can be told."""
 
+from intersession_actors.flows import Begins
 from intersession_actors.streams import (
     Answer,
-    BeginsFlow,
     ChildGone,
     DeliveryEnded,
     FlowCommand,
@@ -11,19 +11,17 @@ from intersession_actors.streams import (
     RunEnded,
 )
 from intersession_events import ids
-from intersession_events.facts import Budget, Route, SpawnAccepted
+from intersession_events.facts import Route, SpawnAccepted
 
 
-class OpenSpawn(BeginsFlow, frozen=True, kw_only=True):
-    """A spawn was allowed: accept it (SPAWN-6). `budget` is what its causal chain may use (LOOP-5).
+class OpenSpawn(Begins, frozen=True, kw_only=True):
+    """A spawn was allowed: accept it (SPAWN-6).
 
     `answer` hears that it is accepted, `started` that its child is there, or why it never will be.
     """
 
-    budget: Budget
     accepted: SpawnAccepted
     started: Answer | None = None
-    causation: str | None = None
 
     @property
     def stream(self) -> str:

@@ -1,22 +1,14 @@
 """What the record of a spawn's decision says of its command and of what was known, and how both are read again. Pure."""
 
+from typing import Final
+
 from msgspec.structs import asdict
 
-from intersession_actors.policy import age_s, time_at_age
+from intersession_actors import flows
+from intersession_actors.flows import RecordRead, Rules
 from intersession_actors.spawn.commands import ArchiveDue, FilesRemoved, Prepared, SpawnCommand
-from intersession_actors.spawn.rules import Circumstances
-from intersession_actors.streams import (
-    ChildGone,
-    Record,
-    Refused,
-    Words,
-    digest_of,
-    present,
-    refused_in,
-    refused_of,
-    spent_in,
-    spent_of,
-)
+from intersession_actors.spawn.rules import Circumstances, Spawn, decide, fold
+from intersession_actors.streams import ChildGone, Refused, digest_of, present
 from intersession_events import facts
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -41,27 +33,17 @@ def inputs_of(command: SpawnCommand) -> JsonObject:
             return {}
 
 
-def knew_of(now: Circumstances) -> JsonObject:
+def knew_of(state: Spawn, now: Circumstances) -> JsonObject:
     """Return what a record says of circumstances: what is not as it nearly always is."""
-    return present(
-        {
-            "age": age_s(now.budget, now.now_ms) if now.now_ms else 0,
-            "hasRoute": now.has_route,
-            "refused": refused_of(now.refused),
-            "spent": spent_of(now.spent),
-            "transcriptPath": now.transcript_path,
-        }
-    )
+    return present(flows.knew_of(state.budget, now) | {"transcriptPath": now.transcript_path})
 
 
-def command_in(
-    record: Record, stream: str, words: Words
-) -> Prepared | FilesRemoved | ChildGone | ArchiveDue | None:
+def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | ArchiveDue | None:
     """Return the command of a record, where the record says all of it; None where events do."""
-    inputs = record.inputs
-    match record.asked:
+    stream, inputs = read.stream, read.record.inputs
+    match read.record.asked:
         case "Prepared" if "code" in inputs:
-            refused = Refused(code=inputs["code"], error=words(inputs["error"]))
+            refused = Refused(code=inputs["code"], error=read.words(inputs["error"]))
             return Prepared(stream=stream, refused=refused)
         case "Prepared":
             thread: JsonMapping | None = inputs.get("thread")
@@ -82,17 +64,12 @@ def command_in(
             return None
 
 
-def circumstances_in(
-    record: Record, budget: facts.Budget, *, log_id: str, stream: str, words: Words
-) -> Circumstances:
-    """Return the circumstances that a record tells of; `budget` is the chain's."""
-    knew = record.knew
-    return Circumstances(
-        log_id=log_id,
-        now_ms=time_at_age(budget, knew.get("age", 0)),
-        has_route=knew.get("hasRoute", False),
-        budget=budget,
-        spent=spent_in(knew),
-        transcript_path=knew.get("transcriptPath"),
-        refused=refused_in(knew, stream, words),
-    )
+def circumstances_in(read: RecordRead, state: Spawn) -> Circumstances:
+    """Return the circumstances that a record tells of."""
+    alike = flows.circumstances_in(read, state.budget)
+    return Circumstances(**asdict(alike), transcript_path=read.record.knew.get("transcriptPath"))
+
+
+RULES: Final = Rules[Spawn, SpawnCommand, Circumstances](
+    SpawnCommand, fold, decide, inputs_of, knew_of, command_in, circumstances_in
+)

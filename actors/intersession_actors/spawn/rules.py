@@ -6,14 +6,29 @@ The spawner asks them: state and outcome in, events out. No threads, no clock, n
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-import msgspec
 from msgspec.structs import replace
 
-from intersession_actors.policy import Spent, check_run
+from intersession_actors import flows
+from intersession_actors.policy import check_run
 from intersession_actors.prompt import is_announce_skip, visible_text
 from intersession_actors.spawn.announce import SpawnOutcome, announce_text, announce_to_people, stats
-from intersession_actors.spawn.commands import ArchiveDue, FilesRemoved, Prepared
-from intersession_actors.streams import ChildGone, DeliveryEnded, Refused, RunEnded, StepRefused
+from intersession_actors.spawn.commands import (
+    ArchiveDue,
+    AskStarted,
+    FilesRemoved,
+    OpenSpawn,
+    Prepared,
+    SpawnCommand,
+)
+from intersession_actors.streams import (
+    ChildGone,
+    DeliveryEnded,
+    Refused,
+    Resume,
+    RunEnded,
+    StepRefused,
+    foreign,
+)
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
 from intersession_events.log import Recorded
@@ -21,12 +36,11 @@ from intersession_events.log import Recorded
 Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
 
 
-class Spawn(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a spawn stands. `pending` is the run or delivery it waits for."""
+class Spawn(flows.Led, frozen=True, kw_only=True):
+    """Where a spawn stands."""
 
     accepted: facts.SpawnAccepted
     phase: Phase = "task"
-    pending: str = ""
     ended: facts.ChildEnded | None = None
     archived: bool = False
     closed: facts.SpawnClosed | None = None
@@ -61,19 +75,10 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
         return accepted.archive_after_ms
 
 
-class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept.
+class Circumstances(flows.Circumstances, frozen=True, kw_only=True):
+    """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept."""
 
-    `budget` is what the causal chain may use, `spent` what it has, its other branches too (LOOP-5).
-    """
-
-    log_id: str
-    budget: facts.Budget
-    now_ms: int = 0
-    has_route: bool = False
-    spent: Spent = Spent()
     transcript_path: str | None = None
-    refused: Mapping[str, StepRefused] = msgspec.field(default_factory=dict[str, StepRefused])
 
 
 def evolve(state: Spawn | None, event: facts.SpawnEvent) -> Spawn:  # noqa: C901 - one case an event
@@ -102,6 +107,13 @@ def evolve(state: Spawn | None, event: facts.SpawnEvent) -> Spawn:  # noqa: C901
             return state  # the requester has the result; the spawn itself waits for nothing by that
 
 
+def fold(state: Spawn | None, recorded: Recorded) -> Spawn:
+    """Apply one event as it was recorded."""
+    if not isinstance(recorded.event, facts.SpawnEvent):
+        raise foreign(recorded)
+    return evolve(state, recorded.event)
+
+
 def spawn_in(events: Iterable[Recorded]) -> Spawn | None:
     """Return how a spawn stands after events of its stream; None before its beginning."""
     state: Spawn | None = None
@@ -113,16 +125,12 @@ def spawn_in(events: Iterable[Recorded]) -> Spawn | None:
     return state
 
 
-Outcome = RunEnded | DeliveryEnded
-Command = Outcome | Prepared | FilesRemoved | ChildGone | ArchiveDue
-
-
 def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:
     """Return the beginning of a spawn, with what its causal chain may use."""
     return replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
 
 
-def decide(state: Spawn, outcome: Command, now: Circumstances) -> list[facts.SpawnEvent]:
+def decide(state: Spawn, outcome: SpawnCommand, now: Circumstances) -> list[facts.SpawnEvent]:
     """Return what the outcome of the pending run or delivery, or work that is done, leads to; nothing if it is an old one."""
     match outcome:
         case Prepared():
@@ -138,8 +146,8 @@ def decide(state: Spawn, outcome: Command, now: Circumstances) -> list[facts.Spa
         case RunEnded() if outcome.run_id == state.pending and state.phase == "announce":
             return _announce_ended(state, outcome, now)
         case DeliveryEnded() if outcome.delivery_id == state.pending and state.phase == "delivery":
-            return [facts.SpawnClosed(reason=_CLOSED[outcome.outcome], note=outcome.note)]
-        case RunEnded() | DeliveryEnded():
+            return [facts.SpawnClosed(reason=flows.ENDS[outcome.outcome], note=outcome.note)]
+        case RunEnded() | DeliveryEnded() | OpenSpawn() | AskStarted() | Resume():
             return []
 
 
@@ -197,17 +205,6 @@ def decide_removed(state: Spawn, error: str | None) -> list[facts.SpawnEvent]:
     return [facts.AttachmentRemovalFailed(directory=files.directory, error=error)]
 
 
-_CLOSED: Mapping[
-    str, Literal["announced", "announce_failed", "announce_denied", "delivery_unknown", "withheld"]
-] = {
-    "done": "announced",
-    "failed": "announce_failed",
-    "denied": "announce_denied",
-    "unknown": "delivery_unknown",
-    "withheld": "withheld",
-}
-
-
 def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[facts.SpawnEvent]:
     ended = facts.ChildEnded(
         run_id=outcome.run_id,
@@ -221,19 +218,14 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[fac
         ended_ms=outcome.ended_ms,
     )
     after = evolve(state, ended)
-    run_id = ids.derive(now.log_id, "run", state.accepted.spawn_id, "announce")
-    if outcome.status != "ok" or run_id in now.refused:
+    asked = flows.announce_requested(now.log_id, state.accepted.spawn_id, state.accepted.child)
+    if outcome.status != "ok" or asked.run_id in now.refused:
         # A child that broke is not asked again; what it leaves behind is announced for it.
         return [ended, *_announce(after, None, now, why="child_failed")]
-    if check_run(now.budget, now.spent, now.now_ms) is not None:
+    if check_run(state.budget, now.spent, now.now_ms) is not None:
         # Nor is one whose chain has nothing left for the turn: its result is not lost by that.
         return [ended, *_announce(after, None, now, why="limit")]
-    return [
-        ended,
-        facts.AnnounceRequested(
-            speaker=state.accepted.child, run_id=run_id, message_id=ids.derive(now.log_id, "message", run_id)
-        ),
-    ]
+    return [ended, asked]
 
 
 def _announce_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[facts.SpawnEvent]:
@@ -261,7 +253,7 @@ def _announce(
     accepted = state.accepted
     outcome = outcome_of(state, text, now.transcript_path)
     for_people = now.has_route and not accepted.announce_details
-    tripped = check_run(now.budget, now.spent, now.now_ms)
+    tripped = check_run(state.budget, now.spent, now.now_ms)
     limit = tripped.setting if tripped is not None else None
     decided = facts.AnnounceDecided(
         text=announce_to_people(outcome) if for_people else announce_text(outcome),

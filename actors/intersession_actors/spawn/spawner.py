@@ -4,15 +4,13 @@ Its whole state is the spawns' streams; after a restart it is told `Resume` for 
 """
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TypeGuard, assert_never
+from functools import partial, reduce
+from typing import assert_never
 
 import msgspec
 
 from intersession_actors.chains import Cause
-from intersession_actors.policy import budget_of
-from intersession_actors.spawn import rules
-from intersession_actors.spawn.cleanup import Cleanup, SpawnFlow
+from intersession_actors.flows import Flow, Leader
 from intersession_actors.spawn.commands import (
     ArchiveDue,
     AskStarted,
@@ -21,63 +19,55 @@ from intersession_actors.spawn.commands import (
     Prepared,
     SpawnCommand,
 )
-from intersession_actors.spawn.preparation import prepare
-from intersession_actors.spawn.records import inputs_of, knew_of
-from intersession_actors.spawn.steps import Causes, announce_step, result_step, start_step
+from intersession_actors.spawn.preparation import is_own, prepare, remove_files
+from intersession_actors.spawn.records import RULES
+from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open, evolve
+from intersession_actors.spawn.steps import announce_step, archive_step, result_step, start_step
 from intersession_actors.spawn.waiting import Waiting, why_not_started
 from intersession_actors.streams import (
     Accepted,
     ChildGone,
     DeliveryEnded,
     Plan,
-    ProcessManager,
     Refused,
     Resume,
     RunEnded,
+    Through,
     World,
     answer,
-    foreign,
-    into_outbox,
 )
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded
-from intersession_events.plain_json import JsonObject
+
+BUSY_CHILD_MS = 60_000
+"""How long a child that is due for archiving but still runs is left alone."""
+
+SpawnFlow = Flow[Spawn, SpawnCommand]
 
 
-class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
+class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
     """One actor for all spawns."""
 
+    asks_with = guards = "task"
+    purpose = "spawn_announce"
+
     def __init__(self, world: World) -> None:
-        super().__init__(world)
+        super().__init__(world, RULES)
         self._waiting = Waiting()
-        self._cleanup = Cleanup(world, self.tell_self)
+        self._removing: set[str] = set()
+        """Spawns whose files are being removed."""
 
     def on_stop(self) -> None:
         """Tell who waits for a child that this process will not hear of it."""
         self._waiting.tell_all(Refused(code="unavailable", error="the system is stopping, try again"))
 
-    def takes(self, message: object) -> TypeGuard[SpawnCommand]:
-        """Whether this is a command to a spawn."""
-        return isinstance(message, SpawnCommand)
-
-    def evolve(self, state: rules.Spawn | None, recorded: Recorded) -> rules.Spawn:
-        """Apply one recorded event."""
-        event = recorded.event
-        if not isinstance(event, facts.SpawnEvent):
-            raise foreign(recorded)
-        return rules.evolve(state, event)
-
-    def inputs(self, command: SpawnCommand) -> JsonObject:
-        """Return what a decision record says of a command beside its name."""
-        return inputs_of(command)
-
-    def is_over(self, state: rules.Spawn) -> bool:
+    def is_over(self, state: Spawn) -> bool:
         """Whether the spawn is closed and its child needs no archiving any more."""
         return state.phase == "closed" and state.archive_after_ms is None and state.files_due is None
 
-    def act(self, stream: str, state: rules.Spawn, recorded: Recorded) -> None:
+    def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
         event = recorded.event
         if isinstance(event, facts.SpawnAccepted):
@@ -98,73 +88,65 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             self._thread_recorded(state)
             if state.not_started:
                 self._waiting.tell(stream, why_not_started(event))
-            self._cleanup.begin(stream, state)
+            self._clean_up(stream, state)
         elif isinstance(event, facts.ChildArchived):
             self.world.stopwatch.forget("ended", stream)
-            self._cleanup.remove_files(stream, state)
+            self._remove_files(stream, state)
         elif isinstance(event, facts.AttachmentRemovalFailed):
             self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")
 
     def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Refused | None:
         """Decide the next step of a spawn."""
+        if isinstance(command, OpenSpawn):
+            return self._open(flow, command)
+        state = flow.state
+        if state is None:
+            return None
         match command:
-            case OpenSpawn():
-                return self._open(flow, command)
-            case RunEnded() | DeliveryEnded():
-                return self._after(flow, command)
-            case Resume():
-                return self._resume(flow, command)
-            case ArchiveDue():
-                return self._cleanup.archive(flow)
-            case AskStarted():
-                if flow.state is not None:
-                    self._waiting.hear(flow.stream, flow.state, command.started)
-                return None
+            case RunEnded() | DeliveryEnded() | ChildGone():
+                return self._on(flow, state, command)
             case Prepared():
-                return self._start(flow, command)
+                return self._start(flow, state, command)
             case FilesRemoved():
-                return self._cleanup.removed(flow, command)
-            case ChildGone():
-                return self._cleanup.gone(flow)
+                self._removing.discard(flow.stream)
+                return self._on(flow, state, command)
+            case ArchiveDue():
+                return self._archive(flow, state, command)
+            case Resume():
+                return self._resume(flow, state, command)
+            case AskStarted():
+                self._waiting.hear(flow.stream, state, command.started)
+                return None
             case _:
                 assert_never(command)
 
+    # --- the beginning
+
     def _open(self, flow: SpawnFlow, command: OpenSpawn) -> Plan | Refused | None:
-        if flow.state is not None:
-            if flow.state.accepted.request_digest != command.accepted.request_digest:
-                return Refused(
-                    code="idempotency_conflict",
-                    error="idempotencyKey: it was used for another task, use a new key",
-                )
-            if command.started is not None:
-                self._waiting.hear(flow.stream, flow.state, command.started)
-            answer(command, Accepted(recorded=(), again=True))
-            return None
-        budget, accepted, chains = command.budget, command.accepted, self.world.chains
-        now = self.world.now_of(budget)
-        tripped = chains.reserve(budget, accepted.run_id, now, by=flow.stream)
-        if tripped is not None:
-            return Refused(code="limit", error=tripped.told("task"), tripped=tripped)
-        accepted = rules.decide_open(accepted, budget)
-        state = rules.evolve(None, accepted)
+        outcome = self.begins(flow, command)
+        if isinstance(outcome, Refused):
+            return outcome
+        accepted = decide_open(command.accepted, command.budget)
+        state = flow.state or evolve(None, accepted)
         if command.started is not None:
             self._waiting.hear(flow.stream, state, command.started)
-        plan = Plan(events=(accepted,), cause=command.causation, correlation=budget.root)
-        if state.phase == "preparing":
-            if accepted.thread is not None:
-                self.world.channels.threads.due(accepted.thread.key, 1)
-            return plan  # there is no child before it has what it needs
-        causes = self._causes(command.causation, budget)
-        return plan.sent_through(partial(start_step, accepted, None, causes))
+        if outcome is not None:
+            answer(command, outcome)
+            return None
+        if state.phase == "preparing" and accepted.thread is not None:
+            self.world.channels.threads.due(accepted.thread.key, 1)
+        return Plan(
+            events=(accepted,),
+            through=self.step(state, accepted, command.causation),
+            cause=command.causation,
+            correlation=command.budget.root,
+        )
 
-    def _causes(self, cause: str | None, budget: facts.Budget) -> Causes:
-        return Causes(cause=cause, budget=budget, time=self.world.clock.now_ms())
-
-    def _prepare(self, stream: str, state: rules.Spawn, *, again: bool) -> None:
+    def _prepare(self, stream: str, state: Spawn, *, again: bool) -> None:
         flow, accepted = self._flow(stream), state.accepted
         asking = Cause(
             session_key=accepted.requester or accepted.child,
-            budget=_budget(flow, state),
+            budget=state.budget,
             event=flow.cause,
             clock=self.world.clock,
         )
@@ -177,40 +159,22 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             again=again,
         )
 
-    def _start(self, flow: SpawnFlow, command: Prepared) -> Plan | None:
-        state = flow.state
-        if state is None:
-            return None
-        child = state.accepted.child
-        is_its_own = command.thread is None or command.thread_withheld or state.phase != "preparing"
+    def _start(self, flow: SpawnFlow, state: Spawn, command: Prepared) -> Plan | Refused | None:
+        child, thread = state.accepted.child, command.thread
         if (
-            not is_its_own
-            and command.thread is not None
-            and not self.world.threads.claim(command.thread, child)
+            thread is not None
+            and not command.thread_withheld
+            and state.phase == "preparing"
+            and not self.world.threads.claim(thread, child)
         ):
             why = "thread: the channel gave one that belongs to another session, spawn without one"
             command = Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
-        now = rules.Circumstances(
-            log_id=self.world.log.log_id, budget=_budget(flow, state), refused=dict(flow.refused)
-        )
-        events = rules.decide(state, command, now)
-        if not events:
-            return None
-        if isinstance(events[-1], facts.SpawnClosed):
+        plan = self._on(flow, state, command)
+        if isinstance(plan, Plan) and isinstance(plan.events[-1], facts.SpawnClosed):
             self.world.threads.release(child)
-        plan = Plan(
-            events=tuple(events),
-            cause=flow.cause,
-            correlation=flow.correlation,
-            asked=command,
-            knew=knew_of(now),
-        )
-        if isinstance(events[-1], facts.SpawnClosed):
-            return plan
-        causes = self._causes(flow.cause, now.budget)
-        return plan.sent_through(partial(start_step, state.accepted, command.thread, causes))
+        return plan
 
-    def _thread_recorded(self, state: rules.Spawn) -> None:
+    def _thread_recorded(self, state: Spawn) -> None:
         thread = state.accepted.thread
         if thread is not None:
             self.world.channels.threads.recorded(thread.key, 1)
@@ -219,8 +183,6 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
         """Tell whoever waits for a command that it was refused, and wait no more."""
         super().refuse(command, refused)
         if isinstance(command, OpenSpawn):
-            root, run_id = command.budget.root, command.accepted.run_id
-            self.world.chains.release(root, run_id, by=command.stream)
             self._waiting.forget(command.stream, command.started)
         elif isinstance(command, AskStarted):
             command.started(refused)
@@ -240,112 +202,111 @@ class Spawner(ProcessManager[rules.Spawn, SpawnCommand]):
             return msgspec.structs.replace(command, error=ascii(command.error))
         return super().unstorable(command, error)
 
-    def _resume(self, flow: SpawnFlow, command: Resume) -> Plan | None:
-        state = flow.state
-        if state is None:
-            return None
-        ended = next((ended for ended in command.ended if ended.awaited == state.pending), None)
+    def _resume(self, flow: SpawnFlow, state: Spawn, command: Resume) -> Plan | Refused | None:
+        ended = state.awaited_in(command)
         if ended is not None:
-            return self._after(flow, ended)
+            return self._on(flow, state, ended)
         if state.phase == "preparing":
             self._prepare(flow.stream, state, again=True)
-        self._cleanup.begin(flow.stream, state)
+        self._clean_up(flow.stream, state)
         return None
 
-    def _after(self, flow: SpawnFlow, outcome: RunEnded | DeliveryEnded) -> Plan | None:
-        state = flow.state
-        if state is None:
+    # --- what follows
+
+    def _on(self, flow: SpawnFlow, state: Spawn, command: SpawnCommand) -> Plan | Refused | None:
+        decided = self.decided(flow, state, command, lambda: self._circumstances(flow, state, command))
+        if isinstance(decided, Refused):
+            return decided
+        if not decided.events:
             return None
-        accepted = state.accepted
-        route, speaker = _way_out(accepted, outcome)
-        budget = _budget(flow, state)
-        events, now = self._decided(flow, state, outcome, budget, has_route=route is not None)
-        if not events:
-            return None
+        if not isinstance(command, RunEnded | DeliveryEnded):
+            return self.carried_on(flow, decided, flow.cause)
         crash_point("P6")
-        after = state
-        for event in events:
-            after = rules.evolve(after, event)
-        plan = Plan(
-            events=tuple(events),
-            cause=outcome.cause,
-            correlation=flow.correlation,
-            asked=outcome,
-            knew=knew_of(now),
+        return self.carried_on(flow, decided, command.cause)
+
+    def _circumstances(self, flow: SpawnFlow, state: Spawn, command: SpawnCommand) -> Circumstances:
+        # What nothing that can follow looks at is not asked: a decision record names all that was known.
+        log_id = self.world.log.log_id
+        if isinstance(command, Prepared):
+            return Circumstances(log_id=log_id, refused=dict(flow.refused))
+        if not isinstance(command, RunEnded):
+            return Circumstances(log_id=log_id)
+        return Circumstances(
+            log_id=log_id,
+            now_ms=self.world.now_of(state.budget),
+            has_route=self.way_out(state, command)[0] is not None,
+            spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
+            transcript_path=self.world.transcript_path(state.accepted.child_session_id),
+            refused=dict(flow.refused),
         )
-        causes = self._causes(outcome.cause, budget)
-        for event in events:
-            if isinstance(event, facts.AnnounceRequested):
-                return plan.sent_through(partial(announce_step, after, event, causes))
-            if isinstance(event, facts.ResultHanded):
-                return plan.sent_through(partial(result_step, after, event, _words(plan), causes))
-            if (
-                isinstance(event, facts.AnnounceDecided)
-                and event.delivery_id is not None
-                and event.text is not None
-            ):
-                if route is None:  # the rules decided a delivery because there was a route
-                    raise RuntimeError(f"spawn {accepted.spawn_id} lost its route")
-                decided = facts.DeliveryDecided(
-                    delivery_id=event.delivery_id,
-                    session_key=speaker,
-                    route=route,
-                    text=event.text,
-                    key=event.delivery_id,
-                    purpose="spawn_announce",
-                    run_id=accepted.run_id,
-                    owner=flow.stream,
-                )
-                carried = into_outbox(
-                    self.world.log.log_id, decided, budget=budget, time=causes.time, causation=outcome.cause
-                )
-                return msgspec.structs.replace(plan, carried=(carried,))
+
+    def after(self, state: Spawn, events: Sequence[facts.Event]) -> Spawn:
+        """Return the spawn after some events."""
+        return reduce(evolve, (event for event in events if isinstance(event, facts.SpawnEvent)), state)
+
+    def step(self, after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
+        """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""
+        match event:
+            case facts.SpawnAccepted() if (
+                after.phase == "task"
+            ):  # else there is no child before it has what it needs
+                return partial(start_step, after, None, cause)
+            case facts.ThreadOpened(route=route):
+                return partial(start_step, after, route, cause)
+            case facts.AttachmentsReady():
+                return partial(start_step, after, None, cause)
+            case facts.AnnounceRequested():
+                return partial(announce_step, after, event, cause)
+            case facts.ResultHanded():
+                return partial(result_step, after, event, cause)
+            case facts.ChildArchived() if event.reason != "deleted":
+                return partial(archive_step, after, event)
+            case _:
+                return None
+
+    def way_out(self, after: Spawn, command: SpawnCommand) -> tuple[facts.Route | None, str]:
+        """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
+        accepted, thread = after.accepted, command.thread if isinstance(command, RunEnded) else None
+        if thread is not None:
+            return thread, accepted.child
+        return accepted.route, accepted.requester or accepted.child
+
+    # --- what is left to do of a spawn that is over (SPAWN-11, ATT-5)
+
+    def _clean_up(self, stream: str, state: Spawn) -> None:
+        """Set the clock for the child's archiving, and have its files removed if it is time."""
+        after_ms, ended = state.archive_after_ms, state.ended
+        if after_ms is None:
+            self.world.stopwatch.forget("ended", stream)
+        else:
+            if after_ms and ended is not None:
+                after_ms -= self.world.stopwatch.elapsed_ms("ended", stream, since_ms=ended.ended_ms or 0)
+            self._wake(stream, after_ms)
+        self._remove_files(stream, state)
+
+    def _remove_files(self, stream: str, state: Spawn) -> None:
+        files = state.files_due
+        if files is not None and stream not in self._removing and is_own(self.world.log, state.accepted):
+            self._removing.add(stream)
+            remove_files(self.world, state.accepted.spawn_id, files, self.tell_self)
+
+    def _archive(self, flow: SpawnFlow, state: Spawn, command: ArchiveDue) -> Plan | Refused | None:
+        """Archive the child, if it does nothing; else look again later."""
+        refusal = flow.refused.pop("", None)
+        if refusal is not None and refusal.code != "not_visible":
+            self._wake(flow.stream, BUSY_CHILD_MS)
+            return None
+        plan = self._on(flow, state, command)
+        if isinstance(plan, Plan):
+            crash_point("P8" if state.accepted.cleanup == "delete" else "P9")
+            if refusal is not None:  # somebody archived the child before us; say so in the spawn's stream
+                return msgspec.structs.replace(plan, through=None)
         return plan
 
-    def _decided(
-        self,
-        flow: SpawnFlow,
-        state: rules.Spawn,
-        outcome: RunEnded | DeliveryEnded,
-        budget: facts.Budget,
-        *,
-        has_route: bool,
-    ) -> tuple[list[facts.SpawnEvent], rules.Circumstances]:
-        """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
-        if isinstance(outcome, DeliveryEnded):
-            known = rules.Circumstances(log_id=self.world.log.log_id, budget=budget)
-            return rules.decide(state, outcome, known), known
-        while True:
-            now = rules.Circumstances(
-                log_id=self.world.log.log_id,
-                now_ms=self.world.now_of(budget),
-                has_route=has_route,
-                budget=budget,
-                spent=self.world.chains.spent(budget.root, besides=flow.stream),
-                transcript_path=self.world.transcript_path(state.accepted.child_session_id),
-                refused=dict(flow.refused),
-            )
-            events = rules.decide(state, outcome, now)
-            asked = _asked(events)
-            if asked is None:
-                return events, now
-            if self.world.chains.reserve(budget, asked, now.now_ms, by=flow.stream) is None:
-                return events, now
-
-
-def _budget(flow: SpawnFlow, state: rules.Spawn) -> facts.Budget:
-    """Return what the causal chain that a spawn is of may use (LOOP-5)."""
-    return budget_of(state.accepted, flow.correlation, 0)
-
-
-def _asked(events: Sequence[facts.SpawnEvent]) -> str | None:
-    """Return the run that a decision asks for."""
-    for event in events:
-        if isinstance(event, facts.AnnounceRequested) or (
-            isinstance(event, facts.ResultHanded) and event.limit is None
-        ):
-            return event.run_id
-    return None
+    def _wake(self, stream: str, after_ms: int) -> None:
+        self.world.timers.after(
+            after_ms, ("archive", stream), lambda: self.tell_self(ArchiveDue(stream=stream))
+        )
 
 
 def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:
@@ -354,22 +315,4 @@ def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:
         return None
     return msgspec.structs.replace(
         command, refused=msgspec.structs.replace(refused, error=ascii(refused.error))
-    )
-
-
-def _way_out(
-    accepted: facts.SpawnAccepted, outcome: RunEnded | DeliveryEnded
-) -> tuple[facts.Route | None, str]:
-    """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
-    thread = outcome.thread if isinstance(outcome, RunEnded) else None
-    if thread is not None:
-        return thread, accepted.child
-    return accepted.route, accepted.requester or accepted.child
-
-
-def _words(plan: Plan) -> str:
-    return next(
-        event.text
-        for event in plan.events
-        if isinstance(event, facts.AnnounceDecided) and event.text is not None
     )

@@ -1,44 +1,33 @@
 """The steps of a spawn as commands to a session's actor: the message, its run, and the spawn's own events. Pure."""
 
-from typing import NamedTuple
-
 from msgspec.structs import replace
 
 from intersession_actors import prompt
 from intersession_actors.attachments import relative_directory
-from intersession_actors.session import Enqueue, message_for
+from intersession_actors.flows import Appends, step_of
+from intersession_actors.session import Archive
 from intersession_actors.spawn.rules import Spawn
+from intersession_actors.streams import Step
 from intersession_events import facts
-from intersession_events.log import StreamAppend
-
-Appends = tuple[StreamAppend, ...]
-
-
-class Causes(NamedTuple):
-    """Why and when a step is taken: the event that led to it, the budget of its causal chain, the time in milliseconds."""
-
-    cause: str | None
-    budget: facts.Budget
-    time: int
 
 
 def start_step(
-    accepted: facts.SpawnAccepted, thread: facts.Route | None, causes: Causes, appends: Appends
-) -> tuple[str, Enqueue]:
+    state: Spawn, thread: facts.Route | None, cause: str | None, appends: Appends
+) -> tuple[str, Step]:
     """Return the beginning of a child: its session, bound to its thread, and the run on its task (SPAWN-6)."""
-    asked = accepted.thread
-    bound = None
+    accepted = state.accepted
+    bound, asked = None, accepted.thread
     if thread is not None and asked is not None:
         bound = facts.ThreadBound(route=thread, idle_ms=asked.idle_ms, max_age_ms=asked.max_age_ms)
-    run = task_run(accepted)
-    provenance = facts.Provenance(
-        kind="inter_session",
-        source_session_key=accepted.requester,
-        source_channel=accepted.requester_channel,
-        source_tool="sessions_spawn",
-        hops=causes.budget.hops,
+    step = step_of(
+        task_run(accepted),
+        accepted.task,
+        appends,
+        state.budget,
+        said_by=accepted.requester,
+        channel=accepted.requester_channel,
+        causation=cause,
     )
-    step = _step(message_for(run, accepted.task, provenance, causes.time), run, causes, appends)
     return accepted.child, replace(step, opening=child_opening(accepted), bound=bound, session_id=None)
 
 
@@ -116,23 +105,24 @@ def announce_run(state: Spawn, asked: facts.AnnounceRequested) -> facts.RunQueue
 
 
 def announce_step(
-    state: Spawn, asked: facts.AnnounceRequested, causes: Causes, appends: Appends
-) -> tuple[str, Enqueue]:
+    state: Spawn, asked: facts.AnnounceRequested, cause: str | None, appends: Appends
+) -> tuple[str, Step]:
     """Return the child's announce turn (SPAWN-9)."""
-    accepted, queued = state.accepted, announce_run(state, asked)
-    provenance = facts.Provenance(
+    accepted = state.accepted
+    return accepted.child, step_of(
+        announce_run(state, asked),
+        prompt.SPAWN_ANNOUNCE_PROMPT,
+        appends,
+        state.budget,
+        said_by=accepted.requester,
         kind="internal_system",
-        source_session_key=accepted.requester,
-        source_tool="sessions_spawn",
-        hops=causes.budget.hops,
+        causation=cause,
     )
-    message = message_for(queued, prompt.SPAWN_ANNOUNCE_PROMPT, provenance, causes.time)
-    return accepted.child, _step(message, queued, causes, appends)
 
 
 def result_step(
-    state: Spawn, handed: facts.ResultHanded, words: str, causes: Causes, appends: Appends
-) -> tuple[str, Enqueue]:
+    state: Spawn, handed: facts.ResultHanded, cause: str | None, appends: Appends
+) -> tuple[str, Step]:
     """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9), unless a limit forbids."""
     accepted = state.accepted
     queued = facts.RunQueued(
@@ -145,24 +135,21 @@ def result_step(
         timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
-    provenance = facts.Provenance(
-        kind="inter_session",
-        source_session_key=accepted.child,
-        source_tool="sessions_spawn",
-        hops=causes.budget.hops,
+    text = next(
+        draft.event.text or ""
+        for draft in appends[0].drafts
+        if isinstance(draft.event, facts.AnnounceDecided)
     )
-    message = message_for(queued, words, provenance, causes.time)
-    step = _step(message, queued, causes, appends)
+    step = step_of(queued, text, appends, state.budget, said_by=accepted.child, causation=cause)
     return handed.requester, step if handed.limit is None else replace(step, queue=None)
 
 
-def _step(message: facts.Message, queued: facts.RunQueued, causes: Causes, appends: Appends) -> Enqueue:
-    return Enqueue(
-        budget=causes.budget,
-        message=message,
-        queue=queued,
-        session_id=queued.session_id,
+def archive_step(state: Spawn, archived: facts.ChildArchived, appends: Appends) -> tuple[str, Step]:
+    """Return the archiving of a child that has had its time, if it does nothing (SPAWN-11)."""
+    return archived.child, Archive(
+        reason=archived.reason,
+        session_id=state.accepted.child_session_id,
         flow=appends[0].stream,
         carried=appends,
-        causation=causes.cause,
+        only_idle=True,
     )

@@ -22,13 +22,13 @@ with on_demand(globals()):
         StepRefused,
         StepTaken,
         StoreDue,
+        StreamLoaded,
     )
     from intersession_actors.streams.drafting import append_of, into_outbox
     from intersession_actors.streams.failures import Failures
     from intersession_actors.streams.outcomes import Accepted, Answer, Refused
     from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
-    from intersession_actors.streams.plan import Plan
-    from intersession_actors.streams.process_manager import Flow, ProcessManager
+    from intersession_actors.streams.plan import Plan, Through
     from intersession_actors.streams.records import (
         Record,
         Words,
@@ -66,14 +66,12 @@ __all__ = [
     "Commit",
     "DeliveryEnded",
     "Failures",
-    "Flow",
     "FlowCommand",
     "Generations",
     "OfOneLife",
     "OfStream",
     "Owner",
     "Plan",
-    "ProcessManager",
     "Record",
     "Refused",
     "Resume",
@@ -84,6 +82,8 @@ __all__ = [
     "StepRefused",
     "StepTaken",
     "StoreDue",
+    "StreamLoaded",
+    "Through",
     "Told",
     "Words",
     "World",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.holds import decide_hold, decide_release
-from intersession_actors.exchange.rules import Circumstances, decide, evolve, go_on
+from intersession_actors.exchange.rules import Circumstances, evolve, go_on
 from intersession_actors.policy import HoldOrder, Spent
 from intersession_actors.streams import Refused, RunEnded, StepRefused
 from intersession_events.facts import (
@@ -29,7 +29,7 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.ids import derive
-from support.exchange_states import state_after
+from support.exchange_states import decide, state_after
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "exchange:x1"

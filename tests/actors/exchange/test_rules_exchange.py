@@ -7,7 +7,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.exchange.rules import Circumstances, decide, evolve, speaker_of
+from intersession_actors.exchange.rules import Circumstances, evolve, speaker_of
 from intersession_actors.policy import Spent
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
@@ -33,7 +33,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import announce_delivery
 from support import hostile
-from support.exchange_states import state_after
+from support.exchange_states import decide, state_after
 
 LOG = "00000000-0000-4000-8000-000000000001"
 STREAM = "exchange:x1"

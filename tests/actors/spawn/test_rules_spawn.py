@@ -62,6 +62,7 @@ def accepted(**fields: Any) -> SpawnAccepted:
         "task": "count the files",
         "message_id": "m1",
         "requester": REQUESTER,
+        "budget": Budget(root="r", limits=Limits(runs=3)),
     }
     return SpawnAccepted(**{**given_fields, **fields})
 
@@ -79,8 +80,7 @@ def ended(run_id: str, text: str | None = None, **fields: Any) -> RunEnded:
 
 
 def facts(*, has_route: bool = True, **fields: Any) -> Circumstances:
-    given_fields = {"now_ms": 0, "budget": Budget(root="r", limits=Limits(runs=3)), **fields}
-    return Circumstances(log_id=LOG, has_route=has_route, **given_fields)
+    return Circumstances(log_id=LOG, has_route=has_route, **fields)
 
 
 def refused(run_id: str) -> dict[str, StepRefused]:

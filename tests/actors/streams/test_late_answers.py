@@ -4,17 +4,16 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from queue import Queue
-from typing import Any, TypeGuard
+from typing import Any
 
 import pytest
 
+from intersession_actors.flows import Flow, ProcessManager
 from intersession_actors.streams import (
     Ask,
     BeginsFlow,
-    Flow,
     FlowCommand,
     Plan,
-    ProcessManager,
     SessionReadBack,
     Step,
     StepRefused,
@@ -24,9 +23,8 @@ from intersession_actors.streams import (
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ExchangeClosed, LoopEnded
 from intersession_events.log import OnLoaded, Recorded, StreamAppend
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
-from support.flows import a_world
+from support.flows import a_world, counting
 
 STREAM = "exchange:x"
 KEY = "agent:main:main"
@@ -59,7 +57,10 @@ class ReadsAtOnce(SqliteLog):
         on_loaded(list(self.stream(stream, after=after)))
 
 
-class Bench(ProcessManager[int, Begin | Go]):
+COUNTING = counting(Begin | Go)
+
+
+class Bench(ProcessManager[int, Begin | Go, None]):
     """A manager whose inbox, log and sessions are moved by hand."""
 
     def __init__(self, log: SqliteLog) -> None:
@@ -76,17 +77,10 @@ class Bench(ProcessManager[int, Begin | Go]):
             tell_session=lambda _key, command: self.asked.append(command),
             resume_flow=self.resumed.append,
         )
-        super().__init__(world)
+        super().__init__(world, COUNTING)
 
     def tell_self(self, command: Any) -> None:
         self.inbox.append(command)
-
-    def takes(self, message: Any) -> TypeGuard[Begin | Go]:
-        return isinstance(message, Begin | Go)
-
-    def evolve(self, state: int | None, recorded: Recorded) -> int:
-        del recorded
-        return (state or 0) + 1
 
     def decide(self, flow: Flow[int, Begin | Go], command: Begin | Go) -> Plan | None:
         if isinstance(command, Begin):
@@ -101,10 +95,6 @@ class Bench(ProcessManager[int, Begin | Go]):
     def act(self, stream: str, state: int, recorded: Recorded) -> None:
         del stream, recorded
         self.acted.append(f"event {state}")
-
-    def inputs(self, command: Begin | Go) -> JsonObject:
-        del command
-        return {}
 
     def is_over(self, state: int) -> bool:
         del state

@@ -2,26 +2,23 @@
 
 from collections.abc import Iterator
 from queue import Queue
-from typing import Any, TypeGuard
 
 import pytest
 
+from intersession_actors.flows import Flow, ProcessManager
 from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
     Accepted,
     BeginsFlow,
-    Flow,
     FlowCommand,
     Plan,
-    ProcessManager,
     Refused,
     World,
 )
 from intersession_events.facts import ExchangeClosed, LoopEnded
 from intersession_events.log import Log, Recorded
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores import SqliteLog
-from support.flows import a_world
+from support.flows import a_world, counting
 
 WAIT = 20.0
 
@@ -41,21 +38,13 @@ class Go(FlowCommand, frozen=True, kw_only=True):
 GoCommand = Begin | Go
 
 
-class Counter(ProcessManager[int, GoCommand]):
+class Counter(ProcessManager[int, GoCommand, None]):
     """Counts the events of each flow, and reports what it acts on."""
 
     def __init__(self, world: World, acted: "Queue[tuple[str, int]]", tried: list[str]) -> None:
-        super().__init__(world)
+        super().__init__(world, counting(Begin | Go))
         self._acted = acted
         self._tried = tried
-
-    def takes(self, message: Any) -> TypeGuard[GoCommand]:
-        return isinstance(message, GoCommand)
-
-    def evolve(self, state: int | None, recorded: Recorded) -> int:
-        if recorded.stream == "exchange:huge":
-            raise MemoryError
-        return (state or 0) + 1
 
     def decide(self, flow: Flow[int, GoCommand], command: GoCommand) -> Plan | Refused | None:
         if isinstance(command, Begin):
@@ -68,10 +57,6 @@ class Counter(ProcessManager[int, GoCommand]):
     def act(self, stream: str, state: int, recorded: Recorded) -> None:
         del recorded
         self._acted.put((stream, state))
-
-    def inputs(self, command: GoCommand) -> JsonObject:
-        del command
-        return {}
 
     def is_over(self, state: int) -> bool:
         return state > 2

@@ -12,28 +12,45 @@ A flow that can't go on is set aside alone: its stream is damaged, or its comman
 
 import logging
 from contextlib import suppress
-from typing import Generic, TypeGuard, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import pykka
 
 from intersession_actors.errors import refused_by
+from intersession_actors.flows.rules import Rules
 from intersession_actors.runtime import Handler
-from intersession_actors.streams import commands
-from intersession_actors.streams.failures import Failures
-from intersession_actors.streams.outcomes import Accepted, Refused
-from intersession_actors.streams.owner import Owner, answer
-from intersession_actors.streams.plan import Plan
-from intersession_actors.streams.records import record_of
-from intersession_actors.streams.slow import handle_timed
-from intersession_actors.streams.work import Commit, Told
-from intersession_actors.streams.world import World
+from intersession_actors.streams import (
+    Accepted,
+    Appended,
+    Ask,
+    AskedOfFlow,
+    BeginsFlow,
+    Command,
+    Commit,
+    Failures,
+    FlowCommand,
+    Owner,
+    Plan,
+    Refused,
+    RunEnded,
+    SessionReadBack,
+    StepRefused,
+    StepTaken,
+    StoreDue,
+    StreamLoaded,
+    Told,
+    World,
+    answer,
+    handle_timed,
+    record_of,
+)
 from intersession_events.errors import AppendConflict, LogError, NotStorable
 from intersession_events.log import InFlight, Recorded, StreamAppend
-from intersession_events.plain_json import JsonObject
 
 S = TypeVar("S")
-C = TypeVar("C", bound=commands.FlowCommand | commands.AskedOfFlow | commands.BeginsFlow)
+N = TypeVar("N")
+C = TypeVar("C", bound=FlowCommand | AskedOfFlow | BeginsFlow)
 logger = logging.getLogger("intersession.flows")
 
 
@@ -45,18 +62,19 @@ class Flow(Owner[S, C]):
     looks_again = False
     """Whether it is to be resumed once the store has taken what it is asked for again."""
 
-    def __init__(self, stream: str, manager: "ProcessManager[S, C]") -> None:
+    def __init__(self, stream: str, manager: "ProcessManager[S, C, N]") -> None:
         super().__init__(stream, manager, manager.world, manager.tell_self)
-        self.refused: dict[str, commands.StepRefused] = {}
+        self.refused: dict[str, StepRefused] = {}
         """Steps of the command under way that a session's actor would not take, by run id."""
 
 
-class ProcessManager(Handler, Generic[S, C]):
+class ProcessManager(Handler, Generic[S, C, N]):
     """Base of the coordinator, the spawner and the outbox. `S` is the state of one flow, `C` what can be told to one."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, rules: Rules[S, C, N]) -> None:
         super().__init__()
         self.world = world
+        self.rules = rules
         self._flows: dict[str, Flow[S, C]] = {}
         self._failures: dict[str, Failures] = {}
         self._set_aside: dict[str, Refused] = {}
@@ -64,24 +82,12 @@ class ProcessManager(Handler, Generic[S, C]):
 
     # --- what a manager is made of
 
-    def takes(self, message: object) -> TypeGuard[C]:
-        """Whether this is a command to one of its flows."""
-        raise NotImplementedError
-
-    def evolve(self, state: S | None, recorded: Recorded) -> S:
-        """Apply one recorded event."""
-        raise NotImplementedError
-
     def decide(self, flow: Flow[S, C], command: C) -> Plan | Refused | None:
         """Return what the command leads to; None is nothing."""
         raise NotImplementedError
 
     def act(self, stream: str, state: S, recorded: Recorded) -> None:
         """Do what a durable event asks for."""
-        raise NotImplementedError
-
-    def inputs(self, command: C) -> JsonObject:
-        """Return what a decision record says of a command beside its name."""
         raise NotImplementedError
 
     def is_over(self, state: S) -> bool:
@@ -97,7 +103,7 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
         """Return what takes the place of a command that can't be recorded; None if the flow can't go on."""
-        if isinstance(command, commands.BeginsFlow):
+        if isinstance(command, BeginsFlow):
             return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
         return None
 
@@ -109,28 +115,28 @@ class ProcessManager(Handler, Generic[S, C]):
 
     def _handle(self, message: object) -> None:
         match message:
-            case (
-                commands.StreamLoaded() | commands.Appended() | commands.StepTaken() | commands.StepRefused()
-            ) if message.stream in self._set_aside:
+            case StreamLoaded() | Appended() | StepTaken() | StepRefused() if (
+                message.stream in self._set_aside
+            ):
                 pass  # asked for before the flow was set aside
-            case commands.StreamLoaded():
+            case StreamLoaded():
                 self._flow(message.stream).read(message)
-            case commands.Appended():
+            case Appended():
                 self._flow(message.stream).appended(message)
-            case commands.StoreDue():
+            case StoreDue():
                 self._store_due(message)
-            case commands.StepTaken():
+            case StepTaken():
                 self._taken(message)
-            case commands.StepRefused():
+            case StepRefused():
                 self._step_refused(message)
-            case commands.SessionReadBack():
+            case SessionReadBack():
                 self._look_again(message.key, lost=message.lost)
-            case _ if self.takes(message):
+            case _ if self.rules.takes(message):
                 self._take(message)
             case _:
                 logger.warning("%s can't take %r", type(self).__name__, message)
 
-    def tell_self(self, command: commands.Command) -> None:
+    def tell_self(self, command: Command) -> None:
         """Put a command of our own into our inbox, from any thread."""
         with suppress(pykka.ActorDeadError):  # we are being stopped; the log has what matters
             self.me.tell(command, urgent=True)
@@ -147,16 +153,20 @@ class ProcessManager(Handler, Generic[S, C]):
             self.refuse(command, refused)
             return
         flow = self._flow(command.stream)
-        if not flow.is_busy and flow.state is None and not isinstance(command, commands.BeginsFlow):
+        if not flow.is_busy and flow.state is None and not isinstance(command, BeginsFlow):
             flow.load()
         flow.take(command)
 
-    def _store_due(self, due: commands.StoreDue) -> None:
+    def _store_due(self, due: StoreDue) -> None:
         flow = self._flows.get(due.stream)
         if flow is not None:
             flow.ask_store_again(due)
 
     # --- what the owner of a flow leaves to its manager
+
+    def evolve(self, state: S | None, recorded: Recorded) -> S:
+        """Apply one recorded event."""
+        return self.rules.fold(state, recorded)
 
     def plan(self, owner: Owner[S, C], command: C) -> Plan | Refused | None:
         """Decide what a command leads to."""
@@ -165,7 +175,8 @@ class ProcessManager(Handler, Generic[S, C]):
     def record(self, command: C, plan: Plan) -> str:
         """Return the record of a decision."""
         asked = plan.asked or command
-        return record_of(type(asked).__name__, self.inputs(asked) if self.takes(asked) else {}, plan.knew)
+        inputs = self.rules.inputs_of(asked) if self.rules.takes(asked) else {}
+        return record_of(type(asked).__name__, inputs, plan.knew)
 
     def read_back(self, owner: Owner[S, C]) -> None:
         """Have the flow resumed as after a start: what its events ask for is done, if it was not."""
@@ -181,7 +192,7 @@ class ProcessManager(Handler, Generic[S, C]):
         return False
 
     def send_through(
-        self, owner: Owner[S, C], plan: Plan, appends: tuple[StreamAppend, ...], ask: commands.Ask
+        self, owner: Owner[S, C], plan: Plan, appends: tuple[StreamAppend, ...], ask: Ask
     ) -> None:
         """Have a session's actor record the step; it answers by `StepTaken` or `StepRefused`."""
         if plan.through is None:
@@ -212,14 +223,14 @@ class ProcessManager(Handler, Generic[S, C]):
         self._flow(owner.stream).refused.clear()
         for stream, recorded in commit.of_others(owner.stream).items():
             if not stream.startswith("session:"):  # its actor made the append, and knows
-                self.world.tell_flow(stream, commands.StepTaken(stream=stream, recorded=recorded))
+                self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
         for item in commit.fresh:
             if owner.state is not None:
                 self.act(owner.stream, owner.state, item)
 
     def overtaken(self, owner: Owner[S, C], told: Told[C], error: AppendConflict) -> None:
         """Read the flow again and decide anew: another stream of the step has moved. A word that is void leads to nothing."""
-        if not (isinstance(told.command, commands.RunEnded) and told.command.is_void):
+        if not (isinstance(told.command, RunEnded) and told.command.is_void):
             self.cannot_go_on(owner, error, told)
 
     def gives_up(self, owner: Owner[S, C], command: C, away_ms: int) -> bool:
@@ -271,12 +282,12 @@ class ProcessManager(Handler, Generic[S, C]):
         """Forget a flow; what waits to begin it (the same key, given twice at once) may do so."""
         self._flows.pop(owner.stream, None)
         for command in owner.waiting():
-            if isinstance(command, commands.BeginsFlow):
+            if isinstance(command, BeginsFlow):
                 self._take(command)
 
     # --- steps that a session's actor records
 
-    def _taken(self, message: commands.StepTaken) -> None:
+    def _taken(self, message: StepTaken) -> None:
         flow, recorded = self._flow(message.stream), message.recorded
         if flow.under_way is not None and not flow.awaits(message.ask):
             # Another append has carried events of the flow, or this answers late what was asked before the flow was read again.
@@ -291,7 +302,7 @@ class ProcessManager(Handler, Generic[S, C]):
             flow.reload()
             self.read_back(flow)
 
-    def _step_refused(self, message: commands.StepRefused) -> None:
+    def _step_refused(self, message: StepRefused) -> None:
         """Decide again what a session would not take part in; a flow that has not begun does not begin."""
         flow = self._flows.get(message.stream)
         told = flow.step_failed() if flow is not None and flow.awaits(message.ask) else None

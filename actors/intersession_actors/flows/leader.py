@@ -1,0 +1,159 @@
+"""How exchanges and spawns are led alike: begun once, decided, run by run asked of sessions, announced at their end."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+from intersession_actors.flows.led import Begins, Circumstances, Led
+from intersession_actors.flows.process_manager import Flow, ProcessManager
+from intersession_actors.streams import (
+    Accepted,
+    AskedOfFlow,
+    FlowCommand,
+    Plan,
+    Refused,
+    Through,
+    into_outbox,
+)
+from intersession_events import facts
+from intersession_events.log import InFlight, StreamAppend
+
+S = TypeVar("S", bound=Led)
+C = TypeVar("C", bound=FlowCommand | AskedOfFlow | Begins)
+N = TypeVar("N", bound=Circumstances)
+
+
+class Decided(NamedTuple, Generic[S, C, N]):
+    """What a decision was asked, what it knew, the events that it comes to, and the state before and after them."""
+
+    command: C
+    now: N
+    events: Sequence[facts.Event]
+    before: S
+    after: S
+
+
+class Leader(ProcessManager[S, C, N]):
+    """Base of the coordinator and the spawner."""
+
+    asks_with: ClassVar[str]
+    """The parameter that holds what is sent, or asked for."""
+    guards: ClassVar[str]
+    """The parameter that is named where a guard over the causal chain refuses the call."""
+    purpose: ClassVar[Literal["announce", "spawn_announce"]]
+
+    # --- what a leader is made of
+
+    def after(self, state: S, events: Sequence[facts.Event]) -> S:
+        """Return the state after some events."""
+        raise NotImplementedError
+
+    def step(self, after: S, event: facts.Event, cause: str | None) -> Through | None:
+        """Return what an event asks a session for, if it does."""
+        raise NotImplementedError
+
+    def way_out(self, after: S, command: C) -> tuple[facts.Route | None, str]:
+        """Return where the announce goes, and as whose words."""
+        raise NotImplementedError
+
+    # --- what is alike
+
+    def begins(self, flow: Flow[S, C], command: Begins) -> Accepted | Refused | None:
+        """Reserve the first run of a flow that begins; return what the caller is told where it does not."""
+        budget, accepted = command.budget, command.accepted
+        if flow.state is not None:
+            # The same key raced with itself: one of the two was first (SEND-11).
+            if flow.state.accepted.request_digest == accepted.request_digest:
+                return Accepted(recorded=(), again=True)
+            return Refused(
+                code="idempotency_conflict",
+                error=f"idempotencyKey: it was used for another {self.asks_with}, use a new key",
+            )
+        now_ms = self.world.now_of(budget)
+        tripped = self.world.chains.reserve(budget, accepted.run_id, now_ms, by=flow.stream)
+        if tripped is None:
+            return None
+        return Refused(code="limit", error=tripped.told(self.guards), tripped=tripped)
+
+    def refuse(self, command: C, refused: Refused) -> None:
+        """Tell whoever waits, and give back the run that will not be."""
+        if isinstance(command, Begins):
+            self.world.chains.release(command.budget.root, command.accepted.run_id, by=command.stream)
+        super().refuse(command, refused)
+
+    def decided(
+        self, flow: Flow[S, C], state: S, command: C, known: Callable[[], N]
+    ) -> Decided[S, C, N] | Refused:
+        """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
+        while True:
+            now = known()
+            events = self.rules.decide(state, command, now)
+            if isinstance(events, Refused):
+                return events
+            after = self.after(state, events)
+            run_id, budget = _run_asked_in(events), after.budget
+            if run_id is None or not self.world.chains.reserve(
+                budget, run_id, self.world.now_of(budget), by=flow.stream
+            ):
+                return Decided(command, now, events, state, after)
+
+    def carried_on(
+        self,
+        flow: Flow[S, C],
+        decided: Decided[S, C, N],
+        cause: str | None,
+        behind: InFlight | None = None,
+    ) -> Plan:
+        """Return the plan of what was decided, with what it asks for: a run of a session, or a text for the outbox."""
+        through: Through | None = None
+        carried: list[StreamAppend] = []
+        for event in decided.events:
+            through = through or self.step(decided.after, event, cause)
+            if isinstance(event, facts.AnnounceDecided) and event.delivery_id is not None:
+                carried.append(self._delivery(flow, decided, event, event.delivery_id, cause))
+        return Plan(
+            events=tuple(decided.events),
+            carried=tuple(carried),
+            # What was held is decided at its release: that is what leads to the text, not what was held.
+            carried_by_last=bool(carried) and isinstance(decided.events[0], facts.ExchangeReleased),
+            through=through,
+            behind=behind,
+            cause=cause,
+            correlation=flow.correlation,
+            asked=decided.command,
+            knew=self.rules.knew_of(decided.before, decided.now),
+        )
+
+    def _delivery(
+        self,
+        flow: Flow[S, C],
+        decided: Decided[S, C, N],
+        announced: facts.AnnounceDecided,
+        delivery_id: str,
+        cause: str | None,
+    ) -> StreamAppend:
+        after = decided.after
+        route, speaker = self.way_out(after, decided.command)
+        if route is None:  # the rules decided a delivery because there was a route
+            raise RuntimeError(f"{flow.stream} lost its route")
+        text = facts.DeliveryDecided(
+            delivery_id=delivery_id,
+            session_key=speaker,
+            route=route,
+            text=announced.text or "",
+            key=delivery_id,
+            purpose=self.purpose,
+            run_id=announced.run_id or after.accepted.run_id,
+            owner=flow.stream,
+        )
+        now_ms = self.world.clock.now_ms()
+        return into_outbox(self.world.log.log_id, text, budget=after.budget, time=now_ms, causation=cause)
+
+
+def _run_asked_in(events: Sequence[facts.Event]) -> str | None:
+    """Return the run that a decision asks for; none is, where a result is put to a session whose chain has no run left."""
+    for event in events:
+        if isinstance(event, facts.TurnRequested | facts.AnnounceRequested) or (
+            isinstance(event, facts.ResultHanded) and event.limit is None
+        ):
+            return event.run_id
+    return None

@@ -1,0 +1,43 @@
+"""What one kind of flow is decided by, and how its decision records are written and read: the same for a system, a replay and `why`."""
+
+from collections.abc import Callable, Sequence
+from types import UnionType
+from typing import Generic, NamedTuple, TypeGuard, TypeVar
+
+from intersession_actors.streams import Record, Refused, Words
+from intersession_events.facts import Event
+from intersession_events.log import Recorded
+from intersession_events.plain_json import JsonObject
+
+S = TypeVar("S")
+C = TypeVar("C")
+N = TypeVar("N")
+
+
+class RecordRead(NamedTuple):
+    """The record of a decision that was made on a stream, in the log with that id; `words` gives the words that it names."""
+
+    record: Record
+    stream: str
+    log_id: str
+    words: Words
+
+
+class Rules(NamedTuple, Generic[S, C, N]):
+    """The rules of exchanges, of spawns or of deliveries: states `S`, commands `C`, circumstances `N`. All are pure."""
+
+    commands: UnionType
+    """What can be told to a flow."""
+    fold: Callable[[S | None, Recorded], S]
+    decide: Callable[[S, C, N], Sequence[Event] | Refused]
+    inputs_of: Callable[[C], JsonObject]
+    """Says what a record has of a command beside its name."""
+    knew_of: Callable[[S, N], JsonObject]
+    """Says what a record has of circumstances: what is not as it nearly always is."""
+    command_in: Callable[[RecordRead], C | None]
+    """Reads the command of a record, where the record says all of it."""
+    circumstances_in: Callable[[RecordRead, S], N]
+
+    def takes(self, command: object) -> TypeGuard[C]:
+        """Whether this is a command to a flow of the kind."""
+        return isinstance(command, self.commands)
