@@ -272,6 +272,22 @@ def test_a_run_that_is_out_of_attempts_ends_as_interrupted(retries: int, attempt
     assert (failed.code, failed.attempt) == ("interrupted", attempt)
 
 
+@pytest.mark.clause("S5", "CTX-3")
+def test_an_attempt_that_was_refused_as_too_long_is_none_that_was_cut_off() -> None:
+    history: list[Event] = [OPENED, queued("r1")]
+    for number in (1, 2):
+        too_long = RunInterrupted(run_id="r1", attempt=number, too_long="8,000 tokens are too many")
+        history += [started("r1", number), too_long]
+    cut_off = state_after(*history, started("r1", 3))
+
+    (first,) = decide_wake(cut_off, retry_interrupted=1, now_ms=500)
+    assert first == RunInterrupted(run_id="r1", attempt=3)
+    (second,) = decide_wake(
+        state_after(*history, started("r1", 3), first, started("r1", 4)), retry_interrupted=1, now_ms=500
+    )
+    assert isinstance(second, RunFailed)
+
+
 @pytest.mark.clause("P7", "SPAWN-8")
 @pytest.mark.parametrize(
     ("given", "now_ms", "ends"),

@@ -69,6 +69,16 @@ def test_a_bound_session_speaks_there_and_an_unbound_one_nowhere() -> None:
 
 
 @pytest.mark.clause("SPAWN-12")
+def test_a_thread_is_quiet_from_when_it_was_bound_on_and_the_nearest_limit_ends_it() -> None:
+    state = bound(idle_ms=3_600_000)
+    both = bound(idle_ms=3_600_000, max_age_ms=600_000)
+
+    assert state.thread_left(age_ms=60_000, quiet_ms=7_200_000) == (3_540_000, "idle")
+    assert state.thread_left(age_ms=7_200_000, quiet_ms=60_000) == (3_540_000, "idle")
+    assert both.thread_left(age_ms=60_000, quiet_ms=60_000) == (540_000, "max_age")
+
+
+@pytest.mark.clause("SPAWN-12")
 @pytest.mark.parametrize(
     ("limits", "now", "reason"),
     [
