@@ -30,6 +30,7 @@ from intersession_actors.session import SessionActor
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
 from intersession_actors.session.deciding import Decider
+from intersession_actors.spawn import rules as spawn_rules
 from intersession_actors.streams import Accepted, Asked, Commit, Generations, Owner
 from intersession_actors.tools import sessions_send, sessions_spawn
 from intersession_events.stores.portable import inline_views
@@ -238,6 +239,21 @@ def pauses_do_not_grow() -> AbstractContextManager[object]:
     return patch.object(delivery_rules, "retry_delay_ms", lambda _: 1_000)
 
 
+def a_child_is_never_silent() -> AbstractContextManager[object]:
+    """A sub-agent that answers ANNOUNCE_SKIP is announced with this word."""
+    return patch.object(spawn_rules, "is_announce_skip", lambda _: False)
+
+
+def a_child_that_failed_is_a_success() -> AbstractContextManager[object]:
+    """What is announced of a sub-agent whose run failed or took too long says that all went well."""
+    return patch.dict(spawn_rules._STATUS, {"error": "success", "timeout": "success"})
+
+
+def what_a_child_left_behind_is_lost() -> AbstractContextManager[object]:
+    """A sub-agent without a reply is announced without the result of its last tool."""
+    return patch.object(spawn_rules, "_result", lambda text, ended: text or ended.text)
+
+
 def starts_what_the_chain_cannot_pay() -> AbstractContextManager[object]:
     """A run that waits starts though the others of its chain have meanwhile used all that there is."""
     return patch.object(session_rules, "check_start", lambda *_: None)
@@ -292,6 +308,9 @@ BUGS: Final[dict[str, Bug]] = {
         an_answer_stands_for_its_run,
         the_policy_is_asked_once,
         pauses_do_not_grow,
+        a_child_is_never_silent,
+        a_child_that_failed_is_a_success,
+        what_a_child_left_behind_is_lost,
         forgets_what_a_chain_has_used,
         hears_of_no_end_of_a_session,
         records_what_it_did_not_know,

@@ -10,6 +10,8 @@ from msgspec import structs
 
 from intersession import Channel, Outbound, SessionSystem, Turn
 from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
     ChildEnded,
     DeliveryDecided,
     DeliveryDenied,
@@ -180,6 +182,13 @@ def changed(evidence: Evidence, item: Recorded, **fields: object) -> Evidence:
     """Have another event in the place of one."""
     other = structs.replace(item, event=structs.replace(item.event, **fields))
     return replace(evidence, events=[other if one is item else one for one in evidence.events])
+
+
+def child_that_skipped(evidence: Evidence) -> Evidence:
+    """Have the announce turn of the spawn answer with the word for silence."""
+    asked = evidence.of(AnnounceRequested)[-1][1].run_id
+    item = next(item for item, end in evidence.of(RunCompleted) if end.run_id == asked)
+    return changed(evidence, item, reply="ANNOUNCE_SKIP")
 
 
 def reads_less(evidence: Evidence) -> Evidence:
@@ -533,6 +542,17 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "an exchange that closes as unannounced": (
         "closed_as_it_ended",
         lambda told: changed(told, last(told, ExchangeClosed), reason="announce_denied"),
+    ),
+    "a child that skipped and is announced": ("children_told_as_they_ended", child_that_skipped),
+    "a child that failed and is told as a success": (
+        "children_told_as_they_ended",
+        lambda told: changed(told, last(told, ChildEnded), status="timeout"),
+    ),
+    "a child that is announced in other words": (
+        "children_told_as_they_ended",
+        lambda told: changed(
+            told, last(told, AnnounceDecided), text="Status: success\nResult: x\nNotes: (none)"
+        ),
     ),
     "a spawn that closes as silent": (
         "closed_as_it_ended",

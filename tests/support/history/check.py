@@ -8,7 +8,7 @@ from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog, views_proven
 from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
-from support.history import of_events, of_holds, of_outside, of_records, of_sessions, of_talk
+from support.history import of_children, of_events, of_holds, of_outside, of_records, of_sessions, of_talk
 from support.history.evidence import Evidence
 
 Law = Callable[[Evidence], Iterator[str]]
@@ -58,6 +58,7 @@ LAWS: Final[Mapping[str, Law]] = {
         of_talk.policy_at_each_attempt,
         of_talk.pauses_of_deliveries,
         of_talk.closed_as_it_ended,
+        of_children.children_told_as_they_ended,
         of_outside.acknowledged_once,
         of_outside.said_once,
         of_outside.keys_answer_alike,

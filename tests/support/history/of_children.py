@@ -1,0 +1,50 @@
+"""What is announced of a sub-agent: how its run ended, in the runtime's word, and what it said or left behind (SPAWN-9, SPAWN-10)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from intersession_events.facts import AnnounceDecided, AnnounceRequested, ChildEnded, RunStatus, SpawnAccepted
+from support.history.evidence import Evidence, is_word, said
+
+STATUSES: Final[Mapping[RunStatus, str]] = {
+    "ok": "success",
+    "error": "error",
+    "timeout": "timeout",
+    "interrupted": "interrupted",
+    "aborted": "interrupted",
+}
+
+
+def children_told_as_they_ended(evidence: Evidence) -> Iterator[str]:
+    """SPAWN-9, SPAWN-10: a child that skips is silent; of every other its status is told, and its words, its reply or its last tool result."""
+    for items in evidence.flows("spawn:"):
+        if not isinstance(items[0].event, SpawnAccepted):
+            continue
+        ended: ChildEnded | None = None
+        asked: str | None = None
+        for item in items:
+            match item.event:
+                case ChildEnded():
+                    ended = item.event
+                case AnnounceRequested(run_id=run_id):
+                    asked = run_id
+                case AnnounceDecided() as decided if ended is not None:
+                    answer = evidence.replies.get(asked or "")
+                    words = None if answer is None else said(answer.reply)
+                    for wrong in _wrong(ended, words, decided):
+                        yield f"#{item.position} {wrong}"
+                case _:
+                    pass
+
+
+def _wrong(ended: ChildEnded, words: str | None, decided: AnnounceDecided) -> Iterator[str]:
+    if (decided.text is None) != is_word(words, "ANNOUNCE_SKIP"):
+        yield f"announces {decided.text!r}, and the child answered {words!r}"
+    if decided.text is None:
+        return
+    status, result = STATUSES[ended.status], words or ended.text
+    if ended.text is None and ended.last_tool_result is not None:
+        left = ended.last_tool_result
+        result = left if result is None else f"{result}\n\nLatest tool result: {left}"
+    if not decided.text.startswith(f"Status: {status}\nResult: {result or '(no output)'}\nNotes: "):
+        yield f"announces {decided.text!r} of a child whose run is {status}, with {result!r}"
