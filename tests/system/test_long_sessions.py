@@ -88,8 +88,10 @@ def test_the_window_is_that_of_the_configured_model_within_the_bound_of_the_agen
             with SessionSystem(":memory:", config=config, channels={"chat": MemoryChannel()}) as system:
                 system.register_agent("main", lambda turn: str(turn.context_tokens))
                 seen.append(said_to(system, "hello")["reply"])
+                answers = system.gateway.call("sessions.list"), system.gateway.call("health")["sessions"]
+                seen += [answer["defaults"]["contextTokens"] for answer in answers]
 
-    assert seen == ["9000", "6000"]
+    assert seen == ["9000", 9_000, 9_000, "6000", 6_000, 6_000]
 
 
 @pytest.mark.clause("CTX-2", "CTX-3")

@@ -7,6 +7,7 @@ with its own tools is recorded while it does it; the system's tools record thems
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, cast
 
 import msgspec
@@ -213,13 +214,14 @@ def _spelled_result(result: object) -> object:
 def _reply(text: str | None, response: ModelResponse, usage: RunUsage) -> Reply:
     if is_blank(text) and response.finish_reason not in {None, "stop", "tool_call"}:
         raise RuntimeError(f"the model gave no text: it ended with {response.finish_reason!r}")
+    cost: Decimal | None = getattr(usage, "cost", None)  # the first versions that are taken have none
     spent = Usage(
         input=usage.input_tokens,
         output=usage.output_tokens,
         cache_read=usage.cache_read_tokens,
         cache_write=usage.cache_write_tokens,
         total_tokens=usage.input_tokens + usage.output_tokens,
-        cost_micros=None if usage.cost is None else round(usage.cost * 1_000_000),
+        cost_micros=None if cost is None else round(cost * 1_000_000),
     )
     reason = "toolUse" if response.finish_reason == "tool_call" else response.finish_reason
     model = response.model_name

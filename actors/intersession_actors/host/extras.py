@@ -11,11 +11,16 @@ def imported(module: str, *, what: str, library: str, extra: str) -> ModuleType:
     """Import what belongs to an extra: its library, or a module of ours that needs it.
 
     Raises:
-        MissingExtra: the library is not installed.
+        MissingExtra: the library is not installed, or a version that has other parts than those that were tried.
     """
     try:
         return import_module(module)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        root = (error.name or "").partition(".")[0]
+        if root and not root.startswith("intersession") and is_installed(root):
+            library = f"an older or newer {root} than is installed ({error.msg})"
+        elif not isinstance(error, ModuleNotFoundError):
+            raise
         raise MissingExtra(what, library, extra) from error
 
 

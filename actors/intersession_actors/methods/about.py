@@ -26,7 +26,7 @@ from intersession_actors.methods.params import (
 )
 from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
-from intersession_actors.policy import model_names
+from intersession_actors.policy import model_names, reckon
 from intersession_actors.service import (
     Call,
     Imports,
@@ -178,7 +178,12 @@ class GatewayAbout:
             "sessions": self._counted(
                 None if numbers is None else sum(numbers.values()), recent.get(None, [])
             )
-            | {"defaults": {"model": config.model_of(default), "contextTokens": None}},
+            | {
+                "defaults": {
+                    "model": config.model_of(default),
+                    "contextTokens": reckon(config, default, None, None).context_tokens,
+                }
+            },
         }
 
     def _open_runs(self, call: Call) -> int:

@@ -18,7 +18,7 @@ from intersession_actors.methods.params import (
     SessionsListParams,
 )
 from intersession_actors.methods.targets import Targets
-from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible
+from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible, reckon
 from intersession_actors.service import (
     Call,
     Resolved,
@@ -149,10 +149,13 @@ class GatewaySessions:
             title = row.get("displayName") or row.get("label")
             if given.include_derived_titles and title:
                 row["derivedTitle"] = title
-        model = self._service.config.model_of(self._targets.default_agent(call))
+        config, default = self._service.config, self._targets.default_agent(call)
         return {
             "ts": self._service.clock.now_ms(),
-            "defaults": {**_model_parts(model), "contextTokens": None},
+            "defaults": {
+                **_model_parts(config.model_of(default)),
+                "contextTokens": reckon(config, default, None, None).context_tokens,
+            },
             **answer,
             **limit.told,
         }

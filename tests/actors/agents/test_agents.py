@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from intersession_actors.agents import Reply, ToolBox, Turn, echo, scripted
@@ -63,6 +65,17 @@ def test_a_missing_extra_is_an_error_that_names_it() -> None:
         imported("intersession_actors.not_there", what="a thing", library="its-library", extra="models")
     assert missing.value.extra == "models"
     assert isinstance(missing.value, ImportError)
+
+
+@pytest.mark.parametrize("line", ["from h11 import NoSuchPart", "import h11.no_such_part"])
+def test_a_library_with_other_parts_than_those_that_were_tried_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "leans_on_h11.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(MissingExtra, match=r"a thing needs an older or newer h11 than is installed \("):
+        imported("leans_on_h11", what="a thing", library="litestar", extra="gateway")
 
 
 async def test_a_turn_without_tools_refuses_calls() -> None:

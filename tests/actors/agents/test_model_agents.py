@@ -4,7 +4,8 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any, Literal, cast
 
 import pytest
 from pydantic import BaseModel
@@ -25,7 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.usage import RequestUsage
+from pydantic_ai.usage import RequestUsage, RunUsage
 
 from intersession_actors.agents import (
     AgentExecutor,
@@ -37,6 +38,7 @@ from intersession_actors.agents import (
     openai_agent,
     pydantic_ai_agent,
 )
+from intersession_actors.agents.pydantic_ai import _reply as reply_of
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import (
     Block,
@@ -223,6 +225,14 @@ def test_white_space_of_a_pydantic_ai_model_that_was_cut_off_breaks_the_run(
 
     assert isinstance(result, Broke)
     assert (result.code, f"it ended with '{finish}'" in result.error) == ("backend", True)
+
+
+def test_a_usage_without_a_cost_as_the_first_versions_of_pydantic_ai_have_it_is_taken() -> None:
+    used = SimpleNamespace(input_tokens=5, output_tokens=2, cache_read_tokens=0, cache_write_tokens=0)
+
+    reply = reply_of("yes", ModelResponse(parts=[TextPart("yes")]), cast("RunUsage", used))
+
+    assert (reply.text, reply.usage) == ("yes", Usage(input=5, output=2, total_tokens=7))
 
 
 def test_a_structured_output_is_a_bad_reply_that_names_its_type(executor: AgentExecutor) -> None:

@@ -142,7 +142,7 @@ def test_the_gateways_list_has_whole_keys(live: LiveGateway, system: SessionSyst
 
     assert [row["key"] for row in listed["sessions"]] == [MAIN]
     assert history["sessionKey"] == MAIN
-    assert listed["defaults"] == {"modelProvider": "fake", "model": "one", "contextTokens": None}
+    assert listed["defaults"] == {"modelProvider": "fake", "model": "one", "contextTokens": 32_768}
     assert [row["key"] for row in found["sessions"]] == ["main"]
 
 
