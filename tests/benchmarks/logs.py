@@ -22,7 +22,7 @@ from intersession_events.facts import (
     encode,
     topic_of,
 )
-from intersession_events.log import ANY_VERSION, FIRST, Draft, Log, StreamAppend, seal
+from intersession_events.log import ANY_VERSION, FIRST, Draft, HostLog, StreamAppend, seal
 from intersession_events.stores import SqliteLog
 
 SECOND_MS = 1000
@@ -85,13 +85,13 @@ def turn(key: str, number: int) -> StreamAppend:
     return to(key, *(draft(event, f"{name}-{at}", time + at) for at, event in enumerate(events)))
 
 
-def write(log: Log, appends: Iterator[StreamAppend]) -> None:
+def write(log: HostLog, appends: Iterator[StreamAppend]) -> None:
     """Write appends, many in a transaction."""
     while batch := tuple(islice(appends, _STEP)):
         log.append_now(batch, timeout=600)
 
 
-def open_sessions(log: Log, keys: Sequence[str], *, messages: int = 0, text: str = "hello") -> None:
+def open_sessions(log: HostLog, keys: Sequence[str], *, messages: int = 0, text: str = "hello") -> None:
     """Open sessions, a second between each and the next, with some messages in each."""
     write(
         log,

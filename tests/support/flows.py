@@ -8,11 +8,11 @@ from intersession_actors.failures import Reports
 from intersession_actors.flows import Rules
 from intersession_actors.holding import HeldSessions, Holds
 from intersession_actors.streams import World
-from intersession_events.log import Log, Recorded
+from intersession_events.log import HostLog, Recorded
 from support.fakes import ManualClock, ManualTimers
 
 
-def a_world(log: Log, aside: Queue[tuple[str, str]]) -> World:
+def a_world(log: HostLog, aside: Queue[tuple[str, str]]) -> World:
     """Return a world in which sessions hear nothing, and `aside` gets what a manager sets aside, and why."""
     clock = ManualClock()
 

@@ -8,19 +8,15 @@ from typing import Any, TypeVar
 
 from intersession_events.facts import Event, ForkedFrom, encode, topic_of
 from intersession_events.log import (
-    Committed,
     Gathered,
-    InFlight,
+    Gathers,
     InlineView,
     Lineage,
     Moment,
     OnLoaded,
-    OnOutcome,
     Reads,
     Recorded,
     SetAside,
-    StreamAppend,
-    StreamPart,
     take_in,
 )
 from intersession_events.log.states import States
@@ -29,7 +25,7 @@ from intersession_events.stores.folding import PlainSql
 T = TypeVar("T")
 
 
-class PlainLog:
+class PlainLog(Gathers):
     """Takes events one at a time with `put` and answers the reading half of the log protocol."""
 
     log_id = "00000000-0000-4000-8000-000000000001"
@@ -101,22 +97,12 @@ class PlainLog:
         ]
         return (found[::-1] if backwards else found)[:limit]
 
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        for position in sorted(set(positions)):
-            yield from self.all(after=position - 1, to=position)
-
-    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        return [self.stream(stream) for stream in streams]
-
-    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        return [self.stream(part.stream, after=part.after, to=part.to) for part in parts]
-
-    def gather(self, wanted: Reads) -> Gathered:
+    def gather(self, wanted: Reads, /) -> Gathered:
         return Gathered(
             rows=self.each(wanted.questions),
-            events=list(self.at(wanted.positions)),
-            parts=self.parts(wanted.parts),
-            streams=self.whole(wanted.streams),
+            events=[one for at in wanted.positions for one in self.all(after=at - 1, to=at)],
+            parts=[self.stream(part.stream, after=part.after, to=part.to) for part in wanted.parts],
+            streams=[self.stream(stream) for stream in wanted.streams],
             ends=[
                 self.stream(of, after=after, to=to, backwards=backwards, limit=limit)
                 for of, after, to, backwards, limit in wanted.ends
@@ -154,9 +140,6 @@ class PlainLog:
     def states(self) -> States:
         raise NotImplementedError("no view folds a state")
 
-    def check(self) -> None:
-        pass
-
     def head(self) -> int:
         return len(self.events)
 
@@ -178,6 +161,9 @@ class PlainLog:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    def wait_for(self, position: int, *, timeout: float) -> bool:
+        raise NotImplementedError
+
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return every row of every table, sorted: what must be equal where views are equal."""
         made = self.query("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
@@ -195,29 +181,10 @@ class PlainLog:
         )
         return self.query("SELECT term, doc FROM temp.held")
 
-    def append(
-        self,
-        batch: Sequence[StreamAppend],
-        on_outcome: OnOutcome,
-        *,
-        patient: bool = False,
-        behind: InFlight | None = None,
-    ) -> InFlight:
-        raise NotImplementedError
-
-    def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
-        raise NotImplementedError
-
-    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
-        raise NotImplementedError
-
-    def wait_for(self, position: int, *, timeout: float) -> bool:
-        raise NotImplementedError
-
     def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:  # noqa: ARG002 - there are none
         return []
 
-    def announce_gateway(self, address: str | None) -> None:
+    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
         raise NotImplementedError
 
     def close(self) -> None:

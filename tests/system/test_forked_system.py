@@ -17,7 +17,7 @@ from intersession_events.facts import (
     SessionArchived,
     SpawnClosed,
 )
-from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, HostLog, StreamAppend
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import ran
@@ -41,7 +41,7 @@ CONFIG = merged(AGENTS, QUIET, {"session": {"agentToAgent": {"announce": "always
 
 def declare_fork(url: str, flow: str) -> None:
     """Have a log say that it is a fork of itself: all that is in it is from before the cut."""
-    log: Log = open_log(url, inline=inline_views())
+    log: HostLog = open_log(url, inline=inline_views())
     forked = ForkedFrom(log_id=log.log_id, position=log.head(), flow=flow, heads=())
     draft = Draft(event=forked, id=f"fork of {flow}", time=0)
     log.append_now((StreamAppend(stream="log", expected=ANY_VERSION, drafts=(draft,)),))

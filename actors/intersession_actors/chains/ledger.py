@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Follows, Recorded
 
 _COUNTED: Final = frozenset(
     {
@@ -87,7 +87,7 @@ class _Account:
 class ChainLedger:
     """Keeps the accounts of the chains that go on. Its methods may be called from any thread."""
 
-    def __init__(self, log: Log, runs_of: RunsOf) -> None:
+    def __init__(self, log: Follows, runs_of: RunsOf) -> None:
         self._lock = threading.Lock()
         self._runs_of = runs_of
         self._accounts: dict[str, _Account] = {}

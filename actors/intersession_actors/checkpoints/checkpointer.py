@@ -19,7 +19,7 @@ from intersession_actors.runtime import Clock, MachineThreads, Threads
 from intersession_events.checkpoints import CheckpointTaker, append_of
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import CheckpointPublished, CheckpointTaken, Erased
-from intersession_events.log import Log, Recorded
+from intersession_events.log import HostLog, Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import Checkpoint, PrivateKey, checkpoint_of
 
@@ -47,7 +47,7 @@ class Checkpointer:
 
     def __init__(
         self,
-        log: Log,
+        log: HostLog,
         *,
         settings: Callable[[], Checkpoints],
         key: PrivateKey | None,

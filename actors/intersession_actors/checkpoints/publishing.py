@@ -20,7 +20,7 @@ from intersession_actors.runtime import Clock, MachineThreads, Threads
 from intersession_events.errors import LogError
 from intersession_events.facts import CheckpointPublished
 from intersession_events.ids import derive
-from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, HostLog, StreamAppend
 from intersession_events.plain_json import JsonObject
 from intersession_events.proofs import STREAM, Checkpoint
 
@@ -40,7 +40,7 @@ class Publisher:
 
     def __init__(
         self,
-        log: Log,
+        log: HostLog,
         targets: Sequence[Target],
         *,
         clock: Clock,

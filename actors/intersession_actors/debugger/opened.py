@@ -10,7 +10,7 @@ from intersession_actors.debugger.debugger import Debugger
 from intersession_actors.debugger.view import View
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
-from intersession_events.log import Log
+from intersession_events.log import HostLog
 from intersession_events.plain_json import JsonMapping
 from intersession_events.stores import open_log as open_store
 from intersession_projections.inline_views import inline_views
@@ -20,7 +20,7 @@ from intersession_projections.smells import SmellRule
 class OpenLog:
     """A log that is open to be read, and no more. Use it as a context manager, or close it."""
 
-    def __init__(self, log: Log, config: Config, smells: Sequence[SmellRule] = ()) -> None:
+    def __init__(self, log: HostLog, config: Config, smells: Sequence[SmellRule] = ()) -> None:
         self.log = log
         self._reader = Reader(log, config=lambda: config, clock=SystemClock(), smells=smells)
 

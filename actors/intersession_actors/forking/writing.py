@@ -14,7 +14,7 @@ from intersession_actors.session import RunReturned, Session, decide_returned, e
 from intersession_actors.streams import append_of
 from intersession_actors.tools import asked_anew
 from intersession_events import facts, ids
-from intersession_events.log import ANY_VERSION, Draft, Log, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, HostLog, Log, StreamAppend
 
 _LOG: Final = "log"
 _SKIPS: Final[Mapping[facts.Step, str]] = {
@@ -27,7 +27,7 @@ _SKIPS: Final[Mapping[facts.Step, str]] = {
 class Writing(NamedTuple):
     """What is needed to write edits: the fork, who wants them, and what time it is."""
 
-    log: Log
+    log: HostLog
     by: str
     now_ms: int
 

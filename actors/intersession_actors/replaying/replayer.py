@@ -66,7 +66,7 @@ from intersession_actors.streams import (
 from intersession_actors.tools import tools_offered
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import HostLog, Recorded
 
 T = TypeVar("T")
 MANAGERS: Mapping[str, type[Handler]] = {"delivery": Outbox, "exchange": Coordinator, "spawn": Spawner}
@@ -102,7 +102,7 @@ class Replayer:
         self._progress = (0, 0)
         """How much has happened, and what was done since in vain."""
         self._most_idle = _IDLE * (1 + recording.number_of_streams)
-        log, clock = cast("Log", self._log), RecordedClock(recording)
+        log, clock = cast("HostLog", self._log), RecordedClock(recording)
         self._agents = RecordedAgents(recording)
         self._channels = RecordedChannels(recording)
         self._contexts = RecordedContexts(log, recording)

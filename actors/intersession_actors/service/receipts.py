@@ -15,7 +15,7 @@ from intersession_actors.gate import FILTERS, storable
 from intersession_actors.service.callers import AccessSummary, Caller
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
-from intersession_events.log import ANY_VERSION, Draft, Log, Outcome, StreamAppend, Unavailable
+from intersession_events.log import ANY_VERSION, Appends, Draft, Outcome, StreamAppend, Unavailable
 from intersession_events.plain_json import JsonMapping, JsonValue
 
 logger = logging.getLogger("intersession.store")
@@ -28,7 +28,7 @@ class Receipts:
     """Writes receipts; `level` says how much: all, denied, off (`audit.access`)."""
 
     def __init__(
-        self, log: Log, *, now_ms: Callable[[], int], new_id: Callable[[], str], level: Callable[[], str]
+        self, log: Appends, *, now_ms: Callable[[], int], new_id: Callable[[], str], level: Callable[[], str]
     ) -> None:
         self._log = log
         self._now_ms = now_ms

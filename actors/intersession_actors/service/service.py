@@ -13,7 +13,7 @@ from intersession_actors.service.supervisor import Supervisor
 from intersession_actors.service.waits import OneAtATime, RunWaits, WaitGraph
 from intersession_actors.streams import World
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
-from intersession_events.log import Log
+from intersession_events.log import HostLog
 from intersession_projections.flows import Flows
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import Sessions, ThreadBindings
@@ -23,7 +23,7 @@ from intersession_projections.sessions import Sessions, ThreadBindings
 class Service:
     """The parts that all doors share. What they do with them stands in the modules of this room."""
 
-    log: Log
+    log: HostLog
     clock: Clock
     new_id: Callable[[], str]
     world: World

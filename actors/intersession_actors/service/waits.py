@@ -14,7 +14,7 @@ from intersession_actors.policy import find_wait_cycle
 from intersession_actors.runtime import Threads
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, PrimaryEnded, RunEnd
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Follows, Recorded
 
 _ANSWERS: Final = PrimaryEnded | ExchangeReleased | ExchangeClosed
 """Events of an exchange by which the reply of its first run goes on to whoever waits for it, unless it is held (LIVE-1)."""
@@ -23,7 +23,7 @@ _ANSWERS: Final = PrimaryEnded | ExchangeReleased | ExchangeClosed
 class RunWaits:
     """Futures that are done when a run has ended; or, by the stream of an exchange, when its first reply has gone on."""
 
-    def __init__(self, log: Log, run_ended: Callable[[str], None] | None = None) -> None:
+    def __init__(self, log: Follows, run_ended: Callable[[str], None] | None = None) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Future[None]]] = defaultdict(list)
         self._run_ended = run_ended

@@ -14,7 +14,7 @@ from intersession_actors.prompt import RunContext, TranscriptFold, Window
 from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.facts import Message, RunQueued
-from intersession_events.log import Folded, Log, Recorded
+from intersession_events.log import Folded, ReadsEvents, Recorded
 
 MOST_OF_ONE: Final = 1024 * 1024
 """How much of the messages of one transcript is kept at hand, in bytes of JSON: more than most models take."""
@@ -28,7 +28,7 @@ OnContext = Callable[[RunContext | Exception], None]
 class ContextCache:
     """Reads the contexts of runs. One context of a session at a time."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: ReadsEvents) -> None:
         self._log = log
         self._lock = threading.Lock()
         self._folds: dict[str, TranscriptFold] = {}

@@ -15,7 +15,7 @@ from intersession_actors.prompt import Earlier, TranscriptFold, TranscriptState,
 from intersession_actors.session.state import Session, evolve
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Message
-from intersession_events.log import Log, Recorded
+from intersession_events.log import ReadsEvents, Recorded
 
 SHAPE: Final = "session_state.1"
 """Another number whenever the same events lead to another state, or the state has other fields: a test says when."""
@@ -129,7 +129,7 @@ class Collected(NamedTuple):
 class EarlierMessages:
     """Reads the messages of the transcript of one session id, of one stream, that are not at hand."""
 
-    def __init__(self, log: Log, stream: str, began: int) -> None:
+    def __init__(self, log: ReadsEvents, stream: str, began: int) -> None:
         self._log = log
         self._stream = stream
         self.began = began

@@ -7,13 +7,13 @@ from intersession_actors.prompt import RunContext, Window
 from intersession_actors.session.folding import EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.facts import Message
-from intersession_events.log import Log
+from intersession_events.log import ReadsEvents
 
 _ROOM: Final = 1024 * 1024
 """How much of the messages is kept while the stream is folded, in bytes of JSON; the others are read when they are looked at."""
 
 
-def past_context(log: Log, key: str, run_id: str, version: int) -> RunContext | None:
+def past_context(log: ReadsEvents, key: str, run_id: str, version: int) -> RunContext | None:
     """Return the context of a run as of a version of its session's stream; None where the stream has no such run waiting.
 
     Raises:

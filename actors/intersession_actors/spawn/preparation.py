@@ -17,7 +17,7 @@ from intersession_actors.spawn.commands import FilesRemoved, Prepared
 from intersession_actors.streams import Refused, World
 from intersession_events import ids
 from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked
-from intersession_events.log import Log
+from intersession_events.log import ActorsLog
 
 
 def prepare(
@@ -68,7 +68,7 @@ def prepare(
     )
 
 
-def is_own(log: Log, accepted: SpawnAccepted) -> bool:
+def is_own(log: ActorsLog, accepted: SpawnAccepted) -> bool:
     """Whether a spawn began in this log: a fork has spawns of the log that it was made of, whose files are that one's."""
     return log.forked is None or ids.derive(log.log_id, "spawn", accepted.run_id) == accepted.spawn_id
 

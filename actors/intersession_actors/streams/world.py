@@ -17,7 +17,7 @@ from intersession_actors.streams.commands import Command
 from intersession_actors.streams.rules_in_force import RulesInForce
 from intersession_actors.streams.standing import BoundThreads, Generations
 from intersession_events.facts import Budget, ExchangeAccepted
-from intersession_events.log import Log
+from intersession_events.log import ActorsLog
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class OnDisk(Protocol):
 class World:
     """Everything an actor needs, handed in once and whole by the system."""
 
-    log: Log
+    log: ActorsLog
     clock: Clock
     timers: Timers
     reports: Reports

@@ -31,7 +31,7 @@ from intersession_actors.system.turns import Turns
 from intersession_actors.tools import tools_offered
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import ExchangeAccepted, ForkEdit
-from intersession_events.log import Log
+from intersession_events.log import HostLog
 from intersession_events.proofs import PrivateKey
 from intersession_events.stores import MEMORY, PortableLog, Tails
 from intersession_projections.flows import DeliverySummary
@@ -51,7 +51,7 @@ class Assembly:
 
     def __init__(
         self,
-        log: Log,
+        log: HostLog,
         *,
         config: Callable[[], Config],
         agents: Mapping[str, Agent],

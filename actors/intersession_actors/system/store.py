@@ -6,7 +6,7 @@ from typing import Final
 
 from intersession_actors.gate import invalid
 from intersession_actors.runtime import Clock, Runtime
-from intersession_events.log import Log
+from intersession_events.log import HostLog
 from intersession_events.stores import open_log
 from intersession_projections.inline_views import inline_views
 
@@ -16,7 +16,7 @@ _TOLD_EVERY: Final = 100_000
 """Positions between two lines about views that are built anew."""
 
 
-def checked_store(store: str | Path | Log | None) -> str | Path | Log | None:
+def checked_store(store: str | Path | HostLog | None) -> str | Path | HostLog | None:
     """Return the log that a host gives, or what it is called.
 
     Raises:
@@ -29,7 +29,7 @@ def checked_store(store: str | Path | Log | None) -> str | Path | Log | None:
     )
 
 
-def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> Log:
+def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> HostLog:
     """Open a log for writing, with the views that all calls need. In a simulation it draws what the simulation's seed gives.
 
     Raises:

@@ -72,7 +72,7 @@ from intersession_actors.tools import Tools
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkEdit
 from intersession_events.keys import SessionKey
-from intersession_events.log import Log, Recorded
+from intersession_events.log import HostLog, Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.stores import PortableLog
 from intersession_projections.smells import SmellRule
@@ -86,7 +86,7 @@ _FORKS_END_S = 1.0
 class SessionSystem(Operated):
     """A running session system over one log.
 
-    `store` is the log's URL (`sqlite:///file.db`, `postgresql://…`, `:memory:`), or a `Log` that is open already; without one
+    `store` is the log's URL (`sqlite:///file.db`, `postgresql://…`, `:memory:`), or a log that is open already; without one
     the configuration's `store`, `$INTERSESSION_STORE`, else `./intersession.db`. `agents` answer for agent ids, `channels`
     deliver texts. `config` is a dict, the path of a JSON5 file, or a `Config`. `clock`, `new_id` and `runtime` are handed in by
     tests and simulations; the runtime has its own clock and ids.
@@ -111,7 +111,7 @@ class SessionSystem(Operated):
 
     def __init__(
         self,
-        store: str | Path | Log | None = None,
+        store: str | Path | HostLog | None = None,
         *,
         agents: Mapping[str, Agent] | None = None,
         channels: Mapping[str, AnyChannel] | None = None,
@@ -302,7 +302,7 @@ class SessionSystem(Operated):
         return self._parts.threads
 
     @property
-    def log(self) -> Log:
+    def log(self) -> HostLog:
         """The log."""
         return self.service.log
 

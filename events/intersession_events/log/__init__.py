@@ -23,7 +23,19 @@ with on_demand(globals()):
     )
     from intersession_events.log.held_checkpoints import checkpoints_of
     from intersession_events.log.lineage import FORKED, Lineage, lineage_of
-    from intersession_events.log.log import InFlight, Log, Moment, OnCommitted, OnLoaded
+    from intersession_events.log.log import (
+        ActorsLog,
+        Appends,
+        Follows,
+        Gathers,
+        HostLog,
+        InFlight,
+        Log,
+        Moment,
+        OnCommitted,
+        OnLoaded,
+        ReadsEvents,
+    )
     from intersession_events.log.other_words import Reword, reworded
     from intersession_events.log.recorded import (
         ANY_VERSION,
@@ -130,7 +142,9 @@ __all__ = [
     "NOT_AUTHORISED",
     "SALT_BYTES",
     "TOUCHED",
+    "ActorsLog",
     "AddingView",
+    "Appends",
     "AskingView",
     "Authorised",
     "CarriedView",
@@ -143,7 +157,10 @@ __all__ = [
     "Finding",
     "Folded",
     "Folding",
+    "Follows",
     "Gathered",
+    "Gathers",
+    "HostLog",
     "IdText",
     "InFlight",
     "InlineView",
@@ -163,6 +180,7 @@ __all__ = [
     "PrefixSeen",
     "Question",
     "Reads",
+    "ReadsEvents",
     "Recorded",
     "Reword",
     "Row",

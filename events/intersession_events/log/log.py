@@ -1,10 +1,12 @@
 """The log: append with expected versions, read a stream either way, follow all from a position.
 
-The protocol that everything else is written against; `stores/` has the implementations.
+The protocols that everything else is written against, one for each use that is made of a log: actors append and read events,
+doors and projections read events and views. `stores/` has the implementations.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Final, Protocol
 
 from intersession_events.facts import ForkedFrom
@@ -25,6 +27,9 @@ from intersession_events.log.states import States
 OnLoaded = Callable[[Sequence[Recorded] | Exception], None]
 OnCommitted = Callable[[Sequence[Recorded]], None]
 
+
+_AT_ONCE: Final = 2048
+"""How many positions are read at once. Whoever looks for the first of many may not come to the rest."""
 
 _HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
@@ -84,48 +89,8 @@ class InFlight(Protocol):
         ...
 
 
-class Log(Protocol):
-    """An append-only, hash-chained log of events with one total order."""
-
-    @property
-    def log_id(self) -> str:
-        """The log's identity, a UUID. Derived ids begin with it."""
-        ...
-
-    @property
-    def epoch(self) -> int:
-        """The writer's epoch; 0 for a reader."""
-        ...
-
-    @property
-    def forked(self) -> ForkedFrom | None:
-        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
-        ...
-
-    @property
-    def lineage(self) -> Lineage:
-        """Which log each event was written in: this one, or one that it was forked from."""
-        ...
-
-    @property
-    def log_ids(self) -> Sequence[str]:
-        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """Where the log is, in words: the real path of its file, `:memory:`, or a URL without its password."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """Beside which path lies what is kept in files beside the log; `:memory:` for a log that has no such place."""
-        ...
-
-    @property
-    def states(self) -> States:
-        """The states of its streams, folded from their last snapshots on."""
-        ...
+class Appends(Protocol):
+    """Takes events."""
 
     def append(
         self,
@@ -144,13 +109,70 @@ class Log(Protocol):
         """
         ...
 
-    def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
-        """Append and wait: the blocking form, for doors.
 
-        Raises:
-            AppendConflict: a stream was not at its expected version.
-            StoreUnavailable: the store could not take it in time.
-        """
+class Gathers(Protocol):
+    """Reads several things at once: each way of reading them is one use of it."""
+
+    def gather(self, wanted: Reads, /) -> Gathered:
+        """Read several things of no one moment: rows of views, events, parts of streams, in one way to the store where it takes them so."""
+        ...
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Read the events at some positions, each once and in order. Positions without an event are skipped."""
+        left = sorted(set(positions))
+        if len(left) <= _AT_ONCE:
+            return iter(self.gather(Reads(positions=left)).events)
+        return chain.from_iterable(
+            self.at(left[first : first + _AT_ONCE]) for first in range(0, len(left), _AT_ONCE)
+        )
+
+    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
+        """Read some streams, each from its first event to its last."""
+        return self.gather(Reads(streams=streams)).streams
+
+    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
+        """Read a part of each of some streams."""
+        return self.gather(Reads(parts=parts)).parts
+
+    def each(self, questions: Iterable[Question]) -> list[list[Row]]:
+        """Return the rows of several reading statements, of no one moment."""
+        return [*self.gather(Reads(questions=list(questions))).rows]
+
+    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
+        """Return the rows of a reading statement on a view's tables."""
+        return self.each([(statement, parameters)])[0]
+
+
+class ReadsEvents(Gathers, Protocol):
+    """Reads events. Each is proven as it is read."""
+
+    @property
+    def log_id(self) -> str:
+        """The log's identity, a UUID. Derived ids begin with it."""
+        ...
+
+    @property
+    def forked(self) -> ForkedFrom | None:
+        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
+        ...
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each event was written in: this one, or one that it was forked from."""
+        ...
+
+    @property
+    def log_ids(self) -> Sequence[str]:
+        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
+        ...
+
+    @property
+    def states(self) -> States:
+        """The states of its streams, folded from their last snapshots on."""
+        ...
+
+    def head(self) -> int:
+        """Return the position of the last committed event, never one behind what anybody has read; 0 for an empty log."""
         ...
 
     def stream(
@@ -163,22 +185,6 @@ class Log(Protocol):
         limit: int | None = None,
     ) -> Sequence[Recorded]:
         """Read the events of a stream with `after < version <= to`."""
-        ...
-
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        """Read the events at some positions, each once and in order, many in one statement. Where there is none, there is none."""
-        ...
-
-    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        """Read some streams, each from its first event to its last, many in one statement."""
-        ...
-
-    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        """Read a part of each of some streams, many in one statement."""
-        ...
-
-    def gather(self, wanted: Reads) -> Gathered:
-        """Read several things of no one moment: rows of views, events, parts of streams, in one way to the store where it takes them so."""
         ...
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
@@ -208,26 +214,9 @@ class Log(Protocol):
         """Return the names of the streams that begin with a prefix, sorted."""
         ...
 
-    def check(self) -> None:
-        """Make sure that it can be used here, without asking the store.
 
-        Raises:
-            ForkedStoreError: another process opened it, of which this one is a fork.
-            StoreUnavailable: it is closed.
-        """
-        ...
-
-    def head(self) -> int:
-        """Return the position of the last committed event, never one behind what anybody has read; 0 for an empty log."""
-        ...
-
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Run a reading statement on a view's tables, on a connection of the calling thread's own."""
-        ...
-
-    def each(self, questions: Iterable[Question]) -> list[list[Row]]:
-        """Return the rows of several reading statements, of no one moment: in one way to the store and back, where it takes them so."""
-        ...
+class ReadsViews(Gathers, Protocol):
+    """Reads the tables of views."""
 
     @property
     def takes_many(self) -> bool:
@@ -238,6 +227,14 @@ class Log(Protocol):
         """Lend a way to query that sees the log as it is now, for a block of several statements; never keep it for long."""
         ...
 
+    def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
+        """Return the events that an inline view, or one of these, could not take in, and why, in log order."""
+        ...
+
+
+class Follows(Protocol):
+    """Hears of what is committed."""
+
     def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
         """Call a listener with every committed batch, in order, from the writer's thread. Returns a way to stop."""
         ...
@@ -246,8 +243,49 @@ class Log(Protocol):
         """Wait until the log has reached a position; False if it has not in time."""
         ...
 
-    def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
-        """Return the events that an inline view, or one of these, could not take in, and why, in log order."""
+
+class ActorsLog(Appends, ReadsEvents, Protocol):
+    """A log as actors have it: views are of no concern to them."""
+
+
+class Log(ReadsEvents, ReadsViews, Follows, Protocol):
+    """A log that is read and followed: append-only, hash-chained, with one total order of its events."""
+
+    @property
+    def path(self) -> str:
+        """Where the log is, in words: the real path of its file, `:memory:`, or a URL without its password."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Beside which path lies what is kept in files beside the log; `:memory:` for a log that has no such place."""
+        ...
+
+
+class HostLog(Appends, Log, Protocol):
+    """A log as a host has it, which also appends to it."""
+
+    @property
+    def epoch(self) -> int:
+        """The writer's epoch; 0 for a reader."""
+        ...
+
+    def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:
+        """Append and wait: the blocking form, for doors.
+
+        Raises:
+            AppendConflict: a stream was not at its expected version.
+            StoreUnavailable: the store could not take it in time.
+        """
+        ...
+
+    def check(self) -> None:
+        """Make sure that it can be used here, without asking the store.
+
+        Raises:
+            ForkedStoreError: another process opened it, of which this one is a fork.
+            StoreUnavailable: it is closed.
+        """
         ...
 
     def announce_gateway(self, address: str | None) -> None:

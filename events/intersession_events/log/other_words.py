@@ -6,8 +6,8 @@ Rows, hashes and positions stay what they are. What was changed is no proof of a
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from intersession_events.log.log import Log
-from intersession_events.log.recorded import Gathered, Reads, Recorded, StreamPart
+from intersession_events.log.log import Gathers, Log
+from intersession_events.log.recorded import Gathered, Reads, Recorded
 
 Reword = Callable[[Recorded], Recorded]
 """Returns an event in other words; the same one, if there are none to change."""
@@ -18,7 +18,7 @@ def reworded(log: Log, reword: Reword) -> Log:
     return cast("Log", RewordedLog(log, reword))
 
 
-class RewordedLog:
+class RewordedLog(Gathers):
     """The reading half of a log, with its events in other words."""
 
     def __init__(self, log: Log, reword: Reword) -> None:
@@ -40,19 +40,7 @@ class RewordedLog:
         """Read the events of a stream with `after < version <= to`."""
         return self._all_told(self.log.stream(stream, after=after, to=to, backwards=backwards, limit=limit))
 
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        """Read the events at some positions, each once and in order."""
-        return map(self._reword, self.log.at(positions))
-
-    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        """Read some streams, each from its first event to its last."""
-        return list(map(self._all_told, self.log.whole(streams)))
-
-    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        """Read a part of each of some streams."""
-        return list(map(self._all_told, self.log.parts(parts)))
-
-    def gather(self, wanted: Reads) -> Gathered:
+    def gather(self, wanted: Reads, /) -> Gathered:
         """Read several things at once."""
         found = self.log.gather(wanted)
         return Gathered(

@@ -8,19 +8,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar, cast
 
-from intersession_events.log.log import Log, Moment
+from intersession_events.log.log import Gathers, Log, Moment
 from intersession_events.log.other_words import RewordedLog
 from intersession_events.log.recorded import Gathered, Reads, Recorded, StreamEnd, StreamPart
-from intersession_events.log.sql import Question, Row, SqlValue
 
-K = TypeVar("K")
 T = TypeVar("T")
 
 _FEW: Final = 8
 """So many positions in a row are asked for one by one, together with those of others."""
 _END: Final = 2**62
 """Behind the last version that a stream can have."""
-_MOST: Final = 10_000
+MOST: Final = 10_000
 """So many rows and events are remembered; then all of them are forgotten, and it begins anew."""
 
 
@@ -36,110 +34,46 @@ def as_it_is(log: Log) -> Log:
     return as_it_is(log.log) if isinstance(log, RememberedLog | RewordedLog) else log
 
 
-class RememberedLog:
+class RememberedLog(Gathers):
     """The reading half of a log, out of what was read of it before; what is not known is read then."""
 
     takes_many = True
 
-    def __init__(self, log: Log, *, most: int = _MOST) -> None:
+    def __init__(self, log: Log, *, most: int = MOST) -> None:
         self.log = log
         self._most = most
-        self._rows: dict[Question, list[Row]] = {}
-        self._events: dict[int, Recorded | None] = {}
-        self._parts: dict[StreamPart, Sequence[Recorded]] = {}
-        self._streams: dict[str, Sequence[Recorded]] = {}
-        self._ends: dict[StreamEnd, Sequence[Recorded]] = {}
+        self._known: tuple[dict[Any, Any], ...] = ({}, {}, {}, {}, {})  # each of one kind
+        """What was read of each kind that `Reads` has."""
         self._once: dict[tuple[object, ...], Any] = {}  # whatever the log returned
         self._held = 0
-        self._forget_asked()
 
-    def _forget_asked(self) -> None:
-        self._asked_rows: dict[Question, None] = {}
-        self._asked_events: dict[int, None] = {}
-        self._asked_parts: dict[StreamPart, None] = {}
-        self._asked_streams: dict[str, None] = {}
-        self._asked_ends: dict[StreamEnd, None] = {}
-
-    def read(self) -> None:
-        """Read all that was asked for."""
-        asked = (
-            self._asked_rows,
-            self._asked_events,
-            self._asked_parts,
-            self._asked_streams,
-            self._asked_ends,
-        )
-        if not any(asked):
-            return
-        self._forget_asked()
-        questions, positions, parts, streams, ends = asked
-        wanted = Reads(list(questions), list(positions), list(parts), list(streams), list(ends))
-        found = self.log.gather(wanted)
-        self._rows.update(zip(wanted.questions, found.rows, strict=True))
-        self._events.update(dict.fromkeys(wanted.positions))
-        self._events.update((recorded.position, recorded) for recorded in found.events)
-        self._parts.update(zip(wanted.parts, found.parts, strict=True))
-        self._streams.update(zip(wanted.streams, found.streams, strict=True))
-        self._ends.update(zip(wanted.ends, found.ends, strict=True))
-        for of_one in (*found.rows, *found.parts, *found.streams, *found.ends):
-            self._held += 1 + len(of_one)
-        self._held += len(wanted.positions)
-
-    def gather(self, wanted: Reads) -> Gathered:
+    def gather(self, wanted: Reads, /) -> Gathered:
         """Read several things at once, as far as they are not known."""
-        questions = [(statement, tuple(given)) for statement, given in wanted.questions]
-        positions = sorted(set(wanted.positions))
-        self._know(
-            (questions, self._rows, self._asked_rows),
-            (positions, self._events, self._asked_events),
-            (wanted.parts, self._parts, self._asked_parts),
-            (wanted.streams, self._streams, self._asked_streams),
-            (wanted.ends, self._ends, self._asked_ends),
-        )
-        events = [self._events[position] for position in positions]
-        return Gathered(
-            rows=[self._rows[one] for one in questions],
-            events=[recorded for recorded in events if recorded is not None],
-            parts=[self._parts[one] for one in wanted.parts],
-            streams=[self._streams[one] for one in wanted.streams],
-            ends=[self._ends[one] for one in wanted.ends],
-        )
-
-    def unknown(self) -> None:
-        """Come to know what was asked for."""
-        self.read()
-
-    def _make_room(self) -> None:
         if self._held > self._most:
-            for known in (self._rows, self._events, self._parts, self._streams, self._ends):
-                known.clear()
             self._held = 0
+            for known in self._known:
+                known.clear()
+        questions = [(statement, tuple(given)) for statement, given in wanted.questions]
+        asked = Reads(questions, sorted(set(wanted.positions)), *wanted[2:])
+        kinds = list(zip(asked, self._known, strict=True))
+        missing = Reads(*(_missing(of, known) for of, known in kinds))
+        if any(missing):
+            self.read(missing)
+        rows, events, *rest = ([known[one] for one in of] for of, known in kinds)
+        return Gathered(rows, [recorded for recorded in events if recorded is not None], *rest)
 
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Return the rows of a reading statement on a view's tables."""
-        return self.each([(statement, parameters)])[0]
-
-    def each(self, questions: Iterable[Question]) -> list[list[Row]]:
-        """Return the rows of several reading statements, of no one moment."""
-        asked = [(statement, tuple(given)) for statement, given in questions]
-        return self._known(asked, self._rows, self._asked_rows)
+    def read(self, missing: Reads) -> None:
+        """Come to know what nobody has asked for yet."""
+        rows, events, *rest = self.log.gather(missing)
+        at = {recorded.position: recorded for recorded in events}
+        found = (rows, [at.get(position) for position in missing.positions], *rest)
+        for known, of, answers in zip(self._known, missing, found, strict=True):
+            known.update(zip(of, answers, strict=True))
+            self._held += sum(1 + len(one) if isinstance(one, list) else 1 for one in answers)
 
     def moment(self) -> AbstractContextManager[Moment]:
         """Lend a way to query that sees the log as it is now: what is remembered is of other moments."""
         return self.log.moment()
-
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        """Read the events at some positions, each once and in order."""
-        found = self._known(sorted(set(positions)), self._events, self._asked_events)
-        return iter([recorded for recorded in found if recorded is not None])
-
-    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        """Read a part of each of some streams."""
-        return self._known(parts, self._parts, self._asked_parts)
-
-    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        """Read some streams, each from its first event to its last."""
-        return self._known(streams, self._streams, self._asked_streams)
 
     def stream(
         self,
@@ -152,8 +86,7 @@ class RememberedLog:
     ) -> Sequence[Recorded]:
         """Read the events of a stream with `after < version <= to`."""
         if limit is not None:
-            end = StreamEnd(stream, after, to, backwards, limit)
-            return self._known([end], self._ends, self._asked_ends)[0]
+            return self.gather(Reads(ends=[StreamEnd(stream, after, to, backwards, limit)])).ends[0]
         if after == 0 and to is None:
             (found,) = self.whole([stream])
         else:
@@ -200,19 +133,6 @@ class RememberedLog:
         found: T = self._once[asked]
         return found
 
-    def _known(self, wanted: Sequence[K], known: Mapping[K, T], asked: dict[K, None]) -> list[T]:
-        """Return what is known of all that is wanted; else note what is not, and come to know it."""
-        self._know((wanted, known, asked))
-        return [known[one] for one in wanted]
 
-    def _know(self, *parts: "_Part") -> None:
-        """Come to know all that is wanted: of each part what is wanted, what is known, and where to note what is not."""
-        if all(one in known for wanted, known, _ in parts for one in wanted):
-            return
-        self._make_room()
-        for wanted, known, asked in parts:
-            asked.update((one, None) for one in wanted if one not in known)
-        self.unknown()
-
-
-_Part = tuple[Sequence[Any], Mapping[Any, object], dict[Any, None]]  # each of one kind
+def _missing(of: Iterable[object], known: Mapping[Any, object]) -> list[Any]:  # all of one kind
+    return list(dict.fromkeys(one for one in of if one not in known))

@@ -4,13 +4,14 @@ Who reads for one row reads as if it were alone. Where a way costs, each is run 
 then read together, and each is run again, as far as it comes now. So it has to be a reader and no more: it may be begun several times.
 """
 
+import sys
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log.log import Log, Moment
-from intersession_events.log.recorded import Recorded
+from intersession_events.log.recorded import Reads, Recorded
 from intersession_events.log.remembered import RememberedLog
 
 I = TypeVar("I")  # noqa: E741 - an item
@@ -50,7 +51,7 @@ def _together(ahead: "_Ahead", items: Sequence[I], reading: Callable[[Log], Call
                 if at not in found:
                     with suppress(_NotYet):
                         found[at] = read(item)
-        ahead.read()
+        ahead.read_asked()
     return [found[at] for at in range(len(items))]
 
 
@@ -61,17 +62,28 @@ class _NotYet(BaseException):
 class _Ahead(RememberedLog):
     """The reading half of a log, out of what was read of it for all. What is not known is noted, and ends who asks it for now."""
 
-    def unknown(self) -> None:
-        """End who asks."""
+    def __init__(self, log: Log) -> None:
+        super().__init__(log, most=sys.maxsize)  # each is run again until what it asks for is there
+        self._asked: tuple[dict[Any, None], ...] = ({}, {}, {}, {}, {})  # each of one kind
+
+    def read(self, missing: Reads) -> None:
+        """Note what is asked for, and end who asks."""
+        for asked, of in zip(self._asked, missing, strict=True):
+            asked.update(dict.fromkeys(of))
         raise _NotYet
+
+    def read_asked(self) -> None:
+        """Read all that was asked for."""
+        asked = Reads(*map(list, self._asked))
+        for of in self._asked:
+            of.clear()
+        if any(asked):
+            super().read(asked)
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
         """Lend a way to query by what was read for all."""
         yield Moment(self.query, self.head(), together=self.each)
-
-    def _make_room(self) -> None:
-        """Keep all: each is run again until what it asks for is there."""
 
     def many(
         self, *, after: int, to: int | None, limit: int | None, topics: Collection[str]

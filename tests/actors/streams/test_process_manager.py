@@ -16,7 +16,7 @@ from intersession_actors.streams import (
     World,
 )
 from intersession_events.facts import ExchangeClosed, LoopEnded
-from intersession_events.log import Log, Recorded
+from intersession_events.log import HostLog, Recorded
 from intersession_events.stores import SqliteLog
 from support.flows import a_world, counting
 
@@ -65,7 +65,7 @@ class Counter(ProcessManager[int, GoCommand, None]):
 class Bench:
     """A manager on a real log, and what comes out of it."""
 
-    def __init__(self, log: Log, runtime: ThreadingRuntime) -> None:
+    def __init__(self, log: HostLog, runtime: ThreadingRuntime) -> None:
         self.acted: Queue[tuple[str, int]] = Queue()
         self.aside: Queue[tuple[str, str]] = Queue()
         self.tried: list[str] = []

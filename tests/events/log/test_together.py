@@ -1,7 +1,7 @@
 """What is read for many rows is read together, and is what is read for each by itself."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,6 @@ from intersession_events.log import (
     Log,
     Reads,
     Recorded,
-    StreamPart,
     as_it_is,
     for_each,
     remembering,
@@ -35,7 +34,7 @@ class FarLog(PlainLog):
     def takes_many(self) -> bool:
         return True
 
-    def gather(self, wanted: Reads) -> Gathered:
+    def gather(self, wanted: Reads, /) -> Gathered:
         ways = self.ways.copy()
         found = super().gather(wanted)
         self.ways = ways + Counter(["gather"])
@@ -44,18 +43,6 @@ class FarLog(PlainLog):
     def each(self, questions: Iterable[tuple[str, Sequence[Any]]]) -> list[list[Any]]:
         self.ways["each"] += 1
         return [self.connection.execute(*question).fetchall() for question in questions]
-
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        self.ways["at"] += 1
-        return super().at(positions)
-
-    def whole(self, streams: Sequence[str]) -> Sequence[Sequence[Recorded]]:
-        self.ways["whole"] += 1
-        return [super(FarLog, self).stream(stream) for stream in streams]
-
-    def parts(self, parts: Sequence[StreamPart]) -> Sequence[Sequence[Recorded]]:
-        self.ways["parts"] += 1
-        return [super(FarLog, self).stream(part.stream, after=part.after, to=part.to) for part in parts]
 
     def stream(self, stream: str, **part: Any) -> Sequence[Recorded]:
         self.ways["stream"] += 1

@@ -21,7 +21,7 @@ from intersession_events.errors import (
     StoreUnavailable,
 )
 from intersession_events.facts import RunCompleted, Usage
-from intersession_events.log import Committed, Conflict, Log, Outcome, Recorded, StreamPart, Unavailable
+from intersession_events.log import Committed, Conflict, HostLog, Outcome, Recorded, StreamPart, Unavailable
 from intersession_events.stores import SqliteLog, holder_of, open_log
 from support.any_log import AnyLog, Place
 from support.log_drafts import anywhere, draft, said, to
@@ -568,7 +568,7 @@ def test_two_names_of_a_file_have_one_lock(tmp_path: Path) -> None:
 
 
 def test_it_keeps_the_protocol_of_a_log() -> None:
-    def use(log: Log) -> int:
+    def use(log: HostLog) -> int:
         return log.append_now([to("s", 0, A)]).position
 
     with SqliteLog(":memory:") as log:

@@ -22,7 +22,6 @@ from intersession_events.log import (
     Question,
     Reads,
     SetAside,
-    SqlValue,
     StreamAppend,
     Unavailable,
 )
@@ -111,15 +110,6 @@ class PortableLog(ReadableLog):
         self._check_process()
         return self._events.head() if self._writer is None else self._writer.head()
 
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
-        """Run a reading statement on a view's tables; rows are tuples.
-
-        Raises:
-            StoreUnavailable: the database refused it.
-        """
-        self._check_process()
-        return self._views.query(statement, parameters)
-
     def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
         """Run several reading statements, in one way to the store and back where it takes them so.
 
@@ -129,7 +119,7 @@ class PortableLog(ReadableLog):
         self._check_process()
         return self._views.each(questions)
 
-    def gather(self, wanted: Reads) -> Gathered:
+    def gather(self, wanted: Reads, /) -> Gathered:
         """Read several things of no one moment, in one way to the store and back where it takes them so; every event is proven.
 
         Raises:

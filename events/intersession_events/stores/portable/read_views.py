@@ -7,7 +7,7 @@ from itertools import compress
 from operator import not_
 from typing import Final
 
-from intersession_events.log import InlineView, Moment, Question, Row, SetAside, SqlValue
+from intersession_events.log import InlineView, Moment, Question, Row, SetAside
 from intersession_events.stores.database import typed
 from intersession_events.stores.folding import ViewsBeside, layout_of, words_of
 from intersession_events.stores.portable.inline_views import ViewTables
@@ -63,10 +63,6 @@ class ReadViews:
             progress=on_folding,
         )
 
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Run a reading statement on the tables of views, or on the events."""
-        return self.each([(statement, parameters)])[0]
-
     def each(self, questions: Iterable[Question]) -> list[list[Row]]:
         """Run several, in one way to the database and back where it takes them so."""
         asked = list(questions)
@@ -97,7 +93,7 @@ class ReadViews:
             return self._beside.set_aside(views)
         return [
             SetAside(view=view, position=position, stream=stream, version=version, topic=topic, reason=reason)
-            for view, position, stream, version, topic, reason in self.query(_SET_ASIDE)
+            for view, position, stream, version, topic, reason in self.each([(_SET_ASIDE, ())])[0]
             if not views or view in views
         ]
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from intersession_events import facts
-from intersession_events.log import Draft, Log, Recorded, StreamAppend
+from intersession_events.log import Draft, HostLog, Log, Recorded, StreamAppend
 from intersession_events.transcripts.openclaw.plan import ImportPlan
 from intersession_events.transcripts.openclaw.reconstruction import (
     Planned,
@@ -106,7 +106,7 @@ def begun(plan: ImportPlan, instead: ImportPlan, known: KnownStreams) -> Fresh:
 
 
 def append_fresh(
-    log: Log, found: Fresh, progress: Progress | None = None, told: Appended | None = None
+    log: HostLog, found: Fresh, progress: Progress | None = None, told: Appended | None = None
 ) -> int:
     """Append in batches, each of them one transaction; return how many events that were.
 

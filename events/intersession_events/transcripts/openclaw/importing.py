@@ -30,7 +30,7 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import AppendConflict, ImportFailed
 from intersession_events.facts import ImportReported, LineImported, MessageRecorded
-from intersession_events.log import Draft, Log, StreamAppend
+from intersession_events.log import Draft, HostLog, StreamAppend
 from intersession_events.transcripts.openclaw import appending
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
 from intersession_events.transcripts.openclaw.reading import read_state
@@ -44,7 +44,7 @@ _TRIES: Final = 8
 
 def import_openclaw(
     directory: Path,
-    log: Log,
+    log: HostLog,
     *,
     clock: Callable[[], int],
     progress: appending.Progress | None = None,
@@ -78,7 +78,7 @@ class _Import:
     """One import, in one attempt or several. Each looks at the log anew, and adds what is missing."""
 
     found: Survey
-    log: Log
+    log: HostLog
     clock: Callable[[], int]
     on_taken: OnTaken
     progress: appending.Progress | None
@@ -153,7 +153,7 @@ def _parted(found: Survey, planned: ImportPlan, known: appending.KnownStreams) -
     return parted
 
 
-def _record(report: ImportReport, log: Log, time: int) -> None:
+def _record(report: ImportReport, log: HostLog, time: int) -> None:
     event = ImportReported(
         import_id=report.import_id,
         source=report.source,

@@ -12,6 +12,7 @@ from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import (
     FIRST,
     Gathered,
+    Gathers,
     Lineage,
     Question,
     Reads,
@@ -56,7 +57,7 @@ _STREAMS: Final = (
 """One look by the index for each stream."""
 
 
-class EventReader:
+class EventReader(Gathers):
     """Reads streams and the whole log by a recorder, through a mapper."""
 
     def __init__(self, recorder: ReadsLog, mapper: ChainedMapper) -> None:
@@ -141,25 +142,6 @@ class EventReader:
         _check_neighbours(events, first - 1, self._mapper.lineage)
         return snapshot, events
 
-    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
-        """Read the events at some positions, each once and in order, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of them was changed; its `position` says which.
-            UnknownTopic: one of them is of a newer version; the same.
-        """
-        for found in self._each(_of_positions(positions)):
-            yield from map(self.proven, found)
-
-    def whole(self, streams: Sequence[str]) -> list[list[Recorded]]:
-        """Read some streams, each from its first event to its last, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of their events was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        return self._whole(streams, self._each(_of_streams(streams)))
-
     def _whole(self, streams: Sequence[str], rows: Iterable[list[Row]]) -> list[list[Recorded]]:
         events: dict[str, list[Recorded]] = {stream: [] for stream in streams}
         for found in rows:
@@ -168,15 +150,6 @@ class EventReader:
         for of_one in events.values():
             _check_neighbours(of_one, 0, self._mapper.lineage)
         return [events[stream] for stream in streams]
-
-    def parts(self, parts: Sequence[StreamPart]) -> list[list[Recorded]]:
-        """Read a part of each of some streams, many in one statement; every row is proven.
-
-        Raises:
-            CorruptEvent: one of their events was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
-        """
-        return self._parts(parts, self._each(_of_parts(parts)))
 
     def _parts(self, parts: Sequence[StreamPart], rows: Iterable[list[Row]]) -> list[list[Recorded]]:
         known: dict[str, dict[int, Recorded]] = {part.stream: {} for part in parts}
@@ -200,12 +173,12 @@ class EventReader:
             _check_neighbours(found_in, part.after, self._mapper.lineage)
         return events
 
-    def gather(self, wanted: Reads, each: Together) -> Gathered:
+    def gather(self, wanted: Reads, /, each: Together | None = None) -> Gathered:
         """Read events, parts of streams and rows of views, of no one moment. `each` returns the rows of some statements at once.
 
         Raises:
-            CorruptEvent: one of the events was changed or is missing.
-            UnknownTopic: one of them is of a newer version.
+            CorruptEvent: one of the events was changed or is missing; its `position` says which.
+            UnknownTopic: one of them is of a newer version; the same.
         """
         many = (_of_positions(wanted.positions), _of_parts(wanted.parts), _of_streams(wanted.streams))
         ends_asked = list(map(_of_end, wanted.ends))
@@ -213,7 +186,8 @@ class EventReader:
         # Whoever reads the ends of many streams reads little of each.
         at_once = [*first, *ends_asked] if len(first) <= _AT_ONCE else first[:_AT_ONCE]
         left = [] if len(first) <= _AT_ONCE else [*first[_AT_ONCE:], *ends_asked]
-        found = each([*wanted.questions, *at_once])
+        asked = [*wanted.questions, *at_once]
+        found = list(self._each(asked)) if each is None else each(asked)
         given = len(wanted.questions)
         rows = chain(found[given:], self._each(left))
         at, parts, streams, ends = (list(islice(rows, len(questions))) for questions in (*many, ends_asked))

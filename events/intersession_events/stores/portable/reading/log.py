@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkedFrom
-from intersession_events.log import Lineage, OnLoaded
+from intersession_events.log import Gathers, Lineage, OnLoaded
 from intersession_events.stores.later import Loader
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.reading.recorder import ReadsLog
@@ -30,7 +30,7 @@ def _reads(
     return read_of_log
 
 
-class ReadableLog:
+class ReadableLog(Gathers):
     """The reading half of a `Log`, but for its head and its views. A database's own log sets the parts that are named here."""
 
     path: str
@@ -100,9 +100,6 @@ class ReadableLog:
         return self._events
 
     stream = _reads(EventReader.stream)
-    at = _reads(EventReader.at)
-    whole = _reads(EventReader.whole)
-    parts = _reads(EventReader.parts)
     all = _reads(EventReader.all)
     streams = _reads(EventReader.streams)
     rows = _reads(EventReader.rows)
