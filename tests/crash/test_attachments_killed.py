@@ -25,6 +25,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import verify_log
 from support.any_log import log_at
+from support.every_day import every_day
 from support.paths import TESTS
 from support.processes.forked import Forked
 
@@ -63,11 +64,21 @@ def children(happened: list[Any]) -> list[Any]:
 @pytest.mark.sampled("P4-keyed")
 @pytest.mark.parametrize(
     ("point", "threads"),
-    [
-        ("P3", "none"),
-        ("P4", "none"),
-        *((point, "keyed") for point in ("P1", "P2", "P3", "P4", "P5", "P6", "P8")),
-    ],
+    every_day(
+        {
+            f"{point}-{threads}": (point, threads)
+            for point, threads in (
+                ("P3", "none"),
+                ("P4", "none"),
+                *((point, "keyed") for point in ("P1", "P2", "P3", "P4", "P5", "P6", "P8")),
+            )
+        },
+        "P1-keyed",
+        "P2-keyed",
+        "P3-none",
+        "P4-keyed",
+        "P8-keyed",
+    ),
 )
 def test_a_child_starts_once_with_its_files_and_its_thread_wherever_its_host_was_killed(
     log_url: str, beside_log: Path, tmp_path: Path, point: str, threads: str

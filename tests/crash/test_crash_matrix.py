@@ -27,6 +27,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from support.any_log import Logs
+from support.every_day import every_day
 from support.paths import DOCS
 from support.processes.killed import Host, interrupted, of, story, streams
 
@@ -245,6 +246,22 @@ CASES = [
 ]
 
 
+EVERY_DAY = {
+    *(
+        next(str(case) for case in CASES if case.point[:2] == point)
+        for point in {case.point[:2] for case in CASES}
+    ),
+    *("A5-talk-plain", "A6-ask-plain", "A8-talk-plain-wall", "K4-counted-keyed", "S6:2-hand-keyed"),
+}
+"""One death at each point of the matrix, and a few more of other kinds."""
+
+
+def _marks(case: Case) -> list[pytest.MarkDecorator]:
+    if case.nightly:
+        return [pytest.mark.nightly]
+    return [] if str(case) in EVERY_DAY else [pytest.mark.ci]
+
+
 @pytest.mark.clause("O3", "O6", "O7")
 @pytest.mark.clause("S0", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "K1", "K2", "K3", "K4", "K5", "K6")
 @pytest.mark.clause("H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "LIVE-1")
@@ -254,7 +271,7 @@ CASES = [
 @pytest.mark.sampled("S4-talk-keyed", "K2-talk-keyed", "A4-talk-keyed", "P4-files-keyed", "H2-held-keyed")
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, id=str(case), marks=[pytest.mark.nightly] if case.nightly else []) for case in CASES],
+    [pytest.param(case, id=str(case), marks=_marks(case)) for case in CASES],
 )
 def test_a_host_that_dies_at_a_crash_point_goes_on_as_the_matrix_says(
     logs: Logs, tmp_path: Path, case: Case
@@ -306,7 +323,7 @@ def test_a_child_whose_hour_came_while_the_host_was_down_is_archived_once_at_its
 
 @pytest.mark.clause("O6", "B1")
 @pytest.mark.sampled("8")
-@pytest.mark.parametrize("passing", [1, 8, 20])
+@pytest.mark.parametrize("passing", every_day([1, 8, 20], 8))
 def test_a_view_is_never_ahead_of_its_events_nor_behind(logs: Logs, tmp_path: Path, passing: int) -> None:
     host = Host(logs, tmp_path, "talk")
 

@@ -73,6 +73,7 @@ def test_what_was_acknowledged_is_on_the_disk_whenever_the_power_fails(
     check(written, tmp_path, number)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("D2", "D3")
 def test_without_the_sync_of_each_commit_the_same_search_finds_losses(
     written: Sequence[Operation], tmp_path: Path

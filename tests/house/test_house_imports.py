@@ -124,6 +124,7 @@ def test_every_import_contract_is_kept(copy: Path) -> None:
     assert linted.returncode == 0, linted.stdout
 
 
+@pytest.mark.ci
 def test_every_import_contract_breaks_on_an_import_it_forbids(copy: Path) -> None:
     plants = [*PLANTS, *face_plants(), *floor_plants()]
     for _, path, planted in plants:
@@ -158,6 +159,7 @@ def test_every_contract_has_an_import_that_breaks_it() -> None:
 EXHAUSTIVE = [(each["name"], each["containers"][0]) for each in CONTRACTS if each.get("exhaustive")]
 
 
+@pytest.mark.ci
 def test_a_module_that_is_in_no_room_is_noticed(copy: Path) -> None:
     for _, container in EXHAUSTIVE:
         stray = copy / folder_of(container).relative_to(ROOT) / "stray.py"

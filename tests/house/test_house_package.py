@@ -89,6 +89,7 @@ def test_the_command_and_the_licence_come_with_it(built: Path, wheel: set[str]) 
     assert f"intersession-{VERSION}.dist-info/licenses/LICENSE" in wheel
 
 
+@pytest.mark.ci
 def test_the_sdist_has_what_somebody_needs_to_work_on_it(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         top = {name.split("/")[1] for name in archive.getnames()}

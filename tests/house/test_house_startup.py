@@ -205,6 +205,7 @@ def test_a_command_that_lists_loads_nothing_of_what_writes() -> None:
         assert {"asyncio", "pykka", "email", "ssl"} & {*names} == set(), command
 
 
+@pytest.mark.ci
 def test_a_verb_loads_what_it_needs_and_no_other_verb_does() -> None:
     """All of them together are half as much again: sealed replay alone has every actor."""
     for command, names in loaded_by(VERBS_NEED, "verb").items():

@@ -63,6 +63,7 @@ def test_the_list_as_of_a_position_is_the_list_that_stood_there(entries: list[En
     assert [list(listed(sessions, position)) for position in range(len(stood))] == stood
 
 
+@pytest.mark.ci
 @pytest.mark.clause("LIST-3")
 @settings(max_examples=25, deadline=None)
 @given(logs())

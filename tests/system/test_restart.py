@@ -403,6 +403,7 @@ def test_a_spawn_out_of_attempts_is_announced_as_interrupted(booth: Booth) -> No
     assert out.text.startswith("Status: interrupted")
 
 
+@pytest.mark.ci
 @pytest.mark.clause("L7")
 def test_a_system_that_is_stopped_again_and_again_still_gets_everything_done(booth: Booth) -> None:
     """Stops come while agents run, and none of them may use up attempts of what had not begun."""

@@ -61,6 +61,7 @@ def test_what_is_over_leaves_nothing_behind(system: SessionSystem) -> None:
     assert len(system.service.world.stopwatch) == 0
 
 
+@pytest.mark.ci
 @pytest.mark.clause("L9")
 def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> None:
     over, files = threading.Event(), ExitStack()

@@ -119,6 +119,7 @@ def test_a_chain_of_sixty_four_waits_goes_through_a_pool_of_two(booth: Booth) ->
     assert len(recorded(system, RunCompleted)) == length + 1
 
 
+@pytest.mark.ci
 @pytest.mark.clause("L4", "L9")
 def test_a_hundred_exchanges_between_ten_agents_all_come_to_their_end(booth: Booth) -> None:
     telegram = MemoryChannel(idempotent=True)

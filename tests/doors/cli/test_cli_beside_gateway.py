@@ -160,6 +160,7 @@ def test_a_gateway_that_goes_away_meanwhile_leaves_what_was_accepted(tmp_path: P
     assert sent[0].json["pending"] == "no_host"
 
 
+@pytest.mark.ci
 def test_ctrl_c_leaves_the_exchange_to_the_gateway(tmp_path: Path) -> None:
     slow = Slow()
     with hosting(tmp_path, {"main": slow}) as hosted:

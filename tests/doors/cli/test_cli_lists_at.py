@@ -14,6 +14,7 @@ def listed(demo_log: DemoLog, command: str, *given: object) -> list[Any]:
     return list(found.json[command])
 
 
+@pytest.mark.ci
 @pytest.mark.clause("FIND-2", "PLACE-3")
 def test_at_every_place_the_lists_have_what_had_begun_and_is_open_there(demo_log: DemoLog) -> None:
     with open_log(demo_log.path) as log:

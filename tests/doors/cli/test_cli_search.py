@@ -104,6 +104,7 @@ def test_it_works_beside_a_host_that_keeps_the_words_and_shows_nobody_what_is_be
     assert Path(place_of(str(path), "search")).exists()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("FIND-1")
 def test_a_log_that_no_host_has_opened_is_looked_through_and_nothing_is_built(tmp_path: Path) -> None:
     path = tmp_path / "log.db"

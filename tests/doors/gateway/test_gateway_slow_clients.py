@@ -301,6 +301,7 @@ def raw_wire(live: LiveGateway) -> Generator[RawWire]:
         yield RawWire(opened, live.address)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("X8", "L6")
 def test_pings_whose_answers_are_not_read_are_not_read_either(shared: LiveGateway) -> None:
     ping = frame(Opcode.PING, b"x" * 125)

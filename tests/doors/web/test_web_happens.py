@@ -169,6 +169,7 @@ def test_words_that_are_erased_in_a_fork_are_told_with_its_name(happening: Happe
             assert page.news() is None
 
 
+@pytest.mark.ci
 @pytest.mark.clause("ERASE-1")
 def test_who_reads_beside_the_host_is_told_all_the_same(log_url: str) -> None:
     ending = False

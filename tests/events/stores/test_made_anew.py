@@ -117,6 +117,7 @@ def test_tables_of_views_that_are_queries_without_an_end_are_not_asked(made: Pat
             verify_log(log)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("V1")
 def test_a_question_that_has_no_end_is_given_up(made: Path) -> None:
     with (
