@@ -59,6 +59,8 @@ def test_every_struct_that_is_decoded_to_is_ready() -> None:
                 ready.add(node.name)
             case ast.Call():
                 used.update(decoded_to(node))
+            case _:
+                pass
 
     assert used & ready, "none is found"
     assert used & classes <= ready

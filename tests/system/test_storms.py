@@ -8,6 +8,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.facts import ExchangeAccepted, ExchangeClosed, RunQueued, SendRefused
+from support.every_day import every_day
 
 OPEN_TO_ALL: dict[str, Any] = {
     "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
@@ -74,7 +75,7 @@ def test_a_chain_that_comes_back_too_often_ends_at_the_revisit_limit(log_url: st
 
 
 @pytest.mark.clause("LOOP-5", "L2")
-@pytest.mark.parametrize("turns", [0, 5])
+@pytest.mark.parametrize("turns", every_day([0, 5], 5))
 def test_a_storm_of_17_agents_never_runs_more_often_than_its_limit(log_url: str, turns: int) -> None:
     names = [f"agent-{number}" for number in range(17)]
     agents = {

@@ -156,6 +156,7 @@ def test_each_loop_has_a_connection_of_its_own_and_closes_it_when_it_ends(endpoi
         assert endpoint.is_left()
 
 
+@pytest.mark.ci
 async def test_an_agent_that_nobody_has_any_more_leaves_no_connection(endpoint: Endpoint) -> None:
     agent = an_agent(endpoint)
     await agent(a_turn())

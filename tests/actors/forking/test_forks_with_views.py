@@ -21,6 +21,7 @@ from intersession_projections.inline_views import inline_views
 from intersession_projections.places import flow_id
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.sessions import Sessions
+from support.every_day import every_day
 from support.forked_everywhere import flows_of
 from support.golden_logs import golden_logs
 from support.log_drafts import draft, to
@@ -71,14 +72,14 @@ def try_some(path: Path, some: int) -> int:
 
 
 @pytest.mark.clause("FORK-1")
-@pytest.mark.parametrize("name", ["demo", "restricted"])
+@pytest.mark.parametrize("name", every_day(["demo", "restricted"], "demo"))
 def test_the_views_of_a_fork_of_a_log_of_0_1_0_are_as_its_events_make_them(name: str, tmp_path: Path) -> None:
     (golden,) = (one for one in golden_logs() if one.name == name)
     try_some(golden.unpack(tmp_path), SOME)
 
 
 @pytest.mark.clause("FORK-1")
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", every_day([3, 4], 4))
 def test_the_views_of_a_fork_are_as_its_events_make_them(seed: int, tmp_path: Path) -> None:
     assert try_some(random_runs(tmp_path / "log.db", seed, asked=4), SOME) > 0
 

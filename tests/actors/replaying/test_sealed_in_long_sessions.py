@@ -140,6 +140,7 @@ class Counted:
         return self._log.query(statement, parameters)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("SEAL-1")
 def test_of_a_long_session_only_what_is_near_a_run_is_read(debugger: Debugger) -> None:
     log, asked = debugger.view.log, exchanges(debugger)

@@ -111,6 +111,7 @@ def test_the_text_is_the_same_too(beside: Hosted) -> None:
     assert "\nok  run " in done.out
 
 
+@pytest.mark.ci
 @pytest.mark.clause("SEND-11", "VIS-6")
 def test_refusals_and_repetitions_come_through_the_gateway(beside: Hosted) -> None:
     again = ("send", "hi", "--agent", "main", "--idempotency-key", "k", *beside.options)

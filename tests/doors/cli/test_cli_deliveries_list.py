@@ -140,6 +140,7 @@ def test_a_text_that_failed_is_tried_again_through_the_gateway_of_its_host(
     assert listed(booth, "--failed") == []
 
 
+@pytest.mark.ci
 def test_without_a_host_the_command_has_a_text_wait_for_its_channel(booth: Booth) -> None:
     system = booth.start({"main": parrot}, {"telegram": doubts})
     speak(system)

@@ -10,6 +10,7 @@ import pytest
 
 from intersession.cli.app import app, overview
 from support.doors.command_line import ran, ran_as_process
+from support.every_day import every_day
 
 COMMANDS = [name for name in app if not name.startswith("-")]
 
@@ -63,7 +64,7 @@ def test_a_paragraph_of_help_is_as_wide_as_the_terminal(monkeypatch: pytest.Monk
         assert len(f"{line.strip()} {following.split()[0]}") > 70
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", every_day(["bash", "zsh", "fish"], "fish"))
 def test_a_shell_gets_a_script_that_knows_every_command(shell: str) -> None:
     """Finding D5: there was no completion."""
     script = ran("completion", shell).out

@@ -142,6 +142,7 @@ def test_a_pipe_that_closes_ends_a_command_silently(demo_log: DemoLog, json: tup
     assert (child.returncode, err) == (141, b"")
 
 
+@pytest.mark.ci
 def test_an_encoding_without_arrows_gets_ascii_where_we_draw_and_escapes_else(demo_log: DemoLog) -> None:
     """Diagrams were nothing but escapes there (issue 10)."""
     ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
@@ -167,6 +168,7 @@ def test_only_what_an_encoding_does_not_have_is_told_otherwise(letters: str, tol
     assert letters.encode("latin-1", LEGIBLE).decode("latin-1") == told
 
 
+@pytest.mark.ci
 def test_no_colour_is_no_colour_and_forced_colour_is_colour_of_ours_alone(demo_log: DemoLog) -> None:
     forced = ran_as_process("runs", "--store", demo_log.path, variables={"FORCE_COLOR": "1"})
     plain = ran_as_process(
@@ -177,6 +179,7 @@ def test_no_colour_is_no_colour_and_forced_colour_is_colour_of_ours_alone(demo_l
     assert "\x1b[3" not in plain.out
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("closed", "options"), [(">&-", ("--json",)), ("<&- >&- 2>&-", ())])
 def test_a_command_whose_output_was_closed_before_it_began_ends_as_any_other(
     demo_log: DemoLog, closed: str, options: tuple[str, ...]

@@ -105,6 +105,7 @@ def test_a_place_and_another_run_of_the_session(stepper: Stepper, demo_log: Demo
         assert debugger.view.flow(before) != debugger.view.flow(stepper.run)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("STEP-1", "PLACE-5")
 async def test_the_screen_shows_the_place_and_moves_with_the_keys(demo_log: DemoLog) -> None:
     with debugging(demo_log) as debugger:

@@ -105,6 +105,7 @@ def test_who_reaches_the_asker_alone_releases_nothing_that_another_session_said(
     assert [released.by for released in recorded(system, ExchangeReleased)] == ["operator"]
 
 
+@pytest.mark.ci
 def test_words_that_are_held_keep_their_session_from_being_erased(system: SessionSystem) -> None:
     given = {"sessionKey": OPS, "message": "status?", "timeoutSeconds": 0}
     run_id = str(dict(system.tools(MAIN).call("sessions_send", given))["runId"])

@@ -66,6 +66,7 @@ async def test_what_is_no_place_or_no_verb_is_refused(story: Story) -> None:
             await client.call_tool("sessions_send", {})
 
 
+@pytest.mark.ci
 async def test_the_command_needs_no_host_and_reads_beside_one(story: Story, tmp_path: Path) -> None:
     command, *arguments = process("mcp", "--debug", "--store", tmp_path / "log.db")
     server = StdioServerParameters(command=command, args=arguments, env=environment(), cwd=tmp_path)

@@ -128,6 +128,7 @@ def test_all_that_was_asked_is_answered_when_the_input_ends_and_nothing_else_is_
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.ci
 def test_it_stops_in_order_when_it_is_told_to(files: Files) -> None:
     with subprocess.Popen(
         COMMAND + files.arguments(),

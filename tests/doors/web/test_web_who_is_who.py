@@ -107,6 +107,7 @@ def test_two_sessions_of_a_run_never_share_a_colour_however_many_the_log_has(pag
     pages.tab.check()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("FIND-1")
 def test_whole_words_are_marked_in_what_a_search_finds_as_it_matches_them(pages: Pages) -> None:
     marks = pages.page.locator("tbody mark")

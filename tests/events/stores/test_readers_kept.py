@@ -10,6 +10,7 @@ from intersession_events.stores.sqlite.readers import FileReaders
 from support.soaking import held
 
 
+@pytest.mark.ci
 @pytest.mark.clause("L9")
 def test_many_readers_at_once_leave_a_few_connections_behind(tmp_path: Path) -> None:
     """Finding A18, the kind: the most that were ever needed at once were kept open, with their pages, for good."""

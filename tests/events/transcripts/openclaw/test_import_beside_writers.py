@@ -25,6 +25,7 @@ from intersession_events.facts import (
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores import PortableLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, appending, import_openclaw
+from support.every_day import every_day
 from support.openclaw.samples import DESK, HOME, HOUSEHOLD, header, message, said, write_state
 
 NOW = 1_800_000_000_000
@@ -115,7 +116,7 @@ def test_a_key_that_is_taken_while_it_is_imported_is_left_to_whom_it_is(
 
 
 @pytest.mark.clause("IMP-1", "IMP-4")
-@pytest.mark.parametrize("key", [HOME, DESK])
+@pytest.mark.parametrize("key", every_day([HOME, DESK], HOME))
 def test_wherever_an_import_is_overtaken_no_exchange_or_spawn_stays_open(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
