@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from playwright.sync_api import expect
 
+from intersession import SessionSystem, Turn
 from intersession.cli.host import forking_beside, reader_of
 from intersession.cli.shell import Reading
 from intersession.web import Deed
@@ -19,12 +20,14 @@ from intersession.web.questions.called import with_names
 from intersession.web.questions.of_runs import RunsAsked, runs
 from intersession_actors.debugger import open_log
 from intersession_actors.service import Reader
+from intersession_events.facts import ExchangeClosed
 from intersession_projections.wording.openclaw import begins_as_openclaws
 from support.doors.chromium import WAIT_MS, Tab, chromium
 from support.doors.command_line import ran
 from support.doors.debugging import debugging
 from support.doors.imported_store import imported_store
 from support.openclaw.samples import HOUSEHOLD
+from support.running import SEES_ALL, merged, wait_for
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -103,6 +106,40 @@ def test_the_page_of_an_import_in_which_nobody_asked_names_no_command_that_can_n
         tab.page.goto(address)
         expect(tab.page.get_by_role("main")).to_contain_text("Nobody asked anybody else in what was imported")
         expect(tab.page.get_by_role("main")).not_to_contain_text("intersession send")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(240)
+def test_beside_a_run_of_today_an_imported_one_is_not_said_to_have_asked_nobody(tmp_path: Path) -> None:
+    store = imported_store(HOUSEHOLD, tmp_path / "household.db")
+
+    def main(turn: Turn) -> str:
+        if turn.step == "message" and turn.message == "Ask the desk":
+            turn.tools.call("sessions_send", {"agentId": "desk", "message": "Is it open?"})
+        return f"{turn.agent_id} at {turn.step}"
+
+    two = merged(SEES_ALL, {"agents": {"list": [{"id": "main", "default": True}, {"id": "desk"}]}})
+    with SessionSystem(store, agents={"main": main, "desk": main}, config=two) as system:
+        system.inbound(channel="x", chat_id="1", sender="1", text="Ask the desk", wait=20)
+        wait_for(system, ExchangeClosed, lambda closed: closed.reason != "inferred")
+    runs_of = {run["title"]: run["id"] for run in listed(store)}
+
+    @contextmanager
+    def opens(_: Callable[[int, int | None], None]) -> Generator[tuple[Reader, Deed | None]]:
+        with reader_of(Reading(store=str(store))) as reader:
+            yield reader, None
+
+    with debugging(opens, "household") as address, chromium() as browser:
+        base = address.partition("/debug")[0]
+        page = Tab(browser.new_context(reduced_motion="reduce"), base).page
+        page.goto(address)
+        expect(page.get_by_role("row").filter(has_text="What is the plan?")).to_be_visible()
+        a, b = runs_of["What is the plan?"], runs_of["Is it open?"]
+        page.goto(f"{base}/debug/diff?a={a}&b={b}&tab=lens")
+
+        panel = page.get_by_label("What differs")
+        expect(panel).to_contain_text("what its agents were given is not in an imported record")
+        expect(panel).not_to_contain_text("nobody was asked any more")
 
 
 def test_who_is_called_by_no_key_in_an_import_does_not_hide_its_runs(tmp_path: Path) -> None:

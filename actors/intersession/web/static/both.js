@@ -122,7 +122,9 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
       <h2>
         <span class=${`ab ${name}`}>${name.toUpperCase()}</span> ${lens
           ? html`${short(lens.sessionKey)} was given <span class="muted">#${lens.place.position}</span>`
-          : which === 'next' ? 'nobody was asked any more' : 'nobody answered there'}
+          : both[name].run.imported
+            ? 'what its agents were given is not in an imported record'
+            : which === 'next' ? 'nobody was asked any more' : 'nobody answered there'}
       </h2>
       ${rest.map(message => html`<${Message} message=${message} owner=${lens.sessionKey} />`)}
       ${lens && !rest.length ? html`<p class="muted">Nothing besides.</p>` : null}
