@@ -199,11 +199,14 @@ def test_a_host_that_hangs_is_named_at_once_by_commands_and_by_doctor(store: Pat
         threading.Thread(target=hang_up_on_all, args=(hung,), daemon=True).start()
 
         labelled = ran("label", "agent:main:main", "Ann", "--store", store, "--json")
+        rebuilt = ran("rebuild", "--store", store, "--json")
         doctor = ran("doctor", "--store", store, "--json")
         hung.shutdown(socket.SHUT_RDWR)
 
     assert (labelled.exit_code, labelled.json["code"]) == (3, "unavailable")
     assert "it is stopped, or hangs" in labelled.json["error"]
+    assert (rebuilt.exit_code, rebuilt.json["code"]) == (3, "store_locked")
+    assert "it is stopped, or hangs" in rebuilt.json["error"]
     assert doctor.exit_code == 1
     found = {finding["code"]: finding["level"] for finding in doctor.json["findings"]}
     assert found["process_silent"] == "error"

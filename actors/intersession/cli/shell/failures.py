@@ -85,27 +85,22 @@ def _said(error: Exception, tokens: Sequence[str]) -> str:
 
 
 def _locked(error: StoreLocked, tokens: Sequence[str]) -> str:
-    holder = holder_of(error.path)
-    if _is_there(error.path):
+    holder, there = holder_of(error.path), f"{error.path} has a writer already ({error.holder})"
+    try:
+        ControlClient(error.path)
+    except ConnectionError:
+        return f"{there}, which does not answer: it is stopped, or hangs; look at its log lines, or end it"
+    except ToolRefused:
+        pass  # no host of this user is there
+    else:
         instead = "leave --agents out, so that it is asked" if "--agents" in tokens else "stop it first"
-        return f"{error.path} has a writer already ({error.holder}), and this command has to be the only one: {instead}"
+        return f"{there}, and this command has to be the only one: {instead}"
     if holder is None or holder.gateway is None:
         return (
-            f"{error.path} has a writer already ({error.holder}) that commands of this user can't ask: it has no gateway, and its "
+            f"{there} that commands of this user can't ask: it has no gateway, and its "
             "control socket is off, another user's or not there; call its system from its own code, or stop it"
         )
     return (
-        f"{error.path} has a writer already ({error.holder}) with a gateway at {holder.gateway}, which this command "
+        f"{there} with a gateway at {holder.gateway}, which this command "
         "could not use; stop the writer, or look why its gateway does not answer"
     )
-
-
-def _is_there(path: str) -> bool:
-    """Whether this user's host is at the control socket of a log, at work or not."""
-    try:
-        ControlClient(path)
-    except ToolRefused:
-        return False
-    except ConnectionError:
-        return True
-    return True
