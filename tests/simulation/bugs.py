@@ -234,6 +234,26 @@ def the_policy_is_asked_once() -> AbstractContextManager[object]:
     return patch.object(delivery_rules, "decide_checked", once)
 
 
+def what_is_denied_goes_out() -> AbstractContextManager[object]:
+    """A text goes to its channel though the send policy forbids it."""
+    checked = delivery_rules.decide_checked
+
+    def lets_out(state: Any, verdict: Any) -> Any:
+        return checked(state, msgspec.structs.replace(verdict, action="allow"))
+
+    return patch.object(delivery_rules, "decide_checked", lets_out)
+
+
+def an_announce_forgets_its_route() -> AbstractContextManager[object]:
+    """What is to be announced goes nowhere, though there is a chat for it."""
+    announced = exchange_rules._announced
+
+    def nowhere(state: Any, decided: Any, now: Any) -> Any:
+        return announced(state, decided, msgspec.structs.replace(now, has_route=False))
+
+    return patch.object(exchange_rules, "_announced", nowhere)
+
+
 def pauses_do_not_grow() -> AbstractContextManager[object]:
     """A text that fails again and again is tried each second."""
     return patch.object(delivery_rules, "retry_delay_ms", lambda _: 1_000)
@@ -308,6 +328,8 @@ BUGS: Final[dict[str, Bug]] = {
         an_answer_stands_for_its_run,
         the_policy_is_asked_once,
         pauses_do_not_grow,
+        what_is_denied_goes_out,
+        an_announce_forgets_its_route,
         a_child_is_never_silent,
         a_child_that_failed_is_a_success,
         what_a_child_left_behind_is_lost,

@@ -471,6 +471,10 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         ),
     ),
     "a text that goes out though nothing may": ("policy_at_each_attempt", denied_meanwhile),
+    "a text that goes out by a rule that forbids it": (
+        "policy_at_each_attempt",
+        lambda told: changed(told, last(told, DeliveryStarted), rule="session.sendPolicy.default: deny"),
+    ),
     "a text that is denied though all may go out": (
         "policy_at_each_attempt",
         lambda told: instead(

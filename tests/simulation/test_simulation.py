@@ -60,6 +60,8 @@ FOUND_BY = {
     "an_answer_stands_for_its_run": 16,
     "the_policy_is_asked_once": 366,
     "pauses_do_not_grow": 4,
+    "what_is_denied_goes_out": 6,
+    "an_announce_forgets_its_route": 0,
     "a_child_is_never_silent": 16,
     "a_child_that_failed_is_a_success": 2,
     "what_a_child_left_behind_is_lost": 4,

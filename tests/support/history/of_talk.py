@@ -300,6 +300,8 @@ def policy_at_each_attempt(evidence: Evidence) -> Iterator[str]:
                     pass
                 case _:
                     continue
+            if isinstance(item.event, DeliveryDenied) != (": deny" in rule):
+                yield f"#{item.position} is {type(item.event).__name__} by {rule!r}"
             if rule != NO_RULE and not rule.startswith(OWN):
                 continue  # a rule of the configuration, or the answer to a command
             own = rule.removeprefix(OWN) if rule.startswith(OWN) else None
@@ -397,7 +399,9 @@ def _closings(before: list[Recorded], decided: AnnounceDecided | None) -> frozen
             return frozenset({"aborted" if last.status == "aborted" else "run_failed"})
         return frozenset({"no_reply"} if last.text is None else ())
     if decided is not None:
-        return UNSENT[decided.why]
+        accepted = before[0].event
+        has_route = isinstance(accepted, ExchangeAccepted) and accepted.route is not None
+        return UNSENT[decided.why] - {"no_route" if has_route else ""}
     released = next((one.event for one in reversed(before) if isinstance(one.event, ExchangeReleased)), None)
     return frozenset({"dropped"} if released is not None and released.action == "drop" else {"ended"})
 
