@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.told import edits_told
 from intersession_events.errors import LogError, NotALog
-from intersession_events.forks import forks_beside, forks_called, is_itself
+from intersession_events.forks import databases_beside, forks_called, is_itself
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
 from intersession_projections.forks import ForkTold, fork_told
@@ -32,7 +32,7 @@ class Listed(NamedTuple):
 def forks_of(path: str, run: str | None = None) -> Listed:
     """Return the forks of a log by its path; with a `run`, by the id of its flow, only those of it."""
     listed = Listed([], [])
-    files = forks_beside(path) if path != MEMORY else []
+    files = databases_beside(path) if path != MEMORY else []
     for file in files:
         try:
             with open_log(str(file), read_only=True) as log:

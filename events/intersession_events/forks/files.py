@@ -40,11 +40,20 @@ def forks_beside(path: str) -> list[Path]:
     Raises:
         StoreUnavailable: their folder can't be read.
     """
+    return [file for file in databases_beside(path) if _NAME.fullmatch(file.name)]
+
+
+def databases_beside(path: str) -> list[Path]:
+    """Return the databases that lie where the forks of a log do: forks, and what has no name of one.
+
+    Raises:
+        StoreUnavailable: their folder can't be read.
+    """
     directory = directory_of(path)
     with on_disk(directory):
         if not directory.is_dir():
             return []
-        return sorted(file for file in directory.iterdir() if _NAME.fullmatch(file.name))
+        return sorted(file for file in directory.iterdir() if file.suffix == ".db")
 
 
 def is_itself(log: Log, file: Path) -> bool:

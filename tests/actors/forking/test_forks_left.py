@@ -177,14 +177,17 @@ def test_what_is_told_of_a_difference_is_cut_and_has_no_secret() -> None:
 
 
 @pytest.mark.clause("FORK-9")
-def test_a_fork_under_another_name_alone_is_named_and_a_copy_beside_it_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["00000000-0000-4000-8000-000000000000", "what if it had said no", "copy"])
+def test_a_fork_under_another_name_alone_is_named_and_a_copy_beside_it_is_not(
+    tmp_path: Path, name: str
+) -> None:
     talk = conversation(tmp_path)
     try:
         with talk.system.fork(talk.exchange, at="reply") as fork:
             path = Path(fork.log.path)
     finally:
         talk.system.close(grace=0)
-    other = path.with_stem("00000000-0000-4000-8000-000000000000")
+    other = path.with_stem(name)
 
     shutil.copy(path, other)
     copied = forks_of(talk.log.place)

@@ -82,3 +82,14 @@ def test_a_run_becomes_a_test_that_runs_elsewhere(demo_log: DemoLog, tmp_path: P
 
     assert run.returncode == 0, run.stdout + run.stderr
     assert "1 passed" in run.stdout
+
+
+@pytest.mark.clause("SEAL-3")
+def test_a_test_that_can_not_be_written_leaves_no_recording_behind(demo_log: DemoLog, tmp_path: Path) -> None:
+    test = tmp_path / "test_the_demo.py"
+    test.symlink_to(tmp_path / "nowhere" / "at_all.py")  # is not there, and can't be made
+
+    done = ran("export-test", demo_log.exchange, "-o", str(test), "--store", demo_log.path)
+
+    assert (done.exit_code, "can't be written" in done.err) == (2, True)
+    assert [file.name for file in tmp_path.iterdir() if not file.is_symlink()] == []

@@ -48,8 +48,12 @@ def export_test(
                 raise UsageError(f"--output: {one} exists already, name a new file")
         try:
             events = Recordings(view.log).write(flow, recording)
-            with private_file(test, new=True) as file:
-                file.write(text_of_test(flow_id(flow)).encode())
+            try:
+                with private_file(test, new=True) as file:
+                    file.write(text_of_test(flow_id(flow)).encode())
+            except BaseException:
+                recording.unlink()  # nobody wants the half of it
+                raise
         except OSError as error:
             raise UsageError(f"--output: {test} can't be written: {error.strerror}") from None
     value: JsonObject = {
