@@ -26,10 +26,11 @@ from intersession_actors.policy import one_hop_on
 from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_actors.runtime import Stopwatch
 from intersession_actors.service import ask_session, gone_on
-from intersession_actors.session import SessionActor
+from intersession_actors.session import SessionActor, deciding
+from intersession_actors.session import records as session_records
 from intersession_actors.session import rules as session_rules
+from intersession_actors.session.answers import decide_returned
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
-from intersession_actors.session.deciding import Decider
 from intersession_actors.spawn import rules as spawn_rules
 from intersession_actors.streams import Accepted, Asked, Commit, Generations, Owner
 from intersession_actors.tools import sessions_send, sessions_spawn
@@ -214,13 +215,13 @@ def an_edit_of_an_announce_is_left_out() -> AbstractContextManager[object]:
 def an_answer_stands_for_its_run() -> AbstractContextManager[object]:
     """What an agent said in its first attempt is taken for the answer of every attempt."""
     kept: dict[str, Any] = {}
-    returned = Decider._returned
+    returned = decide_returned
 
-    def first(self: Decider, command: RunReturned) -> Any:
+    def first(state: Any, command: RunReturned, **given: Any) -> Any:
         result = kept.setdefault(command.run_id, command.result)
-        return returned(self, msgspec.structs.replace(command, result=result))
+        return returned(state, msgspec.structs.replace(command, result=result), **given)
 
-    return patch.object(Decider, "_returned", first)
+    return patch.object(session_rules, "decide_returned", first)
 
 
 def the_policy_is_asked_once() -> AbstractContextManager[object]:
@@ -304,6 +305,52 @@ def records_what_it_did_not_know() -> AbstractContextManager[object]:
     return patch.object(coordinator, "RULES", RULES._replace(knew_of=less))
 
 
+def a_start_looks_at_no_chain() -> AbstractContextManager[object]:
+    """Who decides on the start of a run is told the runs of its chain, but not what they have used."""
+    spent = ChainLedger.spent
+
+    def forgets(self: Any, root: str, *, besides: str = "") -> Any:
+        found = spent(self, root, besides=besides)
+        return found if besides else msgspec.structs.replace(found, tokens=0)
+
+    return patch.object(ChainLedger, "spent", forgets)
+
+
+def _knows_otherwise(gathers: str, **otherwise: Any) -> AbstractContextManager[object]:
+    gathered = getattr(deciding.Decider, gathers)
+
+    def known(self: deciding.Decider, *given: Any) -> Any:
+        found = gathered(self, *given)
+        changed = {name: to(value) for name, to in otherwise.items() if (value := getattr(found, name))}
+        return msgspec.structs.replace(found, **changed)
+
+    return patch.object(deciding.Decider, gathers, known)
+
+
+def an_attempt_is_made_once() -> AbstractContextManager[object]:
+    """Who makes good what an earlier process left behind does not know how often an attempt may be made again."""
+    return _knows_otherwise("_circumstances", retries=lambda _: 0)
+
+
+def nobody_is_to_hear_of_a_failure() -> AbstractContextManager[object]:
+    """Who decides on the end of a run does not know what a person is told."""
+    return _knows_otherwise("_circumstances", failure_text=lambda _: "")
+
+
+def a_session_reads_another_clock() -> AbstractContextManager[object]:
+    """A session decides by a clock that is late."""
+    return _knows_otherwise("_circumstances", now_ms=lambda ms: ms - 60_000)
+
+
+def records_no_time_of_a_session() -> AbstractContextManager[object]:
+    """The record of a session's decision does not say what the clock said."""
+
+    def less(*given: Any) -> Any:
+        return {name: value for name, value in session_records.knew_of(*given).items() if name != "nowMs"}
+
+    return patch.object(deciding, "knew_of", less)
+
+
 BUGS: Final[dict[str, Bug]] = {
     bug.__name__: bug
     for bug in (
@@ -336,5 +383,10 @@ BUGS: Final[dict[str, Bug]] = {
         forgets_what_a_chain_has_used,
         hears_of_no_end_of_a_session,
         records_what_it_did_not_know,
+        a_start_looks_at_no_chain,
+        an_attempt_is_made_once,
+        nobody_is_to_hear_of_a_failure,
+        a_session_reads_another_clock,
+        records_no_time_of_a_session,
     )
 }

@@ -68,6 +68,11 @@ FOUND_BY = {
     "forgets_what_a_chain_has_used": 20,
     "hears_of_no_end_of_a_session": 1,
     "records_what_it_did_not_know": 0,
+    "a_start_looks_at_no_chain": 22,
+    "an_attempt_is_made_once": 0,
+    "nobody_is_to_hear_of_a_failure": 0,
+    "a_session_reads_another_clock": 0,
+    "records_no_time_of_a_session": 0,
 }
 """A seed that finds each planted fault."""
 

@@ -12,18 +12,17 @@ from unittest.mock import patch
 from uuid import UUID
 
 from intersession import SessionSystem
-from intersession_actors.session import Session
-from intersession_actors.session.next_run import NextRun
+from intersession_actors.session.commands import StartNext
+from intersession_actors.session.deciding import Decider
 from intersession_actors.simulation import SimulatedRuntime, Stuck
 from intersession_actors.simulation.greenlets import SimulatedClock
-from intersession_actors.streams import Owner, Refused
+from intersession_actors.streams import Owner, Plan, Refused
 from intersession_events.errors import BackupFailed, StoreUnavailable
 from intersession_events.facts import (
     AccessRecorded,
     CheckpointTaken,
     ChildArchived,
     ClockStepped,
-    Event,
     RunStarted,
     SessionArchived,
 )
@@ -412,12 +411,15 @@ class World:
     @contextmanager
     def noting_starts(self) -> Generator[None]:
         """Note what is known to whoever decides on the start of a run, and what the world holds at each decision of a flow."""
-        decide = NextRun.decide
+        decide = Decider.decide
 
-        def noted(starting: NextRun, state: Session, version: int) -> Sequence[Event] | Refused | None:
-            decided, head = decide(starting, state, version), starting._world.log.head()
-            if decided is not None and not isinstance(decided, Refused):
-                first = (event for event in decided if isinstance(event, RunStarted) and event.attempt == 1)
+        def noted(deciding: Decider, version: int, command: Any) -> Plan | Refused | None:
+            head = deciding.world.log.head()
+            decided = decide(deciding, version, command)
+            if isinstance(command, StartNext) and isinstance(decided, Plan):
+                first = (
+                    event for event in decided.events if isinstance(event, RunStarted) and event.attempt == 1
+                )
                 self._decided.update((event.run_id, head) for event in first)
             return decided
 
@@ -426,11 +428,12 @@ class World:
         def appended(owner: Any, command: Any, plan: Any) -> Any:
             made = appends(owner, command, plan)
             if made and made[0].drafts and made[0].drafts[0].decision:
-                held = Held(self.log.head(), frozenset({"desk"} if self._late[0] else ()))
+                absent = frozenset({"desk"} if self._late[0] else ())
+                held = Held(self.log.head(), absent, owner._world.clock.now_ms())
                 self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
             return made
 
-        with patch.object(NextRun, "decide", noted), patch.object(Owner, "_appends", appended):
+        with patch.object(Decider, "decide", noted), patch.object(Owner, "_appends", appended):
             yield
 
     def evidence(self, events: Sequence[Recorded]) -> Evidence:

@@ -16,7 +16,14 @@ with on_demand(globals()):
     from intersession_actors.exchange.holds import stops
     from intersession_actors.exchange.records import RULES
     from intersession_actors.exchange.rules import Circumstances, decide_open, exchange_in, speaker_of
-    from intersession_actors.exchange.steps import announce_run, primary_run, turn_run
+    from intersession_actors.exchange.steps import (
+        announce_run,
+        primary_run,
+        primary_step,
+        route_of,
+        step_asked,
+        turn_run,
+    )
 
 __all__ = [
     "RULES",
@@ -33,7 +40,10 @@ __all__ = [
     "exchange_in",
     "fixed_by",
     "primary_run",
+    "primary_step",
+    "route_of",
     "speaker_of",
+    "step_asked",
     "stops",
     "turn_run",
 ]

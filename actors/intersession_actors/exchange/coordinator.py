@@ -22,7 +22,7 @@ from intersession_actors.exchange.exchange import Exchange, Phase
 from intersession_actors.exchange.holds import may_hold
 from intersession_actors.exchange.records import RULES
 from intersession_actors.exchange.rules import Circumstances, Gone, decide_open, evolve
-from intersession_actors.exchange.steps import announce_step, primary_step, turn_step
+from intersession_actors.exchange.steps import primary_step, step_asked
 from intersession_actors.flows import Flow, Leader
 from intersession_actors.gate import word_of
 from intersession_actors.holding import GoingOn, Ruling
@@ -67,7 +67,6 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
 
     asks_with = "message"
     guards = "sessionKey"
-    purpose = "announce"
 
     def __init__(self, world: World) -> None:
         super().__init__(world, RULES)
@@ -281,15 +280,8 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         return reduce(evolve, (event for event in events if isinstance(event, facts.ExchangeEvent)), state)
 
     def step(self, after: Exchange, event: facts.Event, cause: str | None) -> Through | None:
-        """Return the turn or the announce turn that is asked for, if one is; its cause is the exchange's own event."""
-        del cause
-        match event:
-            case facts.TurnRequested():
-                return partial(turn_step, after, event)
-            case facts.AnnounceRequested():
-                return partial(announce_step, after, event)
-            case _:
-                return None
+        """Return the turn or the announce turn that is asked for, if one is."""
+        return step_asked(after, event, cause)
 
     def way_out(self, after: Exchange, command: ExchangeCommand) -> tuple[facts.Route | None, str]:
         """Return where the announce goes, as the target's words (ANN-2)."""

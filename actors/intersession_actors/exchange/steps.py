@@ -1,5 +1,7 @@
 """The steps of an exchange as commands to a session's actor: the message, its run, and the exchange's own events. Pure."""
 
+from functools import partial
+
 import msgspec
 from msgspec.structs import replace
 
@@ -8,6 +10,7 @@ from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.flows import Appends, step_of
 from intersession_actors.session import Enqueue
+from intersession_actors.streams import Through
 from intersession_events import facts
 
 
@@ -111,6 +114,23 @@ def announce_step(state: Exchange, asked: facts.AnnounceRequested, appends: Appe
         kind="internal_system",
         causation=_asking(appends),
     )
+
+
+def route_of(accepted: facts.ExchangeAccepted) -> facts.Route:
+    """Return where an announce goes that has somewhere to go to: without a route of its own that is a host's `webchat` (ANN-2)."""
+    return accepted.route or facts.Route(channel="webchat", to=accepted.target)
+
+
+def step_asked(after: Exchange, event: facts.Event, cause: str | None) -> Through | None:
+    """Return the turn or the announce turn that an event asks for, if it does; its cause is the exchange's own event."""
+    del cause
+    match event:
+        case facts.TurnRequested():
+            return partial(turn_step, after, event)
+        case facts.AnnounceRequested():
+            return partial(announce_step, after, event)
+        case _:
+            return None
 
 
 def _asking(appends: Appends) -> str:

@@ -8,7 +8,7 @@ with on_demand(globals()):
     from intersession_actors.flows.process_manager import Flow, ProcessManager
     from intersession_actors.flows.records import circumstances_in, knew_of
     from intersession_actors.flows.rules import RecordRead, Rules
-    from intersession_actors.flows.steps import Appends, step_of
+    from intersession_actors.flows.steps import Appends, announce_of, step_of
 
 __all__ = [
     "ENDS",
@@ -22,6 +22,7 @@ __all__ = [
     "ProcessManager",
     "RecordRead",
     "Rules",
+    "announce_of",
     "announce_requested",
     "circumstances_in",
     "knew_of",

@@ -1,10 +1,11 @@
 """How exchanges and spawns are led alike: begun once, decided, run by run asked of sessions, announced at their end."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from intersession_actors.flows.led import Begins, Circumstances, Led
 from intersession_actors.flows.process_manager import Flow, ProcessManager
+from intersession_actors.flows.steps import announce_of
 from intersession_actors.streams import (
     Accepted,
     AskedOfFlow,
@@ -12,7 +13,6 @@ from intersession_actors.streams import (
     Plan,
     Refused,
     Through,
-    into_outbox,
 )
 from intersession_events import facts
 from intersession_events.log import InFlight, StreamAppend
@@ -39,7 +39,6 @@ class Leader(ProcessManager[S, C, N]):
     """The parameter that holds what is sent, or asked for."""
     guards: ClassVar[str]
     """The parameter that is named where a guard over the causal chain refuses the call."""
-    purpose: ClassVar[Literal["announce", "spawn_announce"]]
 
     # --- what a leader is made of
 
@@ -109,7 +108,13 @@ class Leader(ProcessManager[S, C, N]):
         for event in decided.events:
             through = through or self.step(decided.after, event, cause)
             if isinstance(event, facts.AnnounceDecided) and event.delivery_id is not None:
-                carried.append(self._delivery(flow, decided, event, event.delivery_id, cause))
+                way = self.way_out(decided.after, decided.command)
+                now_ms = self.world.clock.now_ms()
+                carried.append(
+                    announce_of(
+                        decided.after, event, way, log_id=self.world.log.log_id, time=now_ms, cause=cause
+                    )
+                )
         return Plan(
             events=tuple(decided.events),
             carried=tuple(carried),
@@ -122,31 +127,6 @@ class Leader(ProcessManager[S, C, N]):
             asked=decided.command,
             knew=self.rules.knew_of(decided.before, decided.now),
         )
-
-    def _delivery(
-        self,
-        flow: Flow[S, C],
-        decided: Decided[S, C, N],
-        announced: facts.AnnounceDecided,
-        delivery_id: str,
-        cause: str | None,
-    ) -> StreamAppend:
-        after = decided.after
-        route, speaker = self.way_out(after, decided.command)
-        if route is None:  # the rules decided a delivery because there was a route
-            raise RuntimeError(f"{flow.stream} lost its route")
-        text = facts.DeliveryDecided(
-            delivery_id=delivery_id,
-            session_key=speaker,
-            route=route,
-            text=announced.text or "",
-            key=delivery_id,
-            purpose=self.purpose,
-            run_id=announced.run_id or after.accepted.run_id,
-            owner=flow.stream,
-        )
-        now_ms = self.world.clock.now_ms()
-        return into_outbox(self.world.log.log_id, text, budget=after.budget, time=now_ms, causation=cause)
 
 
 def _run_asked_in(events: Sequence[facts.Event]) -> str | None:

@@ -1,7 +1,9 @@
 """The step of an exchange or a spawn as a command to a session's actor: the message, its run, and the flow's own events. Pure."""
 
+from intersession_actors.flows.led import Led
 from intersession_actors.session import Enqueue, message_for
-from intersession_events import facts
+from intersession_actors.streams import into_outbox
+from intersession_events import facts, ids
 from intersession_events.log import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
@@ -40,3 +42,38 @@ def step_of(
         carried=appends,
         causation=causation,
     )
+
+
+def announce_of(
+    after: Led,
+    announced: facts.AnnounceDecided,
+    way: tuple[facts.Route | None, str],
+    *,
+    log_id: str,
+    time: int,
+    cause: str | None,
+) -> StreamAppend:
+    """Return the text of an announce for the outbox; `way` is where it goes, and as whose words.
+
+    Raises:
+        RuntimeError: there is no text, or nowhere to go: the rules decide a delivery only where there is a route.
+    """
+    accepted, (route, speaker) = after.accepted, way
+    purpose: facts.Purpose = "announce"
+    if isinstance(accepted, facts.ExchangeAccepted):
+        owner = ids.exchange_stream(accepted.exchange_id)
+    else:
+        purpose, owner = "spawn_announce", ids.spawn_stream(accepted.spawn_id)
+    if route is None or announced.delivery_id is None:
+        raise RuntimeError(f"{owner} lost its route")
+    text = facts.DeliveryDecided(
+        delivery_id=announced.delivery_id,
+        session_key=speaker,
+        route=route,
+        text=announced.text or "",
+        key=announced.delivery_id,
+        purpose=purpose,
+        run_id=announced.run_id or accepted.run_id,
+        owner=owner,
+    )
+    return into_outbox(log_id, text, budget=after.budget, time=time, causation=cause)

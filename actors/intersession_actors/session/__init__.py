@@ -23,16 +23,19 @@ with on_demand(globals()):
         message_for,
     )
     from intersession_actors.session.context_cache import ContextCache
-    from intersession_actors.session.folding import SHAPE, session_in
+    from intersession_actors.session.folding import SHAPE, Awake, session_in
     from intersession_actors.session.past_contexts import past_context
+    from intersession_actors.session.records import circumstances_in, command_in
+    from intersession_actors.session.rules import decide
     from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
-    from intersession_actors.session.state import Running, Session, evolve
+    from intersession_actors.session.state import Running, Session, evolve, without
 
 __all__ = [
     "SHAPE",
     "Abort",
     "AddMessage",
     "Archive",
+    "Awake",
     "CheckSend",
     "ContextCache",
     "ContextDue",
@@ -48,6 +51,9 @@ __all__ = [
     "SessionActor",
     "Unbind",
     "Wake",
+    "circumstances_in",
+    "command_in",
+    "decide",
     "decide_returned",
     "ended_again",
     "evolve",
@@ -57,4 +63,5 @@ __all__ = [
     "session_in",
     "snapshots_compared",
     "take_snapshots",
+    "without",
 ]

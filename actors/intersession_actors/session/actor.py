@@ -21,6 +21,7 @@ from intersession_actors.session.deciding import Decider
 from intersession_actors.session.folding import Awake
 from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
+from intersession_actors.session.records import inputs_of
 from intersession_actors.session.runs import RunStarter, TurnMaker
 from intersession_actors.session.state import Running, Session, evolve, without
 from intersession_actors.session.telling import Telling
@@ -42,6 +43,7 @@ from intersession_actors.streams import (
     World,
     answer,
     handle_timed,
+    record_of,
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
@@ -208,9 +210,8 @@ class SessionActor(Handler):
         return self._decider.decide(owner.version, command)
 
     def record(self, command: commands.SessionCommand, plan: Plan) -> str:
-        """Return no record: what a session's decision knew is inferred from what it led to."""
-        del command, plan
-        return ""
+        """Return the record of a decision."""
+        return record_of(type(command).__name__, inputs_of(command), plan.knew)
 
     def send_through(
         self, owner: SessionOwner, plan: Plan, appends: tuple[StreamAppend, ...], ask: Ask

@@ -9,7 +9,6 @@ from intersession_actors.agents import Answered, Broke
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.policy import counts_use
 from intersession_actors.prompt import is_withheld, visible_text
-from intersession_actors.session import rules
 from intersession_actors.session.commands import RunReturned
 from intersession_actors.session.state import Running, Session, is_current
 from intersession_actors.streams import RunEnded, into_outbox
@@ -34,7 +33,7 @@ def decide_returned(
             return [facts.RunInterrupted(run_id=run_id, attempt=attempt)], ()
         if result.too_long and _refused(state) < MOST_REFUSALS and is_current(state, run_id, attempt):
             return [facts.RunInterrupted(run_id=run_id, attempt=attempt, too_long=result.error)], ()
-        return rules.decide_failure(
+        return decide_failure(
             state,
             run_id=run_id,
             attempt=attempt,
@@ -45,12 +44,61 @@ def decide_returned(
     reply, messages = reply_messages(
         result, key=key, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms
     )
-    events = rules.decide_answer(
-        state, result, run_id=run_id, attempt=attempt, reply=reply, messages=messages
-    )
+    events = decide_answer(state, result, run_id=run_id, attempt=attempt, reply=reply, messages=messages)
     if state.running is None or not is_current(state, run_id, attempt):
         return events, ()
     return events, auto_reply(state.running, key=key, reply=reply, log_id=log_id, now_ms=now_ms)
+
+
+def decide_answer(
+    state: Session,
+    answered: Answered,
+    *,
+    run_id: str,
+    attempt: int,
+    reply: str | None,
+    messages: tuple[facts.Message, ...],
+) -> list[facts.Event]:
+    """Return the end of a run that answered. An attempt that is over already only leaves a note."""
+    if not is_current(state, run_id, attempt):
+        return [facts.LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
+    recorded: list[facts.Event] = [
+        facts.MessageRecorded(session_id=state.session_id, message=message) for message in messages
+    ]
+    return [
+        *recorded,
+        facts.RunCompleted(
+            run_id=run_id,
+            attempt=attempt,
+            reply=reply,
+            usage=answered.usage,
+            model=answered.model,
+            stop_reason=answered.stop_reason,
+            notes=answered.notes,
+        ),
+    ]
+
+
+def decide_failure(
+    state: Session,
+    *,
+    run_id: str,
+    attempt: int,
+    code: facts.FailureCode,
+    error: str,
+    traceback: str | None = None,
+) -> list[facts.Event]:
+    """Return the end of a run that broke; nothing if the attempt is over already."""
+    if not is_current(state, run_id, attempt):
+        return []
+    partial = state.running.said if state.running is not None else None
+    # The code is the first word of what people and agents read (docs/errors.md).
+    words = error if error.startswith(f"{code}:") else f"{code}: {error}"
+    return [
+        facts.RunFailed(
+            run_id=run_id, attempt=attempt, code=code, error=words, partial=partial, traceback=traceback
+        )
+    ]
 
 
 def _refused(state: Session) -> int:
@@ -82,7 +130,7 @@ def reply_messages(
         messages = (
             *messages,
             facts.Message(
-                id=ids.derive(log_id, "message", run_id, "reply", attempt),
+                id=reply_id(log_id, run_id, attempt),
                 role="assistant",
                 content=(facts.TextBlock(text=answered.text),),
                 timestamp=now_ms,
@@ -93,6 +141,11 @@ def reply_messages(
             ),
         )
     return visible_text(answered.text), messages
+
+
+def reply_id(log_id: str, run_id: str, attempt: int) -> str:
+    """Return the id of the message that an attempt's text is, where its agent gave none."""
+    return ids.derive(log_id, "message", run_id, "reply", attempt)
 
 
 def _own_output(message: facts.Message, key: str) -> facts.Provenance | None:
@@ -123,14 +176,17 @@ def failure_notice(
     """
     running = state.running
     failed = any(isinstance(event, facts.RunFailed) for event in events)
-    if running is None or not failed or not text.strip():
-        return ()
-    queued = running.waiting.queued
-    if queued.step != "message" or queued.exchange_id or queued.spawn_id:
+    if running is None or not failed or not text.strip() or not has_asker(running):
         return ()
     return _to_person(
         running, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
     )
+
+
+def has_asker(running: Running) -> bool:
+    """Whether a person waits for the answer of a run at the other end of a route."""
+    queued = running.waiting.queued
+    return queued.route is not None and queued.step == "message" and queued.flow is None
 
 
 def _to_person(

@@ -176,7 +176,7 @@ class StartNext(Command, frozen=True, kw_only=True):
     """Start the run at the head of the queue: the session is free, and the context of the run is there."""
 
 
-SessionCommand = (
+Decidable = (
     Enqueue
     | RunReturned
     | RecordMessages
@@ -186,13 +186,14 @@ SessionCommand = (
     | Archive
     | Abort
     | DeadlinePassed
-    | CheckSend
     | Wake
     | StartNext
-    | ReadAgain
     | Unbind
 )
-"""What is decided on the session's stream, one at a time."""
+"""What the rules decide."""
+
+SessionCommand = Decidable | CheckSend | ReadAgain
+"""What is taken one after the other on the session's stream."""
 
 
 def message_for(run: facts.RunQueued, text: str, provenance: facts.Provenance, now_ms: int) -> facts.Message:

@@ -1,13 +1,12 @@
 """Which run a session begins next, and when: in the append that queues it where that can be, else once its context is read."""
 
-from collections.abc import Sequence
-
-from intersession_actors.policy import Reckoned, Spent, counts_use
+from intersession_actors.policy import Reckoned
 from intersession_actors.session import commands, rules
+from intersession_actors.session.rules import Start
 from intersession_actors.session.runs import RunStarter
 from intersession_actors.session.state import Session
 from intersession_actors.session.telling import Telling
-from intersession_actors.streams import Owner, Refused, World
+from intersession_actors.streams import Owner, World
 from intersession_events import facts
 
 
@@ -20,22 +19,16 @@ class NextRun:
         self._starter = starter
         self._telling = telling
 
-    def with_its_message(
-        self, state: Session, decided: Sequence[facts.Event], version: int
-    ) -> Sequence[facts.Event]:
-        """Return the start of the run that is about to be queued, where the session is free and its transcript is at hand."""
-        found = rules.queued_to_start(state, decided)
-        if found is None or self._world.stopping or not self._has_agent():
-            return ()
-        said, queued = found
+    def with_its_message(self, state: Session, command: commands.Enqueue, version: int) -> Start | None:
+        """Return how the run begins that is about to be queued, where the session is free and its transcript is at hand."""
+        queued, events = command.queue, rules.starts_with(state, command)
+        if queued is None or events is None or self._world.stopping or not self._has_agent():
+            return None
         beginning = self._beginning(state, queued)
         context = self._starter.context_ahead(
-            queued, said.message, at=version, version=version + len(decided), room=beginning.words
+            queued, command.message, at=version, version=version + events, room=beginning.words
         )
-        if context is None:
-            return ()
-        now_ms = self._world.clock.now_ms()
-        return (rules.started(state, queued, context=context, beginning=beginning, now_ms=now_ms),)
+        return None if context is None else Start(beginning, context)
 
     def begin(self, state: Session, owner: Owner[Session, commands.SessionCommand]) -> None:
         """Have the context of the run at the head of the queue read; with the context here, start it."""
@@ -58,19 +51,15 @@ class NextRun:
         else:
             self._starter.read(run_id, state.interrupted + 1, version, room)
 
-    def decide(self, state: Session, version: int) -> Sequence[facts.Event] | Refused | None:
-        """Decide the start of the run at the head of the queue. None: there is none, or the stream has moved since it was read."""
+    def of_queue(self, state: Session, version: int) -> Start | None:
+        """Return how the run at the head of the queue begins. None: there is none, or the stream has moved since it was read."""
         head = next(iter(state.queue), None)
         if head is None:
             return None
         beginning = self._beginning(state, head.queued)
         context = self._starter.context_at(head.queued.run_id, version, beginning.words)
-        if context is None:
-            return None
-        # What its chain has used is read only where that can keep it from starting (LOOP-5).
-        spent = self._world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
-        now_ms = self._world.clock.now_ms()
-        return rules.decide_start(state, context=context, beginning=beginning, spent=spent, now_ms=now_ms)
+        # Without one the context is read anew before the run is started.
+        return None if context is None else Start(beginning, context)
 
     def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
         """Return what the next attempt begins with: its tools, and how much of the transcript its model takes."""

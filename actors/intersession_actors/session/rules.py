@@ -1,17 +1,17 @@
 """The rules of one session: what a command leads to. The session actor asks them. No threads, no clock, no store.
 
-Each function takes the state (`state.py`) and a command and returns events, or a refusal.
+`decide` takes the state (`state.py`), a command and what is known beside them, and returns a plan, or a refusal.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
-from intersession_actors.agents import Answered
 from intersession_actors.policy import (
     Reckoned,
     Spent,
+    Verdict,
     check_start,
     counts_use,
     has_room_for_tools,
@@ -19,9 +19,11 @@ from intersession_actors.policy import (
 )
 from intersession_actors.prompt import RunContext
 from intersession_actors.session import commands
-from intersession_actors.session.state import Session, is_current
-from intersession_actors.streams import Refused
+from intersession_actors.session.answers import decide_failure, decide_returned, failure_notice
+from intersession_actors.session.state import Session, causes, is_current
+from intersession_actors.streams import Plan, Refused
 from intersession_events import facts
+from intersession_events.log import StreamAppend
 
 SETTINGS_FOR_AGENTS: Final = frozenset(
     {"verboseLevel", "reasoningLevel", "elevatedLevel", "responseUsage", "groupActivation"}
@@ -45,13 +47,15 @@ SETTINGS: Final = SETTINGS_FOR_AGENTS | {
 class Beginning(NamedTuple):
     """What an attempt begins with beside what is said: its tools, None where that is not known, and what its model takes (CTX-1).
 
-    `words` is how many tokens there are for what is said; None is no bound, in old recordings.
+    `words` is how many tokens there are for what is said; None is no bound.
     """
 
     tools: tuple[str, ...] | None
     context_tokens: int | None
     room: int | None
     words: int | None
+    withheld: int = 0
+    """So many tools there was no room for."""
 
 
 def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckoned) -> Beginning:
@@ -60,9 +64,162 @@ def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckon
     if window is None or room is None:
         return Beginning(tools, window, room, None)
     most = state.most if state.window is None or state.window[0] == window else None
-    if tools and not has_room_for_tools(room, len(tools), most):
+    withheld = len(tools) if tools and not has_room_for_tools(room, len(tools), most) else 0
+    if withheld:
         tools = ()
-    return Beginning(tools, window, room, room_for_words(room, len(tools or ()), most))
+    return Beginning(tools, window, room, room_for_words(room, len(tools or ()), most), withheld)
+
+
+class Start(NamedTuple):
+    """What the next attempt would begin with: tools and room, and the context that its agent would get."""
+
+    beginning: Beginning
+    context: RunContext
+
+
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision knows beside the state and the command. What no rule that can follow looks at has its default.
+
+    `key` is the session's, `now_ms` the clock's time, `verdict` the send policy's. `start` is there where a run can be
+    started: its agent is here and its transcript is at hand. `spent` is what its chain has used. `age_ms` is for how long
+    the attempt under way has lasted, `was_called` whether its agent was called, `retries` how often an attempt that was cut
+    off may be made again. `failure_text` is what a person is told whose message finds no answer.
+    """
+
+    log_id: str
+    key: str
+    now_ms: int = 0
+    verdict: Verdict | None = None
+    thread_left: ThreadLeft = None
+    start: Start | None = None
+    spent: Spent = Spent()
+    age_ms: int = 0
+    was_called: bool = True
+    retries: int = 0
+    failure_text: str = ""
+
+
+def decide(  # noqa: C901, PLR0912 - one case a command
+    state: Session, command: commands.Decidable, now: Circumstances
+) -> Plan | Refused:
+    """Return what a command leads to: the session's events, and the appends of other streams that come with them."""
+    match command:
+        case commands.Enqueue():
+            return _enqueued(state, command, now)
+        case commands.RunReturned():
+            return _returned(state, command, now)
+        case commands.RecordMessages():
+            return _of_the_run(state, decide_messages(state, command))
+        case commands.AddMessage():
+            return _denied(now) or _plan(decide_add(state, command))
+        case commands.Patch():
+            return _plan(decide_patch(state, command))
+        case commands.Reset():
+            return _plan(decide_reset(state, command))
+        case commands.Archive():
+            return _archived(state, command)
+        case commands.Abort():
+            return _of_the_run(state, decide_abort(state, command))
+        case commands.DeadlinePassed():
+            return _timed_out(state, command, now)
+        case commands.Wake():
+            return _ended(state, decide_wake(state, now), now)
+        case commands.StartNext():
+            return _of_the_run(state, decide_start(state, now))
+        case commands.Unbind():
+            return _plan(decide_unbind(state, command, now.thread_left))
+        case _:
+            assert_never(command)
+
+
+def _plan(
+    decided: Sequence[facts.Event] | Refused,
+    *,
+    carried: tuple[StreamAppend, ...] = (),
+    cause: str | None = None,
+    correlation: str | None = None,
+) -> Plan | Refused:
+    if isinstance(decided, Refused):
+        return decided
+    return Plan(events=tuple(decided), carried=carried, cause=cause, correlation=correlation)
+
+
+def _of_the_run(
+    state: Session, decided: Sequence[facts.Event] | Refused, carried: tuple[StreamAppend, ...] = ()
+) -> Plan | Refused:
+    """Plan what the run under way, or one that waits, leads to: it is caused by the run's own start, or by what queued it."""
+    first = None if isinstance(decided, Refused) or not decided else decided[0]
+    run_id = first.run_id if isinstance(first, facts.RunEvent) else None
+    cause, correlation = causes(state, run_id)
+    return _plan(decided, carried=carried, cause=cause, correlation=correlation)
+
+
+def _ended(state: Session, decided: Sequence[facts.Event], now: Circumstances) -> Plan | Refused:
+    """Plan the end of the run under way, with what the person is told whose message found no answer."""
+    notice = failure_notice(
+        state, decided, key=now.key, text=now.failure_text, log_id=now.log_id, now_ms=now.now_ms
+    )
+    return _of_the_run(state, decided, notice)
+
+
+def _denied(now: Circumstances) -> Refused | None:
+    if now.verdict is None or now.verdict.allowed:
+        return None
+    return Refused(code="policy_denied", error=f"sessionKey: {now.verdict.rule}")
+
+
+def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> Plan | Refused:
+    if is_known(state, command):
+        return Plan()  # told twice, after a restart of whoever tells it: the log has it
+    if (denied := _denied(now)) is not None:
+        return denied
+    decided = decide_enqueue(state, command, thread_left=now.thread_left)
+    if isinstance(decided, Refused):
+        return decided
+    queued = decided[-1]
+    if now.start is not None and isinstance(queued, facts.RunQueued):
+        decided.append(started(state, queued, now.start, now.now_ms))
+    return Plan(
+        events=tuple(decided),
+        carried=command.carried,
+        cause=command.causation,
+        correlation=command.budget.root,
+    )
+
+
+def is_known(state: Session, command: commands.Enqueue) -> bool:
+    """Whether the log has a message already."""
+    run = command.queue
+    return (run is not None and state.knows(run.run_id)) or command.message.id in state.heard
+
+
+def _returned(state: Session, command: commands.RunReturned, now: Circumstances) -> Plan | Refused:
+    events, carried = decide_returned(
+        state, command, key=now.key, log_id=now.log_id, now_ms=now.now_ms, retry_interrupted=now.retries
+    )
+    if isinstance(next(iter(events), None), facts.LateReplyDropped):
+        return _plan(events, cause=command.causation, correlation=command.correlation)
+    return _of_the_run(state, events, carried) if carried else _ended(state, events, now)
+
+
+def _archived(state: Session, command: commands.Archive) -> Plan | Refused:
+    """Plan the archiving. That of a sub-agent whose work is done is caused by the end of its spawn; time is its own cause."""
+    ends = [append.drafts[0] for append in command.carried if command.reason == "cleanup"]
+    cause, correlation = (ends[0].causation, ends[0].correlation) if ends else (None, None)
+    decided = decide_archive(state, command)
+    return _plan(decided, carried=command.carried, cause=cause, correlation=correlation)
+
+
+def _timed_out(state: Session, command: commands.DeadlinePassed, now: Circumstances) -> Plan | Refused:
+    running = state.running
+    events = decide_failure(
+        state,
+        run_id=command.run_id,
+        attempt=command.attempt,
+        code="timeout",
+        error=timed_out(running.waiting.queued) if running is not None else "timeout",
+    )
+    return _ended(state, events, now)
 
 
 def decide_enqueue(
@@ -228,19 +385,17 @@ def _stop_running(state: Session, by: str) -> list[facts.RunAborted]:
     return [facts.RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
 
 
-def decide_start(
-    state: Session, *, context: RunContext, beginning: Beginning, spent: Spent, now_ms: int
-) -> list[facts.Event]:
+def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:
     """Return the start of the run at the head of the queue, if the session is free.
 
     A run whose chain has meanwhile used all that it may does not start, and says so (LOOP-5); the one that a chain begins
     with always does.
     """
-    if state.running is not None or not state.queue or not state.exists:
+    if state.running is not None or not state.queue or not state.exists or now.start is None:
         return []
     head = state.queue[0]
     queued, budget = head.queued, head.budget
-    tripped = check_start(budget, spent) if queued.run_id != budget.root else None
+    tripped = check_start(budget, now.spent) if queued.run_id != budget.root else None
     if tripped is not None:
         error = f"limit: {tripped.words}, so this run was not started"
         return [
@@ -253,37 +408,29 @@ def decide_start(
                 used=tripped.value,
             )
         ]
-    return [started(state, queued, context=context, beginning=beginning, now_ms=now_ms)]
+    return [started(state, queued, now.start, now.now_ms)]
 
 
-def queued_to_start(
-    state: Session, decided: Sequence[facts.Event]
-) -> tuple[facts.MessageRecorded, facts.RunQueued] | None:
-    """Return the message and the run that an enqueuing ends with, if the free session can start it in the same append.
+def starts_with(state: Session, command: commands.Enqueue) -> int | None:
+    """Return with how many events a run is queued that the free session can start in the same append; None where it can't.
 
     A session that opens or changes its settings with it starts the run afterwards, and so does one whose chain may be
     over what it may use by then (`check_start`).
     """
-    match decided:
-        case [
-            *before,
-            facts.MessageRecorded() as said,
-            facts.RunQueued(budget=facts.Budget() as budget) as queued,
-        ] if state.idle and state.exists and all(isinstance(event, facts.RouteChanged) for event in before):
-            return None if counts_use(budget) else (said, queued)
-        case _:
-            return None
+    if (
+        command.queue is None
+        or command.patch is not None
+        or not state.idle
+        or not state.exists
+        or counts_use(command.budget)
+    ):
+        return None
+    return 3 if command.route is not None and _route_differs(state, command.route) else 2
 
 
-def started(
-    state: Session,
-    queued: facts.RunQueued,
-    *,
-    context: RunContext,
-    beginning: Beginning,
-    now_ms: int,
-) -> facts.RunStarted:
+def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) -> facts.RunStarted:
     """Return the start of the next attempt of a run."""
+    beginning, context = start
     return facts.RunStarted(
         run_id=queued.run_id,
         attempt=state.interrupted + 1,
@@ -312,14 +459,14 @@ def is_task(queued: facts.RunQueued) -> bool:
     return queued.spawn_id is not None and queued.step == "message" and queued.caller is not None
 
 
-def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[facts.Event]:
+def decide_wake(state: Session, now: Circumstances) -> list[facts.Event]:
     """Return what becomes of an attempt that the last process left behind (docs/reliability.md, rule 4)."""
     running = state.running
     if running is None:
         return []
     queued = running.waiting.queued
     run_id = queued.run_id
-    if is_task(queued) and 0 < running.deadline_ms <= now_ms:
+    if is_task(queued) and 0 < running.deadline_ms <= running.began_ms + now.age_ms:
         # A sub-agent's time is over when the log says so (SPAWN-8, P7); another run gets its time anew.
         return [
             facts.RunFailed(
@@ -330,7 +477,8 @@ def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[
                 partial=running.said,
             )
         ]
-    if running.attempt - running.waiting.refused <= retry_interrupted:
+    # An attempt that no agent was called for is none that was cut off.
+    if not now.was_called or running.attempt - running.waiting.refused <= now.retries:
         return [facts.RunInterrupted(run_id=run_id, attempt=running.attempt)]
     return [
         facts.RunFailed(
@@ -339,56 +487,5 @@ def decide_wake(state: Session, *, retry_interrupted: int, now_ms: int) -> list[
             code="interrupted",
             error=f"interrupted: the process ended during attempt {running.attempt}",
             partial=running.said,
-        )
-    ]
-
-
-def decide_answer(
-    state: Session,
-    answered: Answered,
-    *,
-    run_id: str,
-    attempt: int,
-    reply: str | None,
-    messages: tuple[facts.Message, ...],
-) -> list[facts.Event]:
-    """Return the end of a run that answered. An attempt that is over already only leaves a note."""
-    if not is_current(state, run_id, attempt):
-        return [facts.LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
-    recorded: list[facts.Event] = [
-        facts.MessageRecorded(session_id=state.session_id, message=message) for message in messages
-    ]
-    return [
-        *recorded,
-        facts.RunCompleted(
-            run_id=run_id,
-            attempt=attempt,
-            reply=reply,
-            usage=answered.usage,
-            model=answered.model,
-            stop_reason=answered.stop_reason,
-            notes=answered.notes,
-        ),
-    ]
-
-
-def decide_failure(
-    state: Session,
-    *,
-    run_id: str,
-    attempt: int,
-    code: facts.FailureCode,
-    error: str,
-    traceback: str | None = None,
-) -> list[facts.Event]:
-    """Return the end of a run that broke; nothing if the attempt is over already."""
-    if not is_current(state, run_id, attempt):
-        return []
-    partial = state.running.said if state.running is not None else None
-    # The code is the first word of what people and agents read (docs/errors.md).
-    words = error if error.startswith(f"{code}:") else f"{code}: {error}"
-    return [
-        facts.RunFailed(
-            run_id=run_id, attempt=attempt, code=code, error=words, partial=partial, traceback=traceback
         )
     ]

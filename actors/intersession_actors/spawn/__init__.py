@@ -14,7 +14,7 @@ with on_demand(globals()):
     from intersession_actors.spawn.records import RULES
     from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open, spawn_in
     from intersession_actors.spawn.spawner import Spawner
-    from intersession_actors.spawn.steps import announce_run, task_run
+    from intersession_actors.spawn.steps import announce_run, step_asked, task_run, way_out
 
 __all__ = [
     "RULES",
@@ -30,5 +30,7 @@ __all__ = [
     "announce_run",
     "decide_open",
     "spawn_in",
+    "step_asked",
     "task_run",
+    "way_out",
 ]

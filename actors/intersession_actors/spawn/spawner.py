@@ -4,7 +4,7 @@ Its whole state is the spawns' streams; after a restart it is told `Resume` for 
 """
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import assert_never
 
 import msgspec
@@ -22,7 +22,7 @@ from intersession_actors.spawn.commands import (
 from intersession_actors.spawn.preparation import is_own, prepare, remove_files
 from intersession_actors.spawn.records import RULES
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open, evolve
-from intersession_actors.spawn.steps import announce_step, archive_step, result_step, start_step
+from intersession_actors.spawn.steps import step_asked, way_out
 from intersession_actors.spawn.waiting import Waiting, why_not_started
 from intersession_actors.streams import (
     Accepted,
@@ -51,7 +51,6 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
     """One actor for all spawns."""
 
     asks_with = guards = "task"
-    purpose = "spawn_announce"
 
     def __init__(self, world: World) -> None:
         super().__init__(world, RULES)
@@ -246,30 +245,11 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
 
     def step(self, after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
         """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""
-        match event:
-            case facts.SpawnAccepted() if (
-                after.phase == "task"
-            ):  # else there is no child before it has what it needs
-                return partial(start_step, after, None, cause)
-            case facts.ThreadOpened(route=route):
-                return partial(start_step, after, route, cause)
-            case facts.AttachmentsReady():
-                return partial(start_step, after, None, cause)
-            case facts.AnnounceRequested():
-                return partial(announce_step, after, event, cause)
-            case facts.ResultHanded():
-                return partial(result_step, after, event, cause)
-            case facts.ChildArchived() if event.reason != "deleted":
-                return partial(archive_step, after, event)
-            case _:
-                return None
+        return step_asked(after, event, cause)
 
     def way_out(self, after: Spawn, command: SpawnCommand) -> tuple[facts.Route | None, str]:
-        """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
-        accepted, thread = after.accepted, command.thread if isinstance(command, RunEnded) else None
-        if thread is not None:
-            return thread, accepted.child
-        return accepted.route, accepted.requester or accepted.child
+        """Return where the announce goes, and as whose words."""
+        return way_out(after, command)
 
     # --- what is left to do of a spawn that is over (SPAWN-11, ATT-5)
 

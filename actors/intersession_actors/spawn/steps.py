@@ -1,5 +1,7 @@
 """The steps of a spawn as commands to a session's actor: the message, its run, and the spawn's own events. Pure."""
 
+from functools import partial
+
 from msgspec.structs import replace
 
 from intersession_actors import prompt
@@ -7,7 +9,7 @@ from intersession_actors.attachments import relative_directory
 from intersession_actors.flows import Appends, step_of
 from intersession_actors.session import Archive
 from intersession_actors.spawn.rules import Spawn
-from intersession_actors.streams import Step
+from intersession_actors.streams import RunEnded, Step, Through
 from intersession_events import facts
 
 
@@ -153,3 +155,32 @@ def archive_step(state: Spawn, archived: facts.ChildArchived, appends: Appends) 
         carried=appends,
         only_idle=True,
     )
+
+
+def step_asked(after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
+    """Return what an event asks a session for: the task, the announce turn, to take the result, to be archived."""
+    match event:
+        case facts.SpawnAccepted() if (
+            after.phase == "task"
+        ):  # else there is no child before it has what it needs
+            return partial(start_step, after, None, cause)
+        case facts.ThreadOpened(route=route):
+            return partial(start_step, after, route, cause)
+        case facts.AttachmentsReady():
+            return partial(start_step, after, None, cause)
+        case facts.AnnounceRequested():
+            return partial(announce_step, after, event, cause)
+        case facts.ResultHanded():
+            return partial(result_step, after, event, cause)
+        case facts.ChildArchived() if event.reason != "deleted":
+            return partial(archive_step, after, event)
+        case _:
+            return None
+
+
+def way_out(after: Spawn, command: object) -> tuple[facts.Route | None, str]:
+    """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
+    accepted, thread = after.accepted, command.thread if isinstance(command, RunEnded) else None
+    if thread is not None:
+        return thread, accepted.child
+    return accepted.route, accepted.requester or accepted.child

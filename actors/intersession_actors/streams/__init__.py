@@ -24,7 +24,7 @@ with on_demand(globals()):
         StoreDue,
         StreamLoaded,
     )
-    from intersession_actors.streams.drafting import append_of, into_outbox
+    from intersession_actors.streams.drafting import append_of, caused_by, into_outbox
     from intersession_actors.streams.failures import Failures
     from intersession_actors.streams.outcomes import Accepted, Answer, Refused
     from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
@@ -90,6 +90,7 @@ __all__ = [
     "answer",
     "append_of",
     "appends_in",
+    "caused_by",
     "digest_of",
     "foreign",
     "handle_timed",

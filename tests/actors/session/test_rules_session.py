@@ -10,14 +10,15 @@ from intersession_actors.agents import Answered
 from intersession_actors.policy import Spent
 from intersession_actors.prompt import RunContext
 from intersession_actors.session import Abort, AddMessage, Archive, Enqueue, Patch, RecordMessages, Reset
+from intersession_actors.session.answers import decide_answer, decide_failure
 from intersession_actors.session.rules import (
     Beginning,
+    Circumstances,
+    Start,
     decide_abort,
     decide_add,
-    decide_answer,
     decide_archive,
     decide_enqueue,
-    decide_failure,
     decide_messages,
     decide_patch,
     decide_reset,
@@ -86,13 +87,16 @@ def enqueue(run_id: str, **fields: Any) -> Enqueue:
     return Enqueue(budget=BUDGET, message=message(run_id), queue=queued(run_id), **fields)
 
 
+def knowing(**known: Any) -> Circumstances:
+    return Circumstances(log_id="log", key=KEY, **known)
+
+
 def start(state: Session, spent: Spent = NOTHING) -> list[Event]:
     context = RunContext(
         message=message("r"), transcript=(), partial=(), system_context="", hash="h", version=1
     )
-    return decide_start(
-        state, context=context, beginning=Beginning(None, None, None, None), spent=spent, now_ms=500
-    )
+    begins = Start(Beginning(None, None, None, None), context)
+    return decide_start(state, knowing(start=begins, spent=spent, now_ms=500))
 
 
 def answer(state: Session, run_id: str, attempt: int, reply: str | None = "fine") -> list[Event]:
@@ -252,7 +256,7 @@ def test_a_failure_ends_only_the_attempt_it_is_of() -> None:
 def test_an_attempt_that_was_cut_off_is_tried_again_before_what_waited_behind_it() -> None:
     cut_off = state_after(OPENED, queued("r1"), queued("r2"), started("r1"))
 
-    (interrupted,) = decide_wake(cut_off, retry_interrupted=1, now_ms=500)
+    (interrupted,) = decide_wake(cut_off, knowing(retries=1))
 
     assert interrupted == RunInterrupted(run_id="r1", attempt=1)
     assert start(evolve(cut_off, recorded(9, interrupted))) == [started("r1", 2)]
@@ -266,7 +270,7 @@ def test_a_run_that_is_out_of_attempts_ends_as_interrupted(retries: int, attempt
         history += [started("r1", number), RunInterrupted(run_id="r1", attempt=number)]
     history.append(started("r1", attempt))
 
-    (failed,) = decide_wake(state_after(*history), retry_interrupted=retries, now_ms=500)
+    (failed,) = decide_wake(state_after(*history), knowing(retries=retries))
 
     assert isinstance(failed, RunFailed)
     assert (failed.code, failed.attempt) == ("interrupted", attempt)
@@ -280,31 +284,31 @@ def test_an_attempt_that_was_refused_as_too_long_is_none_that_was_cut_off() -> N
         history += [started("r1", number), too_long]
     cut_off = state_after(*history, started("r1", 3))
 
-    (first,) = decide_wake(cut_off, retry_interrupted=1, now_ms=500)
+    (first,) = decide_wake(cut_off, knowing(retries=1))
     assert first == RunInterrupted(run_id="r1", attempt=3)
     (second,) = decide_wake(
-        state_after(*history, started("r1", 3), first, started("r1", 4)), retry_interrupted=1, now_ms=500
+        state_after(*history, started("r1", 3), first, started("r1", 4)), knowing(retries=1)
     )
     assert isinstance(second, RunFailed)
 
 
 @pytest.mark.clause("P7", "SPAWN-8")
 @pytest.mark.parametrize(
-    ("given", "now_ms", "ends"),
+    ("given", "age_ms", "ends"),
     [
-        ({"spawn_id": "p", "caller": "operator"}, 2_000, True),
-        ({"spawn_id": "p", "caller": "operator"}, 1_999, False),
-        ({"spawn_id": "p"}, 2_000, False),  # its requester's run on the result: a limit for each attempt
-        ({}, 2_000, False),
+        ({"spawn_id": "p", "caller": "operator"}, 1_500, True),
+        ({"spawn_id": "p", "caller": "operator"}, 1_499, False),
+        ({"spawn_id": "p"}, 1_500, False),  # its requester's run on the result: a limit for each attempt
+        ({}, 1_500, False),
     ],
 )
 def test_a_sub_agent_whose_time_was_over_while_the_process_was_down_is_not_tried_again(
-    given: dict[str, Any], now_ms: int, ends: bool
+    given: dict[str, Any], age_ms: int, ends: bool
 ) -> None:
     begun = RunStarted(run_id="r1", attempt=1, context_hash="h", deadline_ms=2_000)
     state = state_after(OPENED, queued("r1", timeout_ms=1_500, **given), begun)
 
-    (event,) = decide_wake(state, retry_interrupted=1, now_ms=now_ms)
+    (event,) = decide_wake(state, knowing(retries=1, age_ms=age_ms))
 
     assert event == (
         RunFailed(run_id="r1", attempt=1, code="timeout", error="timeout: the run had 1.5 s")
@@ -314,7 +318,7 @@ def test_a_sub_agent_whose_time_was_over_while_the_process_was_down_is_not_tried
 
 
 def test_a_session_at_rest_has_nothing_to_make_good() -> None:
-    assert decide_wake(state_after(OPENED, queued("r1")), retry_interrupted=1, now_ms=500) == []
+    assert decide_wake(state_after(OPENED, queued("r1")), knowing(retries=1)) == []
 
 
 @pytest.mark.clause("S5")
@@ -558,7 +562,7 @@ def test_whatever_happens_runs_end_once_and_start_in_order(steps: list[str]) -> 
             case "abort":
                 log += decide_abort(state, Abort(run_id=f"r{names}", by="me"))
             case _:
-                log += decide_wake(state, retry_interrupted=1, now_ms=500)
+                log += decide_wake(state, knowing(retries=1))
 
     ends = [event.run_id for event in log if isinstance(event, RunCompleted | RunFailed | RunAborted)]
     assert len(ends) == len(set(ends))

@@ -83,10 +83,11 @@ class Shown:
 
 
 class Held(NamedTuple):
-    """What the world held when something was decided: how far the log had come, and which agents were not there."""
+    """What the world held when something was decided: how far the log had come, which agents were not there, what the clock said."""
 
     head: int
     absent: frozenset[str]
+    now_ms: int
 
 
 @dataclass(frozen=True, kw_only=True)

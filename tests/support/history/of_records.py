@@ -56,6 +56,36 @@ def _wrong(
         case _:
             if item.stream.startswith("spawn:") and asked == "RunEnded":
                 yield from _wrong_use(evidence, item.correlation, knew, held)
+            if item.stream.startswith("session:"):
+                yield from _wrong_of_session(evidence, before, item, record, held)
+
+
+def _wrong_of_session(
+    evidence: Evidence, before: Sequence[Recorded], item: Recorded, record: dict[str, Any], held: Held
+) -> Iterator[str]:
+    """Say what a session knew otherwise than it was: the time, its chain, how often it tries, what a person is told."""
+    knew: dict[str, Any] = record.get("knew", {})
+    if knew.get("nowMs", held.now_ms) != held.now_ms:
+        yield f"the clock said {held.now_ms}"
+    runs = {one.event.run_id: one.event for one in before if isinstance(one.event, RunQueued)}
+    queued = runs.get(getattr(item.event, "run_id", ""))
+    if queued is None:
+        return
+    limits = None if queued.budget is None else queued.budget.limits
+    counts = limits is not None and bool(limits.tokens or limits.cost_micros)
+    match record["asked"]:
+        case "StartNext" if counts:
+            yield from _wrong_use(evidence, item.correlation, knew, held)
+        case "Wake":
+            may_retry = 0 if knew.get("notCalled") else evidence.attempts - 1
+            if knew.get("retries", 0) != may_retry:
+                yield f"an attempt may be made again {may_retry} times"
+        case _:
+            pass
+    if record["asked"] in {"Wake", "DeadlinePassed"}:
+        is_asked = queued.route is not None and queued.step == "message" and queued.flow is None
+        if is_asked != ("failureText" in knew):
+            yield f"the route of run {queued.run_id} was {queued.route}"
 
 
 def _has(before: Sequence[Recorded], kind: type[Event]) -> bool:

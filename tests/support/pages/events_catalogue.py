@@ -94,13 +94,13 @@ The envelope around a payload, and how to hash both again: [read the log with sq
 
 ## Decision records
 
-What a decision of an exchange, a spawn or a delivery led to has its record at the first event of the append: canonical
-JSON, in which is left out what is nothing, false or zero.
+What a decision of a session, an exchange, a spawn or a delivery led to has its record at the first event of the append:
+canonical JSON, in which is left out what is nothing, false or zero.
 
 | field | says |
 | --- | --- |
 | `asked` | the command that was decided upon, by its name |
-| `with` | the command's inputs, as far as no event says them: how a run or a delivery ended stands in the event that `causation` names |
+| `with` | the command's inputs, as far as no event says them: what was said and done stands in the events of the append, and how a run or a delivery ended in the one that `causation` names |
 | `knew` | what the decision knew of the world |
 
 No record holds words, for no erasure reaches it. Where a command or the world brought words, they stand in an event of
@@ -108,6 +108,13 @@ the append, and the record has their SHA-256.
 
 | in `knew` | of | says |
 | --- | --- | --- |
+| `nowMs` | sessions | the clock, where a deadline or the time of a message is reckoned from it |
+| `spent` | sessions | what the chain of a run that is started had used, where that is limited |
+| `withheld` | sessions | how many tools there was no room for |
+| `retries`, `notCalled` | sessions | how often an attempt that was cut off may be made again; that its agent had not been called |
+| `ageMs` | sessions | for how long the attempt of a sub-agent had gone on that a start found |
+| `failureText` | sessions | what a person is told whose message found no answer (its SHA-256) |
+| `threadLeft` | sessions | for how long a bound thread was still the session's: `ms`, and `why` no longer |
 | `age` | exchanges, spawns | for how many seconds the causal chain had gone on, holds left out; only where that is limited |
 | `spent` | exchanges, spawns | what the chain had used: `runs`, `tokens`, `costMicros` |
 | `hasRoute` | exchanges, spawns | that there was somewhere to announce to |

@@ -1,20 +1,34 @@
-"""Decides each append of an exchange, a spawn or a delivery again, from the state before it and its own decision record. Pure.
+"""Decides each append of a session, an exchange, a spawn or a delivery again, from the state before it and its decision record. Pure.
 
 Nothing else is looked at: no actor, no clock, no chance, and no event of the append but for words, which a record only names.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import chain, starmap, zip_longest
 from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from intersession_actors import delivery, exchange, spawn
-from intersession_actors.flows import RecordRead, Rules
+from intersession_actors import delivery, exchange, session, spawn
+from intersession_actors.flows import RecordRead, Rules, announce_of
+from intersession_actors.prompt import TranscriptFold
 from intersession_actors.replaying.redeciding.sources import Sources, are_erased
-from intersession_actors.streams import Record, Refused, Resume, appends_in, record_in, spent_in, words_of
+from intersession_actors.replaying.redeciding.steps import step_again
+from intersession_actors.streams import (
+    Plan,
+    Record,
+    Refused,
+    Resume,
+    append_of,
+    appends_in,
+    caused_by,
+    record_in,
+    spent_in,
+    words_of,
+)
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log import Draft, Recorded, StreamAppend
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -22,13 +36,15 @@ N = TypeVar("N")
 
 
 class Redecided(NamedTuple):
-    """An append as it was recorded, and the events that the rules of today come to.
+    """An append as it was recorded, and the appends that the rules of today come to: the stream's own, and what it carries.
 
     `problem` says in words why it could not be decided again.
     """
 
     append: tuple[Recorded, ...]
-    now: tuple[facts.Event, ...] = ()
+    appends: tuple[StreamAppend, ...] = ()
+    carried: tuple[Recorded, ...] = ()
+    """What was recorded in the places of what is carried."""
     problem: str | None = None
 
     @property
@@ -37,23 +53,56 @@ class Redecided(NamedTuple):
         return tuple(one.event for one in self.append)
 
     @property
+    def now(self) -> tuple[facts.Event, ...]:
+        """The events of the stream that the rules of today come to."""
+        return tuple(draft.event for draft in self.appends[0].drafts) if self.appends else ()
+
+    @property
+    def pairs(self) -> Iterator[tuple[Recorded | None, Draft | None]]:
+        """Each recorded event with what the rules of today say in its place, one of the two None where there is none."""
+        if not self.appends:
+            return
+        own, *carried = self.appends
+        yield from zip_longest(self.append, own.drafts)
+        there = {(one.stream, one.version): one for one in self.carried}
+        now = {
+            (append.stream, version): draft
+            for append in carried
+            for version, draft in enumerate(append.drafts, append.expected + 1)
+        }
+        for place in dict.fromkeys((*there, *now)):
+            yield there.get(place), now.get(place)
+
+    @property
     def is_same(self) -> bool:
         """Whether the rules of today say what was recorded."""
-        return self.problem is None and self.now == self.recorded
+        return self.problem is None and all(starmap(_is_same, self.pairs))
 
 
-_Decided = tuple[object, Sequence[facts.Event] | Refused] | None
+def _is_same(recorded: Recorded | None, draft: Draft | None) -> bool:
+    return (
+        recorded is not None
+        and draft is not None
+        and recorded.event == draft.event
+        and (recorded.id, recorded.causation, recorded.correlation)
+        == (draft.id, draft.causation, draft.correlation)
+    )
+
+
+_Decided = tuple[object, Plan | Refused] | None
 """The command that was decided upon, and what it leads to now; None where the command is not to be had."""
 
 
 def redecided_all(sources: Sources) -> Iterator[Redecided]:
-    """Decide all appends of all exchanges, spawns and deliveries again."""
+    """Decide all appends of all sessions, exchanges, spawns and deliveries again."""
     return chain.from_iterable(redecided(sources, stream) for stream in sources.streams)
 
 
 def redecided(sources: Sources, stream: str) -> Iterator[Redecided]:
     """Decide the appends of a stream again; none, where it is of another kind, was imported or begun by another's append."""
     match stream.partition(":")[0]:
+        case "session":
+            yield from _of_session(sources, stream)
         case "exchange":
             yield from _again(sources, stream, exchange.RULES)
         case "spawn":
@@ -73,49 +122,110 @@ def _again(sources: Sources, stream: str, rules: Rules[S, C, N]) -> Iterator[Red
     state: S | None = None
     for append in appends_in(sources.streams[stream]):
         if append[0].decision:
-            yield _redecided(sources, append, state, rules)
+            decide = _begun if state is None else partial(_decided, state=state, rules=rules)
+            yield _redecided(sources, append, decide)
         elif state is not None:
             yield Redecided(append, problem=_NO_RECORD)
         for one in append:
             state = rules.fold(state, one)
 
 
+def _of_session(sources: Sources, stream: str) -> Iterator[Redecided]:
+    state, transcript = session.Session(), TranscriptFold()
+    for append in appends_in(sources.streams[stream]):
+        if append[0].decision:
+            yield _redecided(
+                sources, append, partial(_decided_in_session, state=state, transcript=transcript)
+            )
+        elif not sources.is_given(append):
+            yield Redecided(append, problem=_NO_RECORD)
+        for one in append:
+            state = session.evolve(state, one)
+            transcript.apply(one)
+
+
 def _redecided(
-    sources: Sources, append: tuple[Recorded, ...], state: S | None, rules: Rules[S, C, N]
+    sources: Sources,
+    append: tuple[Recorded, ...],
+    decide: Callable[[Sources, tuple[Recorded, ...], RecordRead], _Decided],
 ) -> Redecided:
+    first = append[0]
     try:
-        record = record_in(append[0].decision)
-        if state is None:
-            return _compared(append, _begun(append[0].event, record))
-        return _compared(append, _decided(sources, append, record, state, rules))
+        words = words_of((*append, *sources.behind(append)))
+        read = RecordRead(record_in(first.decision), first.stream, sources.log_id_of(first), words)
+        return _compared(sources, append, decide(sources, append, read))
     except Exception as error:  # noqa: BLE001 - a record that was made up can say anything
         return Redecided(
             append, problem=f"its decision record says nothing that could be decided upon: {error!r}"
         )
 
 
-def _begun(accepted: facts.Event, record: Record) -> _Decided:
+def _begun(sources: Sources, append: tuple[Recorded, ...], read: RecordRead) -> _Decided:
     """Decide the beginning of an exchange or a spawn: the event is what the door handed on, with what the chain had used."""
-    match accepted:
-        case facts.ExchangeAccepted(budget=facts.Budget() as budget):
-            return accepted, [exchange.decide_open(accepted, budget, spent_in(record.knew))]
-        case facts.SpawnAccepted(budget=facts.Budget() as budget):
-            return accepted, [spawn.decide_open(accepted, budget)]
+    del sources
+    match append[0].event:
+        case facts.ExchangeAccepted(budget=facts.Budget() as budget) as accepted:
+            return accepted, _as_caused(
+                append, [exchange.decide_open(accepted, budget, spent_in(read.record.knew))]
+            )
+        case facts.SpawnAccepted(budget=facts.Budget() as budget) as accepted:
+            return accepted, _as_caused(append, [spawn.decide_open(accepted, budget)])
         case _:
             return None
 
 
+def _decided_in_session(
+    sources: Sources,
+    append: tuple[Recorded, ...],
+    read: RecordRead,
+    *,
+    state: session.Session,
+    transcript: TranscriptFold,
+) -> _Decided:
+    state, carried = session.without(state, sources.frozen), sources.step_with(append)
+    command = session.command_in(read.record, append, carried, state, read.log_id)
+    if command is None:
+        return None
+    if carried is not None and isinstance(command, session.Enqueue | session.Archive):
+        command = step_again(sources, carried, command)
+    now = session.circumstances_in(
+        read.record, append, state, transcript, log_id=read.log_id, words=read.words
+    )
+    return command, session.decide(state, command, now)
+
+
 def _decided(
-    sources: Sources, append: tuple[Recorded, ...], record: Record, state: S, rules: Rules[S, C, N]
+    sources: Sources, append: tuple[Recorded, ...], read: RecordRead, *, state: S, rules: Rules[S, C, N]
 ) -> _Decided:
     first = append[0]
     if isinstance(state, exchange.Exchange):
         state = replace(state, accepted=sources.accepted_as(state.accepted, first))
-    read = RecordRead(record, first.stream, sources.log_id_of(first), words_of(append))
-    command = rules.command_in(read) or _outcome(sources, record, first)
+    command = rules.command_in(read) or _outcome(sources, read.record, first)
     if not rules.takes(command):
         return None
-    return command, rules.decide(state, command, rules.circumstances_in(read, state))
+    plan = _as_caused(append, rules.decide(state, command, rules.circumstances_in(read, state)))
+    if isinstance(plan, Refused):
+        return command, plan
+    told = [event for event in plan.events if isinstance(event, facts.AnnounceDecided) and event.delivery_id]
+    after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), plan.events, state)
+    if not told or not isinstance(after, exchange.Exchange | spawn.Spawn):
+        return command, plan
+    way = (
+        (exchange.route_of(after.accepted), after.accepted.target)
+        if isinstance(after, exchange.Exchange)
+        else spawn.way_out(after, command)
+    )
+    carried = announce_of(after, told[0], way, log_id=read.log_id, time=first.time, cause=plan.cause)
+    # What was held is decided at its release: that is what leads to the text, not what was held.
+    was_held = isinstance(plan.events[0], facts.ExchangeReleased)
+    return command, replace(plan, carried=(carried,), carried_by_last=was_held)
+
+
+def _as_caused(append: tuple[Recorded, ...], events: Sequence[facts.Event] | Refused) -> Plan | Refused:
+    """Return the plan of some events that were caused by what is recorded as their cause."""
+    if isinstance(events, Refused):
+        return events
+    return Plan(events=tuple(events), cause=append[0].causation, correlation=append[0].correlation)
 
 
 def _outcome(sources: Sources, record: Record, first: Recorded) -> object:
@@ -131,13 +241,49 @@ def _outcome(sources: Sources, record: Record, first: Recorded) -> object:
             return None
 
 
-def _compared(append: tuple[Recorded, ...], decided: _Decided) -> Redecided:
+def _compared(sources: Sources, append: tuple[Recorded, ...], decided: _Decided) -> Redecided:
+    first = append[0]
     if decided is None:
         return Redecided(append, problem=_NOT_HERE)
-    command, events = decided
-    if isinstance(events, Refused):
-        return Redecided(append, problem=f"it would be refused: {events.error}")
-    found = Redecided(append, tuple(events))
-    if not found.is_same and are_erased(append, command):
+    command, plan = decided
+    if isinstance(plan, Refused):
+        return Redecided(append, problem=f"it would be refused: {plan.error}")
+    own = append_of(
+        sources.log_id_of(first),
+        first.stream,
+        first.version - 1,
+        plan.events,
+        time=first.time,
+        causation=plan.cause,
+        correlation=plan.correlation,
+    )
+    carried = plan.carried
+    if plan.carried_by_last:
+        carried = tuple(caused_by(own.drafts[-1].id, part) for part in carried)
+    there = [one for part in carried for one in sources.at(part)] + [*sources.texts_with(append)]
+    now = _without_erased(sources, (own, *carried), (*append, *there))
+    found = Redecided(append, now, tuple(there))
+    if not found.is_same and (are_erased((*append, *there), command) or sources.has_erased(append)):
         return found._replace(problem=_ERASED)
     return found
+
+
+def _without_erased(
+    sources: Sources, appends: tuple[StreamAppend, ...], there: Sequence[Recorded]
+) -> tuple[StreamAppend, ...]:
+    """Return appends without the words that were erased of what was recorded in their places: all else is compared."""
+    erased = {(one.stream, one.version): one.id for one in there if sources.is_erased(one)}
+    if not erased:
+        return appends
+    ids: dict[str | None, str] = {}
+    found: list[StreamAppend] = []
+    for append in appends:
+        drafts: list[Draft] = []
+        for version, draft in enumerate(append.drafts, append.expected + 1):
+            then = replace(draft, causation=ids.get(draft.causation, draft.causation))
+            if (place := (append.stream, version)) in erased:
+                ids[draft.id] = erased[place]
+                then = replace(then, event=facts.unsaid(draft.event), id=erased[place])
+            drafts.append(then)
+        found.append(replace(append, drafts=tuple(drafts)))
+    return tuple(found)
