@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from intersession_events.facts import ClockStepped
-from intersession_events.log import Coming, Known, Log, Moment, Question, Recorded, Row, Sql
+from intersession_events.log import Coming, Known, Log, Memory, Moment, Question, Recorded, Row, Sql
 
 _TELLING: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams of what sessions did. All other events are the log's own notes: openings, configurations, receipts."""
@@ -39,14 +39,15 @@ class PositionsView:
         sql.execute("DROP TABLE IF EXISTS clock")
         sql.execute("DROP TABLE IF EXISTS clock_ahead")
 
-    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
+    def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
         """Ask for the latest time so far, and whether no more than a note has it."""
-        return [_LATEST] if coming else []
+        return [_LATEST] if coming and not memory else []
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a row for each that is later than all before."""
         latest: int | None
-        latest, noted = next(iter(known.answers[0]), (None, 0))
+        memory = known.memory
+        latest, noted = memory[""] if memory else next(iter(known.answers[0]), (None, 0))
         told: int | None = None
         fresh: dict[int, Row] = {}
         for one in events:
@@ -72,6 +73,7 @@ class PositionsView:
                 else:
                     sql.execute("UPDATE clock SET noted = 0 WHERE time_ms = ?", (latest,))
         _add(sql, fresh)
+        memory[""] = latest, noted
 
 
 def _add(sql: Sql, fresh: dict[int, Row]) -> None:

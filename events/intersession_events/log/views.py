@@ -1,5 +1,6 @@
 """What a view is, as the log keeps it: rows that follow from the events, in tables of the view's own."""
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -37,8 +38,15 @@ class PlainView(View, Protocol):
         ...
 
 
-Memory: TypeAlias = dict[Any, Any]  # each view has its own names and values in it
-"""What a view remembers of its own rows. It keeps a bound itself."""
+class Memory(OrderedDict[Any, Any]):  # each view has its own names and values in it
+    """What a view remembers of the rows that it wrote: as long as one writer alone keeps it, they are as they were left."""
+
+    def bounded(self, most: int) -> "Memory":
+        """Return itself without those that were set first, of more than a limit."""
+        while len(self) > most:
+            self.popitem(last=False)
+        return self
+
 
 Coming = tuple[str, Event]
 """A stream, and an event that is about to be recorded in it."""
@@ -60,8 +68,8 @@ class AskingView(View, Protocol):
     Where the database is far away, all such views are answered at once.
     """
 
-    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
-        """Return what it will ask."""
+    def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
+        """Return what it will ask: nothing of what it remembers."""
         ...
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
@@ -80,7 +88,8 @@ def take_in(view: InlineView, sql: Sql, events: Sequence[Recorded]) -> None:
     """
     if isinstance(view, AskingView):
         coming = [(one.stream, one.event) for one in events]
-        view.apply_answered(sql, events, Known(asked(sql, view.questions(coming)), {}))
+        memory = Memory()
+        view.apply_answered(sql, events, Known(asked(sql, view.questions(coming, memory)), memory))
     else:
         view.apply(sql, events)
 

@@ -1,12 +1,12 @@
 """The view of exchanges, spawns and deliveries: where each stands, and which flow each run belongs to."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from intersession_events.facts import RunAsked
-from intersession_events.log import Coming, Known, Moment, Question, Recorded, Row, Sql, SqlValue, among
+from intersession_events.log import Coming, Known, Memory, Moment, Question, Recorded, Sql, SqlValue, among
 from intersession_projections.columns import hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,
@@ -80,18 +80,27 @@ class OpenFlowsView:
                 sql.execute("INSERT INTO flow_runs VALUES (?, ?)", row)
         return left
 
-    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
-        """Ask for the flows whose streams get events."""
-        flows = (stream.partition(":") for stream, _ in coming)
-        ids = (packed(name) for kind, _, name in flows if kind in STORED)
+    def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
+        """Ask for the flows whose streams get events, but for those that are known to be open."""
+        flows = ((stream, stream.partition(":")) for stream, _ in coming if stream not in memory)
+        ids = (packed(name) for _, (kind, _, name) in flows if kind in STORED)
         return among(f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})", ids)  # noqa: S608 - our own words
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a flow is read once for all of them, and written once."""
-        taking = _Taking(sql, {(row[0], unpacked(row[1])): row for rows in known.answers for row in rows})
+        memory = known.memory
+        memory.update(
+            (f"{row[0]}:{unpacked(row[1])}", restored(row)) for rows in known.answers for row in rows
+        )
+        taking = _Taking(sql, memory)
         for recorded in events:
             taking.take(recorded)
         taking.store()
+        memory.bounded(_REMEMBERED)
+
+
+_REMEMBERED: Final = 4_096
+"""So many flows that are open are remembered, four or five megabytes."""
 
 
 _CARRIED_FLOW: Final = "INSERT INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -107,16 +116,19 @@ class _Kept(msgspec.Struct):
 class _Taking:
     """One batch of events."""
 
-    def __init__(self, sql: Sql, stored: Mapping[tuple[str, str], Row]) -> None:
+    def __init__(self, sql: Sql, memory: Memory) -> None:
         self._sql = sql
-        self._stored = stored
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._memory = memory
+        self._kept: dict[str, _Kept] = {}
 
     def take(self, recorded: Recorded) -> None:
-        kind, _, name = recorded.stream.partition(":")
-        if kind not in STORED:
+        stream = recorded.stream
+        if stream.partition(":")[0] not in STORED:
             return
-        kept = self._found(kind, name)
+        kept = self._kept.get(stream)
+        if kept is None:
+            known: Summary | None = self._memory.get(stream)
+            kept = self._kept[stream] = _Kept(known, known)
         row = accept_flow(recorded) if kept.row is None else evolve_flow(kept.row, recorded)
         if row is None:
             return
@@ -128,20 +140,17 @@ class _Taking:
             )
 
     def store(self) -> None:
-        for (kind, name), kept in self._kept.items():
+        for stream, kept in self._kept.items():
             if kept.row is not None and kept.row is not kept.stored:
-                _store(self._sql, kind, name, kept.row, kept.stored)
-
-    def _found(self, kind: str, name: str) -> _Kept:
-        kept = self._kept.get((kind, name))
-        if kept is None:
-            found = self._stored.get((kind, name))
-            row = None if found is None else restored(found)
-            kept = self._kept[kind, name] = _Kept(row, row)
-        return kept
+                _store(self._sql, stream, kept.row, kept.stored)
+            if kept.row is not None and kept.row.is_open:
+                self._memory[stream] = kept.row
+            else:
+                self._memory.pop(stream, None)
 
 
-def _store(sql: Sql, kind: str, name: str, row: Summary, before: Summary | None) -> None:
+def _store(sql: Sql, stream: str, row: Summary, before: Summary | None) -> None:
+    kind, _, name = stream.partition(":")
     searched = _searched(row)
     state = STORED[kind].whole(row)
     if before is not None and _searched(before) == searched:

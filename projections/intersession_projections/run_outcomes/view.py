@@ -1,6 +1,6 @@
 """The view of runs: what became of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -15,7 +15,7 @@ from intersession_events.facts import (
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Coming, Known, Moment, Question, Recorded, Sql, among
+from intersession_events.log import Coming, Known, Memory, Moment, Question, Recorded, Sql, among
 from intersession_projections.columns import hashed, packed, to_text
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
@@ -69,17 +69,28 @@ class RunOutcomesView:
                 sql.execute("INSERT INTO run_keys VALUES (?, ?, ?, ?, ?)", row)
         return left
 
-    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
-        """Ask for the runs that events are about."""
-        runs = (packed(event.run_id) for _, event in coming if isinstance(event, _OF_RUNS))
-        return among(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})", runs)  # noqa: S608 - our own words
+    def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
+        """Ask for the runs that events are about, but for those that are known to be open."""
+        named = {event.run_id for _, event in coming if isinstance(event, _OF_RUNS)}
+        runs = sorted(run_id for run_id in named if run_id not in memory)
+        return among(
+            f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})",  # noqa: S608 - our own words
+            map(packed, runs),
+        )
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a run is read once for all of them, and written once."""
-        taking = _Taking(sql, {run.run_id: run for rows in known.answers for run in map(restored, rows)})
+        memory = known.memory
+        memory.update((run.run_id, run) for rows in known.answers for run in map(restored, rows))
+        taking = _Taking(sql, memory)
         for recorded in events:
             taking.take(recorded)
         taking.store()
+        memory.bounded(_REMEMBERED)
+
+
+_REMEMBERED: Final = 4_096
+"""So many runs that are open are remembered, two or three megabytes."""
 
 
 _OF_RUNS: Final = (RunQueued, RunStarted, RunInterrupted, RunCompleted, RunFailed, RunAborted)
@@ -100,9 +111,9 @@ class _Kept(msgspec.Struct):
 class _Taking:
     """One batch of events."""
 
-    def __init__(self, sql: Sql, stored: Mapping[str, RunOutcome]) -> None:
+    def __init__(self, sql: Sql, memory: Memory) -> None:
         self._sql = sql
-        self._stored = stored
+        self._memory = memory
         self._kept: dict[str, _Kept] = {}
 
     def take(self, recorded: Recorded) -> None:
@@ -128,14 +139,18 @@ class _Taking:
                 pass
 
     def store(self) -> None:
-        for kept in self._kept.values():
+        for run_id, kept in self._kept.items():
             if kept.now is not None and kept.now is not kept.stored:
                 _store(self._sql, kept.now, kept.taken_version, is_new=kept.stored is None)
+            if kept.now is None or kept.now.ended:
+                self._memory.pop(run_id, None)
+            else:
+                self._memory[run_id] = kept.now
 
     def _found(self, run_id: str) -> _Kept:
         kept = self._kept.get(run_id)
         if kept is None:
-            row = self._stored.get(run_id)
+            row: RunOutcome | None = self._memory.get(run_id)
             kept = self._kept[run_id] = _Kept(row, row)
         return kept
 

@@ -8,11 +8,11 @@ one part of each level, and finds there only what stood across the middle of tha
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import Kind, SessionKey
-from intersession_events.log import Memory, Row, Sql
+from intersession_events.log import Row, Sql
 
 KINDS: Final[tuple[Kind, ...]] = ("main", "group", "cron", "hook", "node", "other")
 _PARTS: Final = 8
@@ -114,24 +114,33 @@ class _Left(NamedTuple):
     until: int
 
 
+Since = dict[tuple[ListSet, int], int]
+"""Since when places are held, by their set and where in it."""
+
+
+class Moved(Protocol):
+    """A session that moves."""
+
+    no: int
+    key: str
+    since: Since
+    """Since when it holds its places, as far as that is remembered."""
+
+
 class Moves:
     """The moves of sessions between places, while a batch of events is taken in. What was left is stored at its end."""
 
-    def __init__(self, sql: Sql, memory: Memory) -> None:
-        """Move with a memory of the places that sessions hold, which is taken over from the batch before."""
+    def __init__(self, sql: Sql) -> None:
         self._sql = sql
-        self._since: dict[tuple[int, ListSet, int], int] = memory
         self._left: list[_Left] = []
-        while len(self._since) > _REMEMBERED:
-            del self._since[next(iter(self._since))]
 
-    def move(self, who: tuple[int, str], before: Held, after: Held, position: int) -> None:
-        """Let a session (by number and key) leave the places that it held and take others, at a position."""
-        no, key = who
+    def move(self, who: Moved, before: Held, after: Held, position: int) -> None:
+        """Let a session leave the places that it held and take others, at a position."""
+        no, key = who.no, who.key
         stays = before.sets & after.sets if before.falling == after.falling else frozenset[ListSet]()
         for one in sorted(before.sets - stays):
             place = (*one, before.falling, key)
-            known = self._since.pop((no, one, before.falling), None)
+            known = who.since.pop((one, before.falling), None)
             if known is None:
                 # Who asks has to wait for it.
                 since = self._sql.later(f"{_LEAVE} RETURNING since", place)
@@ -144,7 +153,7 @@ class Moves:
                 "INSERT INTO session_places VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (*one, after.falling, key, no, position),
             )
-            self._since[no, one, after.falling] = position
+            who.since[one, after.falling] = position
         for one in sorted(before.sets ^ after.sets):
             if one.label == ALL:
                 _count(self._sql, one, position, 1 if one in after.sets else -1)
@@ -162,8 +171,6 @@ class Moves:
 
 
 _LEAVE: Final = "DELETE FROM session_places WHERE scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ?"
-_REMEMBERED: Final = 8_192
-"""Since when so many places are held is remembered, one or two megabytes: those that were taken last."""
 
 
 def _known(since: int) -> list[Row]:

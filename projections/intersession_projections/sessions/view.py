@@ -25,6 +25,7 @@ from intersession_projections.sessions.sets import (
     ListSet,
     Moves,
     Numbers,
+    Since,
     kind_of,
     part_of,
 )
@@ -35,6 +36,9 @@ WHOLE_EVERY: Final = 16
 
 _SESSIONS: Final = "SELECT no, session_key, parent, opened, position, changes, known, state FROM session_list WHERE {} IN ({{}})"
 _AGENTS: Final = "SELECT agent, agent_id FROM session_agents WHERE agent_id IN ({})"
+
+_REMEMBERED: Final = 2_048
+"""So many sessions are remembered, two or three megabytes: those that were read last."""
 
 _TABLES: Final = (
     "session_list",
@@ -61,7 +65,8 @@ class _Kept(msgspec.Struct):
     """The sets it is in while it is not archived, once they were looked up."""
     searched: tuple[frozenset[ListSet], tuple[str, ...]] | None = None
     """What it was last found to be searched by."""
-    is_changed: bool = False
+    since: Since = msgspec.field(default_factory=dict[tuple[ListSet, int], int])
+    """Since when it holds the places that it took while it is remembered."""
     is_renamed: bool = False
     """Whether it is found by more names than before."""
 
@@ -107,18 +112,22 @@ class SessionListView:
         for table in _TABLES:
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
-    def questions(self, coming: Sequence[Coming]) -> Sequence[Question]:
+    def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
         """Ask for the sessions whose streams get events, and for the numbers of the agents that their keys name."""
-        keys = sorted({stream.removeprefix(_STREAM) for stream, _ in coming if stream.startswith(_STREAM)})
+        named = {stream.removeprefix(_STREAM) for stream, _ in coming if stream.startswith(_STREAM)}
+        keys = sorted(key for key in named if key not in memory)
         if not keys:
             return []
         agents = {key.split(":", 2)[1] for key in keys if key.startswith("agent:")}
         # Of more agents than one question takes, the others are asked for when they are wanted.
-        return [among(_AGENTS, sorted(agents) or [""])[0], *among(_SESSIONS.format("session_key"), keys)]
+        return [
+            among(_AGENTS, sorted(agents) or [""])[0],
+            *among(_SESSIONS.format("session_key"), keys),
+        ]
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a session's own events change its row, and the clock that was set back all rows with later times."""
-        if not known.answers and all(recorded.stream != CLOCK for recorded in events):
+        if not any(recorded.stream.startswith(_STREAM) or recorded.stream == CLOCK for recorded in events):
             return
         agents, *sessions = known.answers or ((),)
         taking = _Taking(sql, agents, chain.from_iterable(sessions), known.memory)
@@ -131,23 +140,23 @@ class SessionListView:
 
 
 class _Taking:
-    """One batch of events; the row of a session is read once for it and written once.
+    """One batch of events; the row of a session is read once, unless it is remembered, and written once.
 
-    All that are there of the sessions whose events it takes are given; others are read.
+    All that are there of the sessions whose events it takes are given or remembered, by key and by number; others are read.
     """
 
     def __init__(self, sql: Sql, agents: Iterable[Row], sessions: Iterable[Row], memory: Memory) -> None:
         self._sql = sql
-        self._by_key: dict[str, _Kept] = {}
-        self._by_no: dict[int, _Kept] = {}
-        self._moves = Moves(sql, memory)
+        self._memory = memory
+        self._changed: dict[int, _Kept] = {}
+        self._moves = Moves(sql)
         self._numbers = Numbers(sql)
         self._numbers.learn(agents)
         self._has_index: bool | None = None
         self._take_rows(sessions)
 
     def take(self, key: str, recorded: Recorded) -> None:
-        kept = self._by_key.get(key)
+        kept: _Kept | None = self._memory.get(key)
         before = None if kept is None else kept.row
         after = evolve_row(before, key, recorded)
         if after is None:
@@ -160,14 +169,15 @@ class _Taking:
         self._take_places(kept, before, after, recorded)
         self._keep_version(kept, before, after)
         kept.opened = recorded.position if kept.opened is None else kept.opened
-        kept.row, kept.is_changed = after, True
+        kept.row = after
+        self._changed[kept.no] = kept
 
     def step(self, recorded: Recorded) -> None:
         """Let no session have been updated later than the log's time, which has just stepped (L8)."""
         later = self._sql.execute(
             "SELECT no FROM session_list WHERE falling < ?", (-recorded.time,)
         ).fetchall()
-        for no in sorted({no for (no,) in later} | self._by_no.keys()):
+        for no in sorted({no for (no,) in later} | self._changed.keys()):
             kept = self._numbered(no)
             before = kept.row
             if before is None or before.archived is not None or before.updated_at <= recorded.time:
@@ -175,13 +185,14 @@ class _Taking:
             after = msgspec.structs.replace(before, updated_at=recorded.time, position=recorded.position)
             self._take_places(kept, before, after, recorded)
             self._keep_version(kept, before, after)
-            kept.row, kept.is_changed = after, True
+            kept.row = after
+            self._changed[no] = kept
 
     def store(self) -> None:
         """Write the rows that have changed, and what sessions have left."""
         self._moves.store()
-        for kept in self._by_key.values():
-            if not kept.is_changed or kept.row is None:
+        for kept in self._changed.values():
+            if kept.row is None:
                 continue
             self._sql.execute(
                 "UPDATE session_list SET opened = ?, position = ?, falling = ?, changes = ?, state = ? WHERE no = ?",
@@ -200,14 +211,20 @@ class _Taking:
                     "UPDATE session_list SET known = ?, names = ? WHERE no = ?",
                     (kept.known, search.other_names(kept.key, known), kept.no),
                 )
+                kept.is_renamed = False
+        while len(self._memory) > 2 * _REMEMBERED:
+            kept = self._memory.popitem(last=False)[1]
+            # Both or none: two of one session would each have changes that the other lacks.
+            self._memory.pop(kept.key, None)
+            self._memory.pop(kept.no, None)
 
     # --- rows
 
     def _found(self, key: str) -> _Kept | None:
-        return self._by_key.get(key) or self._read("session_key", key)
+        return self._memory.get(key) or self._read("session_key", key)
 
     def _numbered(self, no: int) -> _Kept:
-        kept = self._by_no.get(no) or self._read("no", no)
+        kept: _Kept | None = self._memory.get(no) or self._read("no", no)
         if kept is None:
             raise LookupError(f"there is no session {no}")
         return kept
@@ -219,7 +236,9 @@ class _Taking:
     def _take_rows(self, rows: Iterable[Row]) -> None:
         """Remember sessions that were read, and read those above them: where they are listed depends on them."""
         kept = [self._remembered(row) for row in rows]
-        while above := {one.parent for one in kept if one.parent is not None} - self._by_no.keys():
+        while above := {
+            one.parent for one in kept if one.parent is not None and one.parent not in self._memory
+        }:
             answers = asked(self._sql, among(_SESSIONS.format("no"), sorted(above)))
             kept = [self._remembered(row) for row in chain.from_iterable(answers)]
 
@@ -237,7 +256,7 @@ class _Taking:
         no, key, parent, opened, position, changes, known, state = found
         row = None if state is None else STORED.restored(state, key=key, position=position)
         kept = _Kept(no, key, row, parent, opened, changes, known)
-        self._by_key[kept.key] = self._by_no[kept.no] = kept
+        self._memory[kept.key] = self._memory[kept.no] = kept
         return kept
 
     # --- versions, generations, messages
@@ -307,7 +326,7 @@ class _Taking:
             self._move_family(kept, before, after, recorded.position)
         elif before is not None and before.updated_at != after.updated_at:
             held = self._held(kept, before)
-            self._moves.move((kept.no, kept.key), held, Held(held.sets, -after.updated_at), recorded.position)
+            self._moves.move(kept, held, Held(held.sets, -after.updated_at), recorded.position)
         if is_moved or before is None or before.display_name != after.display_name:
             self._held(kept, after)  # what it is searched in, in case nothing of this batch has asked for it
             self._keep_searched(kept, after)
@@ -328,7 +347,7 @@ class _Taking:
         for one in family:
             one.sets = None
             now = self._held(one, after if one is kept else rows[one.no])
-            self._moves.move((one.no, one.key), held[one.no], now, position)
+            self._moves.move(one, held[one.no], now, position)
             if one is not kept and one.row is not None:
                 self._keep_searched(one, one.row)
 
@@ -398,7 +417,8 @@ class _Taking:
         if self._has_index:
             search.keep(self._sql, kept.no, documents, known, now)
         kept.known = search.stored(documents + 1, now)
-        kept.is_changed = kept.is_renamed = True
+        kept.is_renamed = True
+        self._changed[kept.no] = kept
 
 
 def _placed_by(row: SessionRow) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ from intersession_events.log import (
     InlineView,
     Known,
     Memory,
+    PickingView,
     Recorded,
     Row,
     SetAside,
@@ -82,7 +83,8 @@ class InlineViews:
         if len(self._views) != len(views):
             raise ValueError(f"two inline views have one name: {sorted(view.name for view in views)}")
         self._asking = {view.name: view for view in views if isinstance(view, AskingView)}
-        self._memories: dict[str, Memory] = {name: {} for name in self._asking}
+        self._memories = {name: Memory() for name in self._asking}
+        self._topics = {view.name: frozenset(view.topics) for view in views if isinstance(view, PickingView)}
         self._live: set[str] = set()
         self._touched: set[str] = set()
         """Those that somebody else has written into since they joined; they stay marked until they are built anew."""
@@ -98,7 +100,7 @@ class InlineViews:
             return {}
         sql = self._tables.sql(cursor)
         return {
-            name: [sql.later(*question) for question in view.questions(coming)]
+            name: [sql.later(*question) for question in view.questions(coming, self._memories[name])]
             for name, view in self._asking.items()
             if name in self._live
         }
@@ -123,11 +125,12 @@ class InlineViews:
                 self._take_in(cursor, name, recorded)
         else:
             sql = self._tables.sql(cursor)
+            topics = {one.topic for one in recorded}
             for name in live:
                 if name in answers:
                     known = Known([answer() for answer in answers[name]], self._memories[name])
                     self._asking[name].apply_answered(sql, recorded, known)
-                else:
+                elif name not in self._topics or not topics.isdisjoint(self._topics[name]):
                     take_in(self._views[name], sql, recorded)
         crash_point("B1")
         _remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
