@@ -141,7 +141,7 @@ HANDLERS = [
     for name, path in MODULES.items()
     if any(
         base in path.read_text(encoding="utf-8")
-        for base in ("(Handler)", "(Handler, ", "(Leader[", "(ProcessManager[")
+        for base in ("(Handler)", "(Handler, ", "(Leader[", "(ProcessManager[", "(Shell[")
     )
 ]
 
@@ -167,6 +167,7 @@ def test_the_actors_are_among_those_looked_at() -> None:
         "intersession_actors.flows.process_manager",
         "intersession_actors.session.actor",
         "intersession_actors.spawn.spawner",
+        "intersession_actors.streams.shell",
     } <= set(HANDLERS)
 
 

@@ -26,7 +26,7 @@ from intersession_actors.policy import one_hop_on
 from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_actors.runtime import Stopwatch
 from intersession_actors.service import ask_session, gone_on
-from intersession_actors.session import SessionActor, deciding
+from intersession_actors.session import deciding
 from intersession_actors.session import records as session_records
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session.answers import decide_returned
@@ -57,14 +57,13 @@ def a1_spawns_are_outside_the_guard() -> AbstractContextManager[object]:
 def a3_an_answer_is_given_up_at_once() -> AbstractContextManager[object]:
     """The first failure of the store loses an agent's answer, and its run stays running."""
 
-    def gives_up(self: SessionActor, owner: Any, command: Any, away_ms: int) -> bool:
-        del owner, away_ms
-        if isinstance(command, RunReturned):
-            self.world.agents.results.forget(command.run_id, command.attempt)
-            return True
-        return False
+    away = Owner.store_away
 
-    return patch.object(SessionActor, "gives_up", gives_up)
+    def lost(self: Any, told: Any, error: Exception) -> None:
+        if not isinstance(told.command, RunReturned):
+            away(self, told, error)
+
+    return patch.object(Owner, "store_away", lost)
 
 
 def a4_a_registration_cuts_off() -> AbstractContextManager[object]:

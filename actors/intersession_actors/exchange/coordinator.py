@@ -5,7 +5,7 @@ Its whole state is the exchanges' streams; after a restart it is told `Resume` f
 
 from collections.abc import Sequence
 from functools import partial, reduce
-from typing import Final, NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never, cast
 
 import msgspec
 
@@ -36,7 +36,6 @@ from intersession_actors.streams import (
     RunEnded,
     Through,
     World,
-    answer,
     present,
     spent_of,
 )
@@ -100,7 +99,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         elif isinstance(event, facts.AnnounceDecided) and event.text is None:
             crash_point("A4")
 
-    def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Refused | None:
+    def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Accepted | Refused | None:
         """Decide the next step of an exchange."""
         if isinstance(command, OpenExchange):
             return self._open(flow, command)
@@ -131,11 +130,8 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
 
     # --- the beginning
 
-    def _open(self, flow: ExchangeFlow, command: OpenExchange) -> Plan | Refused | None:
+    def _open(self, flow: ExchangeFlow, command: OpenExchange) -> Plan | Accepted | Refused:
         outcome = self.begins(flow, command)
-        if isinstance(outcome, Accepted):
-            answer(command, outcome)
-            return None
         if outcome is not None:
             return outcome
         spent = self.world.chains.spent(command.budget.root, besides=flow.stream)
@@ -277,7 +273,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
 
     def after(self, state: Exchange, events: Sequence[facts.Event]) -> Exchange:
         """Return the exchange after some events."""
-        return reduce(evolve, (event for event in events if isinstance(event, facts.ExchangeEvent)), state)
+        return reduce(evolve, cast("Sequence[facts.ExchangeEvent]", events), state)
 
     def step(self, after: Exchange, event: facts.Event, cause: str | None) -> Through | None:
         """Return the turn or the announce turn that is asked for, if one is."""

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from intersession_actors.flows import Led
+from intersession_actors.policy import budget_of
 from intersession_events import facts
 
 Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "closed"]
@@ -36,7 +37,9 @@ class Exchange(Led, frozen=True, kw_only=True):
     @property
     def budget(self) -> facts.Budget:
         """What the causal chain that the exchange is of may use (LOOP-5); the time that it was held is none of it."""
-        budget = super().budget
+        budget = budget_of(self.accepted, None, 0)
+        if not self.held_ms:
+            return budget
         return msgspec.structs.replace(budget, held_ms=budget.held_ms + self.held_ms)
 
     @property

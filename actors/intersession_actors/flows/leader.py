@@ -89,11 +89,12 @@ class Leader(ProcessManager[S, C, N]):
             if isinstance(events, Refused):
                 return events
             after = self.after(state, events)
-            run_id, budget = _run_asked_in(events), after.budget
-            if run_id is None or not self.world.chains.reserve(
-                budget, run_id, self.world.now_of(budget), by=flow.stream
-            ):
-                return Decided(command, now, events, state, after)
+            decided, run_id = Decided(command, now, events, state, after), _run_asked_in(events)
+            if run_id is None:
+                return decided
+            budget = after.budget
+            if not self.world.chains.reserve(budget, run_id, self.world.now_of(budget), by=flow.stream):
+                return decided
 
     def carried_on(
         self,

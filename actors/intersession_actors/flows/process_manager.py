@@ -11,30 +11,31 @@ A flow that can't go on is set aside alone: its stream is damaged, or its comman
 """
 
 import logging
-from contextlib import suppress
 from typing import Generic, TypeVar
-
-import msgspec
-import pykka
 
 from intersession_actors.errors import refused_by
 from intersession_actors.flows.rules import Rules
-from intersession_actors.runtime import Handler
 from intersession_actors.streams import (
     Accepted,
+    Answer,
     Appended,
-    Ask,
     AskedOfFlow,
     BeginsFlow,
-    Command,
     Commit,
+    Durable,
+    Failed,
     Failures,
     FlowCommand,
+    Loaded,
+    Overtaken,
     Owner,
+    OwnerEffect,
     Plan,
+    ReadBack,
     Refused,
     RunEnded,
     SessionReadBack,
+    Shell,
     StepRefused,
     StepTaken,
     StoreDue,
@@ -46,7 +47,7 @@ from intersession_actors.streams import (
     record_of,
 )
 from intersession_events.errors import AppendConflict, LogError, NotStorable
-from intersession_events.log import InFlight, Recorded, StreamAppend
+from intersession_events.log import Recorded
 
 S = TypeVar("S")
 N = TypeVar("N")
@@ -57,23 +58,20 @@ logger = logging.getLogger("intersession.flows")
 class Flow(Owner[S, C]):
     """One stream as its manager sees it."""
 
-    told: str | None = None
-    """The session that was told the last step over its stream."""
     looks_again = False
     """Whether it is to be resumed once the store has taken what it is asked for again."""
 
     def __init__(self, stream: str, manager: "ProcessManager[S, C, N]") -> None:
-        super().__init__(stream, manager, manager.world, manager.tell_self)
+        super().__init__(stream, manager, manager.world)
         self.refused: dict[str, StepRefused] = {}
         """Steps of the command under way that a session's actor would not take, by run id."""
 
 
-class ProcessManager(Handler, Generic[S, C, N]):
+class ProcessManager(Shell[S, C], Generic[S, C, N]):
     """Base of the coordinator, the spawner and the outbox. `S` is the state of one flow, `C` what can be told to one."""
 
     def __init__(self, world: World, rules: Rules[S, C, N]) -> None:
-        super().__init__()
-        self.world = world
+        super().__init__(world)
         self.rules = rules
         self._flows: dict[str, Flow[S, C]] = {}
         self._failures: dict[str, Failures] = {}
@@ -82,7 +80,7 @@ class ProcessManager(Handler, Generic[S, C, N]):
 
     # --- what a manager is made of
 
-    def decide(self, flow: Flow[S, C], command: C) -> Plan | Refused | None:
+    def decide(self, flow: Flow[S, C], command: C) -> Plan | Accepted | Refused | None:
         """Return what the command leads to; None is nothing."""
         raise NotImplementedError
 
@@ -115,31 +113,15 @@ class ProcessManager(Handler, Generic[S, C, N]):
 
     def _handle(self, message: object) -> None:
         match message:
-            case StreamLoaded() | Appended() | StepTaken() | StepRefused() if (
-                message.stream in self._set_aside
-            ):
-                pass  # asked for before the flow was set aside
-            case StreamLoaded():
-                self._flow(message.stream).read(message)
-            case Appended():
-                self._flow(message.stream).appended(message)
-            case StoreDue():
-                self._store_due(message)
-            case StepTaken():
-                self._taken(message)
-            case StepRefused():
-                self._step_refused(message)
+            case StreamLoaded() | Appended() | StoreDue() | StepTaken() | StepRefused():
+                if message.stream not in self._set_aside:  # else it was asked for before
+                    self._came_back(message)
             case SessionReadBack():
                 self._look_again(message.key, lost=message.lost)
             case _ if self.rules.takes(message):
                 self._take(message)
             case _:
                 logger.warning("%s can't take %r", type(self).__name__, message)
-
-    def tell_self(self, command: Command) -> None:
-        """Put a command of our own into our inbox, from any thread."""
-        with suppress(pykka.ActorDeadError):  # we are being stopped; the log has what matters
-            self.me.tell(command, urgent=True)
 
     def _flow(self, stream: str) -> Flow[S, C]:
         flow = self._flows.get(stream)
@@ -156,19 +138,68 @@ class ProcessManager(Handler, Generic[S, C, N]):
         if not flow.is_busy and flow.state is None and not isinstance(command, BeginsFlow):
             flow.load()
         flow.take(command)
+        self.carry_out(flow)
 
-    def _store_due(self, due: StoreDue) -> None:
-        flow = self._flows.get(due.stream)
-        if flow is not None:
-            flow.ask_store_again(due)
+    def _came_back(self, message: StreamLoaded | Appended | StoreDue | StepTaken | StepRefused) -> None:
+        flow = self._flow(message.stream)
+        match message:
+            case StreamLoaded():
+                flow.read(message)
+            case Appended():
+                flow.appended(message)
+            case StoreDue():
+                flow.ask_store_again(message)
+            case StepTaken():
+                self._taken(flow, message)
+            case StepRefused():
+                self._step_refused(flow, message)
+        self.carry_out(flow)
 
-    # --- what the owner of a flow leaves to its manager
+    # --- what the owner of a flow gives back
+
+    def do(  # noqa: C901 - one case an effect
+        self, owner: Owner[S, C], effect: OwnerEffect[S, C]
+    ) -> None:
+        """Do one effect."""
+        match effect:
+            case Answer(command, outcome):
+                if isinstance(outcome, Refused):
+                    self.refuse(command, outcome)
+                else:
+                    answer(command, outcome)
+            case Durable(_, commit):
+                try:
+                    self._act(owner, commit)
+                except Exception as error:  # noqa: BLE001 - as if the process had been killed there
+                    self._cannot_go_on(owner, error, None)
+            case ReadBack():
+                self.world.resume_flow(owner.stream)
+            case Loaded():
+                if owner.state is None:
+                    self._never_began(owner)
+            case Overtaken(told, error):
+                # A word that is void leads to nothing.
+                if not (isinstance(told.command, RunEnded) and told.command.is_void):
+                    self._cannot_go_on(owner, error, told)
+            case Failed(error, told):
+                self._cannot_go_on(owner, error, told)
+            case _:
+                super().do(owner, effect)
+
+    def _act(self, owner: Owner[S, C], commit: Commit[S]) -> None:
+        self.world.chains.take(commit.recorded)
+        self._flow(owner.stream).refused.clear()
+        for item in commit.fresh:
+            if owner.state is not None:
+                self.act(owner.stream, owner.state, item)
+
+    # --- what the owner of a flow asks
 
     def evolve(self, state: S | None, recorded: Recorded) -> S:
         """Apply one recorded event."""
         return self.rules.fold(state, recorded)
 
-    def plan(self, owner: Owner[S, C], command: C) -> Plan | Refused | None:
+    def plan(self, owner: Owner[S, C], command: C) -> Plan | Accepted | Refused | None:
         """Decide what a command leads to."""
         return self.decide(self._flow(owner.stream), command)
 
@@ -178,67 +209,7 @@ class ProcessManager(Handler, Generic[S, C, N]):
         inputs = self.rules.inputs_of(asked) if self.rules.takes(asked) else {}
         return record_of(type(asked).__name__, inputs, plan.knew)
 
-    def read_back(self, owner: Owner[S, C]) -> None:
-        """Have the flow resumed as after a start: what its events ask for is done, if it was not."""
-        self.world.resume_flow(owner.stream)
-
-    def loaded(self, owner: Owner[S, C]) -> bool:
-        """Drop what was told to a flow that does not exist, but for what may begin it."""
-        if owner.state is not None:
-            return True
-        if owner.waiting():
-            logger.warning("%s does not exist; what was told to it is dropped", owner.stream)
-        self._never_began(owner)
-        return False
-
-    def send_through(
-        self, owner: Owner[S, C], plan: Plan, appends: tuple[StreamAppend, ...], ask: Ask
-    ) -> None:
-        """Have a session's actor record the step; it answers by `StepTaken` or `StepRefused`."""
-        if plan.through is None:
-            raise ValueError("the plan goes through no session")
-        key, command = plan.through(appends)
-        command = msgspec.structs.replace(command, ask=ask, behind=plan.behind or command.behind)
-        self._flow(owner.stream).told = key
-        self.world.tell_session(key, command)
-
-    def leads_on(self, owner: Owner[S, C], append: StreamAppend, in_flight: InFlight) -> None:
-        """Refuse: what follows from a flow's own events is told when they are durable."""
-        raise NotImplementedError(f"{owner.stream}: {append} can't be told ahead of {in_flight}")
-
-    def accepted(self, owner: Owner[S, C], command: C, recorded: tuple[Recorded, ...]) -> None:
-        """Tell whoever waits for a command that it is durable."""
-        del owner
-        answer(command, Accepted(recorded=recorded))
-
-    def refused(self, owner: Owner[S, C], command: C, refused: Refused) -> None:
-        """Tell whoever waits for a command that it was refused."""
-        del owner
-        self.refuse(command, refused)
-
-    def committed(self, owner: Owner[S, C], command: C | None, commit: Commit[S]) -> None:
-        """Tell the managers of the other flows of the append, and do what the flow's own events ask for."""
-        del command
-        self.world.chains.take(commit.recorded)
-        self._flow(owner.stream).refused.clear()
-        for stream, recorded in commit.of_others(owner.stream).items():
-            if not stream.startswith("session:"):  # its actor made the append, and knows
-                self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded))
-        for item in commit.fresh:
-            if owner.state is not None:
-                self.act(owner.stream, owner.state, item)
-
-    def overtaken(self, owner: Owner[S, C], told: Told[C], error: AppendConflict) -> None:
-        """Read the flow again and decide anew: another stream of the step has moved. A word that is void leads to nothing."""
-        if not (isinstance(told.command, RunEnded) and told.command.is_void):
-            self.cannot_go_on(owner, error, told)
-
-    def gives_up(self, owner: Owner[S, C], command: C, away_ms: int) -> bool:
-        """Give nothing up: a step of a flow is taken as soon as the store is back."""
-        del owner, command, away_ms
-        return False
-
-    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+    def _cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
         """Try a flow again that failed, from what the log has; set it aside when that does not help."""
         stream = owner.stream
         failures = self._failures.setdefault(stream, Failures())
@@ -253,7 +224,7 @@ class ProcessManager(Handler, Generic[S, C, N]):
             return
         # An effect failed after its event was recorded, as if the process had been killed there: the flow is resumed as after a restart.
         self._flows.pop(stream, None)
-        for command in owner.waiting():
+        for command in owner.give_up():
             self._take(command)
         self.world.resume_flow(stream)
 
@@ -263,8 +234,8 @@ class ProcessManager(Handler, Generic[S, C, N]):
         if flow is not None and flow.looks_again and not flow.waits_for_store:
             flow.looks_again = False
             self.world.resume_flow(owner.stream)
-        if not owner.has_work and (owner.state is None or self.is_over(owner.state)):
-            self._flows.pop(owner.stream, None)
+        if flow is owner and not owner.has_work and (owner.state is None or self.is_over(owner.state)):
+            del self._flows[owner.stream]
 
     def _put_aside(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
         reason = f"{type(error).__name__}: {error}"
@@ -275,20 +246,22 @@ class ProcessManager(Handler, Generic[S, C, N]):
         refused = self._set_aside[owner.stream] = Refused(code=refusal.code, error=refusal.error)
         self.world.set_aside(owner.stream, reason)
         self.given_up(owner.stream, refused)
-        for command in (*((told.command,) if told is not None else ()), *owner.waiting()):
+        for command in (*((told.command,) if told is not None else ()), *owner.give_up()):
             self.refuse(command, refused)
 
     def _never_began(self, owner: Owner[S, C]) -> None:
-        """Forget a flow; what waits to begin it (the same key, given twice at once) may do so."""
+        """Forget a flow; what waits to begin it (the same key, given twice at once) may do so, what else was told to it is dropped."""
         self._flows.pop(owner.stream, None)
-        for command in owner.waiting():
+        for command in owner.give_up():
             if isinstance(command, BeginsFlow):
                 self._take(command)
+            else:
+                logger.warning("%s does not exist; %s is dropped", owner.stream, type(command).__name__)
 
     # --- steps that a session's actor records
 
-    def _taken(self, message: StepTaken) -> None:
-        flow, recorded = self._flow(message.stream), message.recorded
+    def _taken(self, flow: Flow[S, C], message: StepTaken) -> None:
+        recorded = message.recorded
         if flow.under_way is not None and not flow.awaits(message.ask):
             # Another append has carried events of the flow, or this answers late what was asked before the flow was read again.
             looks_again = flow.is_fresh(recorded) if recorded else message.ask is None
@@ -299,14 +272,12 @@ class ProcessManager(Handler, Generic[S, C, N]):
             if not looks_again:
                 flow.committed(recorded)
         if looks_again:
-            flow.reload()
-            self.read_back(flow)
+            flow.read_back()
 
-    def _step_refused(self, message: StepRefused) -> None:
+    def _step_refused(self, flow: Flow[S, C], message: StepRefused) -> None:
         """Decide again what a session would not take part in; a flow that has not begun does not begin."""
-        flow = self._flows.get(message.stream)
-        told = flow.step_failed() if flow is not None and flow.awaits(message.ask) else None
-        if flow is None or told is None:
+        told = flow.step_failed() if flow.awaits(message.ask) else None
+        if told is None:
             return
         if flow.state is None:
             self.refuse(told.command, Refused(code=message.code, error=message.error))
@@ -314,7 +285,6 @@ class ProcessManager(Handler, Generic[S, C, N]):
         elif message.code == "unavailable":
             # The store, not the session: nothing is decided by that.
             flow.store_away(told, LogError(message.error))
-            flow.go_on()
         else:
             flow.refused[message.run_id] = message
             flow.decide_again(told)
@@ -329,6 +299,7 @@ class ProcessManager(Handler, Generic[S, C, N]):
                 continue
             if lost and flow.told is not None and flow.asks_session:
                 flow.reload()
+                self.carry_out(flow)
             if flow.waits_for_store:
                 # Resumed now, it would ask the store at once, be refused, have the session read back, be told again, …
                 flow.looks_again = True

@@ -5,14 +5,11 @@ log by its first message and put to sleep when it has nothing to do.
 """
 
 import logging
-from contextlib import suppress
 
 import msgspec
-import pykka
 
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.errors import refused_by
-from intersession_actors.runtime import Handler
 from intersession_actors.session import commands
 from intersession_actors.session.answers import ended_of
 from intersession_actors.session.bound_thread import BoundThread
@@ -27,17 +24,24 @@ from intersession_actors.session.state import Running, Session, evolve, without
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
+    Answer,
+    Append,
     Appended,
-    Ask,
     ChildGone,
-    Command,
     Commit,
+    Durable,
+    Failed,
+    GivenUp,
+    Load,
+    Loaded,
+    Overtaken,
     Owner,
+    OwnerEffect,
     Plan,
+    ReadBack,
     Refused,
+    Shell,
     Step,
-    StepRefused,
-    StepTaken,
     StoreDue,
     Told,
     World,
@@ -47,29 +51,26 @@ from intersession_actors.streams import (
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import AppendConflict, NotStorable
+from intersession_events.errors import NotStorable
 from intersession_events.log import Folded, InFlight, Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")
 
 
-class SessionActor(Handler):
+class SessionActor(Shell[Session, commands.SessionCommand]):
     """The single writer of one session's stream."""
 
     def __init__(self, world: World, contexts: ContextCache, make_turn: TurnMaker, key: str) -> None:
-        super().__init__()
-        self.world = world
+        super().__init__(world)
         self.key = key
         self._memory = Memory(world, contexts, key)
-        self._owner: SessionOwner = Owner(
-            ids.session_stream(key), self, world, self._tell_self, empty=Session(), read=self._read
-        )
+        self._owner: SessionOwner = Owner(ids.session_stream(key), self, world, empty=Session())
         self._told_ahead: str | None = None
         """The end of a run that its flow was told of before it was durable, by the id of the event."""
         self._asleep_after = -1
         self._starter = RunStarter(
-            world, contexts, make_turn, key, self._tell_self, opened=lambda: self.state.opened
+            world, contexts, make_turn, key, self.tell_self, opened=lambda: self.state.opened
         )
         self._telling = Telling(world, key)
         self._next_run = NextRun(world, key, self._starter, self._telling)
@@ -94,12 +95,14 @@ class SessionActor(Handler):
     def on_start(self) -> None:
         """Read the stream."""
         self._owner.load()
+        self.carry_out(self._owner)
 
     def on_receive(self, message: object) -> None:
         """Take a command, or what comes back from the log, the agent or the clock."""
         try:
             handle_timed(self.world, self.key, self._handle, message)
         except BaseException as error:
+            self._memory.forget()
             self._refuse_all(error)
             raise
 
@@ -124,24 +127,16 @@ class SessionActor(Handler):
             case commands.ContextBuilt():
                 self._starter.built(message)
                 self._go_on()
-                self._owner.go_on()
             case commands.ContextDue():
                 self._starter.read_again(message)
-                self._owner.go_on()
             case commands.IdleFor():
-                self._sleep(message)
+                if self._sleeps(message):
+                    return
             case _ if isinstance(message, commands.SessionCommand):
                 self._owner.take(message)
             case _:
                 logger.warning("%s can't take %r", self.key, message)
-
-    def _tell_self(self, command: Command) -> None:
-        with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
-            self.me.tell(command, urgent=True)
-
-    def _read(self) -> None:
-        tell = self._tell_self
-        self._memory.read(lambda folded: tell(commands.SessionRead(folded=folded)))
+        self.carry_out(self._owner)
 
     def _wake(self, folded: Folded[Awake] | Exception) -> None:
         if isinstance(folded, Exception):
@@ -150,18 +145,91 @@ class SessionActor(Handler):
         self._memory.woken(folded)
         self._owner.resume(folded.state.session, folded.last)
 
-    # --- what the owner of the stream leaves to its actor
+    # --- what the owner of the stream gives back
 
-    def evolve(self, state: Session | None, recorded: Recorded) -> Session:
-        """Apply one recorded event."""
-        return evolve(state or Session(), recorded)
+    def do(  # noqa: C901 - one case an effect
+        self, owner: SessionOwner, effect: OwnerEffect[Session, commands.SessionCommand]
+    ) -> None:
+        """Do one effect."""
+        match effect:
+            case Load():
+                tell = self.tell_self
+                self._memory.read(lambda folded: tell(commands.SessionRead(folded=folded)))
+            case Append(asked) if asked.leads_on:
+                super().do(owner, effect)
+                self._tell_ahead(asked.appends[0], owner.in_flight)
+            case Answer(command, outcome):
+                if isinstance(command, commands.RunReturned) and outcome == Accepted(recorded=()):
+                    self.world.agents.results.forget(command.run_id, command.attempt)
+                answer(command, outcome)
+            case Durable(command, commit):
+                self._committed(command, commit)
+            case Loaded():
+                self._loaded(owner)
+            case ReadBack():
+                self.world.read_back(
+                    self.key
+                )  # flows look for what they were not told: a run of theirs may have ended
+            case Overtaken(told, error):
+                if isinstance(told.command, commands.RunReturned):
+                    raise error
+                owner.drop(
+                    told.command
+                )  # somebody else took the step: whoever leads the flow reads its stream again
+            case GivenUp(command):
+                self._give_up(owner, command)
+            case Failed(error, told):
+                self._refuse_and_raise(error, told)
+            case _:
+                super().do(owner, effect)
 
-    def read_back(self, owner: SessionOwner) -> None:
-        """Have the flows look for what they were not told: a run of theirs may have ended."""
-        del owner
-        self.world.read_back(self.key)
+    def _tell_ahead(self, append: StreamAppend, in_flight: InFlight | None) -> None:
+        """Tell the flow whose run has ended, before that is durable, so that its next step shares the commit."""
+        for draft in append.drafts:
+            ended = ended_of(self.state, draft)
+            if ended is not None:
+                self._told_ahead = draft.id
+                self.world.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
 
-    def loaded(self, owner: SessionOwner) -> bool:
+    def _committed(self, command: commands.SessionCommand | None, commit: Commit[Session]) -> None:
+        """Do what the session's own events ask for."""
+        results, started = self.world.agents.results, False
+        for item in commit.fresh:
+            if isinstance(item.event, facts.RunStarted):
+                started = True
+                results.due(item.event.run_id, item.event.attempt)
+        self.world.chains.take(commit.recorded)
+        results.take(commit.recorded)
+        self._memory.take(commit.fresh, self._owner.state or Session())
+        if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
+            crash_point("S3")
+        self._thread.mark(self.state, commit.fresh, at=self._owner.decided_at)
+        self._thread.watch(self.state)
+        before = commit.before or Session()
+        for item in commit.fresh:
+            self._act(before, item)
+
+    def _give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
+        """Give an agent's answer up: the store was away too long. Its attempt is interrupted as soon as it is back."""
+        if isinstance(command, commands.RunReturned):
+            self._telling.answer_lost(self.state, command, self.world.store_retry_ms)
+            self.world.agents.results.forget(command.run_id, command.attempt)
+            self._decider.leave_behind()
+            owner.take_first(commands.Wake())
+
+    def _refuse_and_raise(self, error: Exception, told: Told[commands.SessionCommand] | None) -> None:
+        """Fail: the supervisor starts the session again from its log, and gives it up when that does not help.
+
+        What doors have asked for ends with this actor, so they are told.
+        """
+        if told is not None:
+            if isinstance(told.command, commands.RunReturned):
+                self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
+            refused = refused_by(error, f"the session failed: {type(error).__name__}: {error}")
+            answer(told.command, Refused(code=refused.code, error=refused.error))
+        raise error
+
+    def _loaded(self, owner: SessionOwner) -> None:
         """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
         self._thread.watch(self.state)
         running = self.state.running
@@ -170,7 +238,6 @@ class SessionActor(Handler):
             for told in owner.waiting()  # else it has come back, and is decided next
         ):
             self._look_after(owner, running)
-        return True
 
     def _look_after(self, owner: SessionOwner, running: Running) -> None:
         """Go on with the attempt under way that an actor before this one began, or an earlier process."""
@@ -203,6 +270,12 @@ class SessionActor(Handler):
             self._decider.leave_behind()
             self._owner.take_first(commands.Wake())
 
+    # --- what the owner asks
+
+    def evolve(self, state: Session | None, recorded: Recorded) -> Session:
+        """Apply one recorded event."""
+        return evolve(state or Session(), recorded)
+
     def plan(self, owner: SessionOwner, command: commands.SessionCommand) -> Plan | Refused | None:
         """Decide what a command leads to."""
         if isinstance(command, commands.ReadAgain):
@@ -212,83 +285,6 @@ class SessionActor(Handler):
     def record(self, command: commands.SessionCommand, plan: Plan) -> str:
         """Return the record of a decision."""
         return record_of(type(command).__name__, inputs_of(command), plan.knew)
-
-    def send_through(
-        self, owner: SessionOwner, plan: Plan, appends: tuple[StreamAppend, ...], ask: Ask
-    ) -> None:
-        """Refuse: a session's actor makes its own appends."""
-        del ask
-        raise NotImplementedError(
-            f"{owner.stream}: {plan} with {len(appends)} appends goes through no other session"
-        )
-
-    def leads_on(self, owner: SessionOwner, append: StreamAppend, in_flight: InFlight) -> None:
-        """Tell the flow whose run has ended, so that its next step shares the commit."""
-        del owner
-        for draft in append.drafts:
-            ended = ended_of(self.state, draft)
-            if ended is not None:
-                self._told_ahead = draft.id
-                self.world.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
-
-    def accepted(
-        self, owner: SessionOwner, command: commands.SessionCommand, recorded: tuple[Recorded, ...]
-    ) -> None:
-        """Tell a door that its command is durable, and a flow that its step had been taken before."""
-        del owner
-        if not recorded and isinstance(command, Step) and command.flow is not None:
-            self.world.tell_flow(command.flow, StepTaken(stream=command.flow, recorded=(), ask=command.ask))
-            return
-        if not recorded and isinstance(command, commands.RunReturned):
-            self.world.agents.results.forget(command.run_id, command.attempt)
-        answer(command, Accepted(recorded=recorded))
-
-    def refused(self, owner: SessionOwner, command: commands.SessionCommand, refused: Refused) -> None:
-        """Tell a door, or the flow whose step it was, that nothing comes of a command."""
-        del owner
-        if isinstance(command, Step) and command.flow is not None:
-            self.world.tell_flow(
-                command.flow,
-                StepRefused(
-                    stream=command.flow,
-                    run_id=command.run_id,
-                    code=refused.code,
-                    error=refused.error,
-                    ask=command.ask,
-                ),
-            )
-        answer(command, refused)
-
-    def committed(
-        self, owner: SessionOwner, command: commands.SessionCommand | None, commit: Commit[Session]
-    ) -> None:
-        """Tell the flows of the append, and do what the session's own events ask for."""
-        results = self.world.agents.results
-        for item in commit.fresh:
-            if isinstance(item.event, facts.RunStarted):
-                results.due(item.event.run_id, item.event.attempt)
-        self.world.chains.take(commit.recorded)
-        results.take(commit.recorded)
-        self._memory.take(commit.fresh, self._owner.state or Session())
-        for stream, recorded in commit.of_others(owner.stream).items():
-            ask = command.ask if isinstance(command, Step) and command.flow == stream else None
-            self.world.tell_flow(stream, StepTaken(stream=stream, recorded=recorded, ask=ask))
-        started = any(isinstance(item.event, facts.RunStarted) for item in commit.fresh)
-        if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
-            crash_point("S3")
-        self._thread.mark(self.state, commit.fresh, at=self._owner.decided_at)
-        self._thread.watch(self.state)
-        before = commit.before or Session()
-        for item in commit.fresh:
-            self._act(before, item)
-
-    def overtaken(
-        self, owner: SessionOwner, told: Told[commands.SessionCommand], error: AppendConflict
-    ) -> None:
-        """Drop a step that somebody else took: whoever leads the flow reads its stream again."""
-        if isinstance(told.command, commands.RunReturned):
-            raise error
-        self.accepted(owner, told.command, ())
 
     def unstorable(
         self, command: commands.SessionCommand, error: NotStorable
@@ -316,42 +312,15 @@ class SessionActor(Handler):
             return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
         return None
 
-    def gives_up(self, owner: SessionOwner, command: commands.SessionCommand, away_ms: int) -> bool:
-        """Give an agent's answer up when the store is away too long; its attempt is interrupted as soon as it is back.
-
-        Everything else waits for the store as long as it takes.
-        """
-        limit = self.world.store_retry_ms
-        if not isinstance(command, commands.RunReturned) or not limit or away_ms <= limit:
-            return False
-        self._telling.answer_lost(self.state, command, limit)
-        self.world.agents.results.forget(command.run_id, command.attempt)
-        self._decider.leave_behind()
-        owner.take_first(commands.Wake())
-        return True
-
-    def cannot_go_on(
-        self, owner: SessionOwner, error: Exception, told: Told[commands.SessionCommand] | None
-    ) -> None:
-        """Fail: the supervisor starts the session again from its log, and gives it up when that does not help.
-
-        What doors have asked for ends with this actor, so they are told.
-        """
-        del owner
-        if told is not None:
-            if isinstance(told.command, commands.RunReturned):
-                self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
-            refused = refused_by(error, f"the session failed: {type(error).__name__}: {error}")
-            answer(told.command, Refused(code=refused.code, error=refused.error))
-        self._memory.forget()
-        raise error
-
     def at_rest(self, owner: SessionOwner) -> None:
         """Start the next run, or else fall asleep after a while."""
         if owner.waits_for_store:
             return  # what is begun now would only be put off, too
-        self._next_run.begin(self.state, owner)
-        if not owner.has_work and not self._starter.is_reading and self.state.idle:
+        begins = self._next_run.begin(self.state, owner.version)
+        if begins is not None:
+            owner.take(begins)
+            self.carry_out(owner)
+        elif not owner.has_work and not self._starter.is_reading and self.state.idle:
             self._rest()
 
     # --- acting
@@ -384,17 +353,16 @@ class SessionActor(Handler):
             return
         self._asleep_after = version = self._owner.version
         self.world.timers.after(
-            self.world.idle_ms, ("idle", self.key), lambda: self._tell_self(commands.IdleFor(version=version))
+            self.world.idle_ms, ("idle", self.key), lambda: self.tell_self(commands.IdleFor(version=version))
         )
 
-    def _sleep(self, message: commands.IdleFor) -> None:
+    def _sleeps(self, message: commands.IdleFor) -> bool:
+        """Fall asleep, unless there is something to do."""
         owner = self._owner
-        if message.version != owner.version or owner.is_busy or owner.waits_for_store or not self.state.idle:
-            self._asleep_after = -1
-            owner.go_on()
-            return
-        if not owner.has_work and self.me.close_if_idle():
+        rests = message.version == owner.version and not owner.has_work and self.state.idle
+        if rests and self.me.close_if_idle():
             self._memory.forget()
             self.world.passivated(self.key)
-        else:
-            self._asleep_after = -1
+            return True
+        self._asleep_after = -1
+        return False

@@ -146,6 +146,8 @@ class RunReturned(Command, frozen=True, kw_only=True):
     `causation` is the start of that attempt, `correlation` its chain: the session may be at another run by now.
     """
 
+    is_given_up = True
+
     run_id: str
     attempt: int
     result: AgentResult

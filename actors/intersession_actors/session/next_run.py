@@ -6,7 +6,7 @@ from intersession_actors.session.rules import Start
 from intersession_actors.session.runs import RunStarter
 from intersession_actors.session.state import Session
 from intersession_actors.session.telling import Telling
-from intersession_actors.streams import Owner, World
+from intersession_actors.streams import World
 from intersession_events import facts
 
 
@@ -30,26 +30,29 @@ class NextRun:
         )
         return None if context is None else Start(beginning, context)
 
-    def begin(self, state: Session, owner: Owner[Session, commands.SessionCommand]) -> None:
-        """Have the context of the run at the head of the queue read; with the context here, start it."""
+    def begin(self, state: Session, version: int) -> commands.StartNext | commands.ReadAgain | None:
+        """Have the context of the run at the head of the queue read; with the context here, return what starts it.
+
+        Where it holds more than the stream up to that version, return what has that read first.
+        """
         if state.running is not None or not state.queue or not state.exists:
-            return
+            return None
         if self._world.stopping:
-            return  # it begins after the restart, as a first attempt
-        queued, version = state.queue[0].queued, owner.version
+            return None  # it begins after the restart, as a first attempt
+        queued = state.queue[0].queued
         run_id = queued.run_id
         if not self._has_agent():
             self._telling.parked(state.queue[0])
-            return  # parked until the agent is registered (KEY-9)
+            return None  # parked until the agent is registered (KEY-9)
         if self._starter.is_reading:
-            return
+            return None
         room = self._beginning(state, queued).words
         if self._starter.context_at(run_id, version, room) is not None:
-            owner.take(commands.StartNext())
-        elif self._starter.has_read_beyond(run_id, version):
-            owner.load()
-        else:
-            self._starter.read(run_id, state.interrupted + 1, version, room)
+            return commands.StartNext()
+        if self._starter.has_read_beyond(run_id, version):
+            return commands.ReadAgain()
+        self._starter.read(run_id, state.interrupted + 1, version, room)
+        return None
 
     def of_queue(self, state: Session, version: int) -> Start | None:
         """Return how the run at the head of the queue begins. None: there is none, or the stream has moved since it was read."""

@@ -2,10 +2,10 @@
 
 from intersession_actors.flows import Begins
 from intersession_actors.streams import (
-    Answer,
     ChildGone,
     DeliveryEnded,
     FlowCommand,
+    OnAnswer,
     Refused,
     Resume,
     RunEnded,
@@ -21,7 +21,7 @@ class OpenSpawn(Begins, frozen=True, kw_only=True):
     """
 
     accepted: SpawnAccepted
-    started: Answer | None = None
+    started: OnAnswer | None = None
 
     @property
     def stream(self) -> str:
@@ -32,7 +32,7 @@ class OpenSpawn(Begins, frozen=True, kw_only=True):
 class AskStarted(FlowCommand, frozen=True, kw_only=True):
     """Somebody asks again whether the child of a spawn is there; `started` hears as in `OpenSpawn`."""
 
-    started: Answer
+    started: OnAnswer
 
 
 class Prepared(FlowCommand, frozen=True, kw_only=True):

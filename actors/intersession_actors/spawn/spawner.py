@@ -5,7 +5,7 @@ Its whole state is the spawns' streams; after a restart it is told `Resume` for 
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import assert_never
+from typing import assert_never, cast
 
 import msgspec
 
@@ -34,7 +34,6 @@ from intersession_actors.streams import (
     RunEnded,
     Through,
     World,
-    answer,
 )
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
@@ -94,7 +93,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         elif isinstance(event, facts.AttachmentRemovalFailed):
             self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")
 
-    def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Refused | None:
+    def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Accepted | Refused | None:
         """Decide the next step of a spawn."""
         if isinstance(command, OpenSpawn):
             return self._open(flow, command)
@@ -121,7 +120,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
 
     # --- the beginning
 
-    def _open(self, flow: SpawnFlow, command: OpenSpawn) -> Plan | Refused | None:
+    def _open(self, flow: SpawnFlow, command: OpenSpawn) -> Plan | Accepted | Refused:
         outcome = self.begins(flow, command)
         if isinstance(outcome, Refused):
             return outcome
@@ -130,8 +129,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         if command.started is not None:
             self._waiting.hear(flow.stream, state, command.started)
         if outcome is not None:
-            answer(command, outcome)
-            return None
+            return outcome
         if state.phase == "preparing" and accepted.thread is not None:
             self.world.channels.threads.due(accepted.thread.key, 1)
         return Plan(
@@ -241,7 +239,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
 
     def after(self, state: Spawn, events: Sequence[facts.Event]) -> Spawn:
         """Return the spawn after some events."""
-        return reduce(evolve, (event for event in events if isinstance(event, facts.SpawnEvent)), state)
+        return reduce(evolve, cast("Sequence[facts.SpawnEvent]", events), state)
 
     def step(self, after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
         """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""

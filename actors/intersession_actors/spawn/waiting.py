@@ -2,7 +2,7 @@
 
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.spawn.rules import Spawn
-from intersession_actors.streams import Accepted, Answer, Refused
+from intersession_actors.streams import Accepted, OnAnswer, Refused
 from intersession_events import facts
 
 
@@ -10,9 +10,9 @@ class Waiting:
     """Those who wait, by spawn."""
 
     def __init__(self) -> None:
-        self._started: dict[str, list[Answer]] = {}
+        self._started: dict[str, list[OnAnswer]] = {}
 
-    def hear(self, stream: str, state: Spawn, started: Answer) -> None:
+    def hear(self, stream: str, state: Spawn, started: OnAnswer) -> None:
         """Tell somebody how a child began, now if that is known, else once it is."""
         if state.closed is not None and state.not_started:
             started(why_not_started(state.closed))
@@ -33,7 +33,7 @@ class Waiting:
         for stream in list(self._started):
             self.tell(stream, outcome)
 
-    def forget(self, stream: str, started: Answer | None) -> None:
+    def forget(self, stream: str, started: OnAnswer | None) -> None:
         """Tell nobody of a spawn any more, if this one waits for it: it is told in another way."""
         if started in self._started.get(stream, ()):
             self._started.pop(stream)

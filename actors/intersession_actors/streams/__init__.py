@@ -25,9 +25,25 @@ with on_demand(globals()):
         StreamLoaded,
     )
     from intersession_actors.streams.drafting import append_of, caused_by, into_outbox
+    from intersession_actors.streams.effects import (
+        Answer,
+        Append,
+        Commit,
+        Durable,
+        Failed,
+        GivenUp,
+        Load,
+        Loaded,
+        Overtaken,
+        OwnerEffect,
+        ReadBack,
+        TellFlow,
+        TellSession,
+        Told,
+    )
     from intersession_actors.streams.failures import Failures
-    from intersession_actors.streams.outcomes import Accepted, Answer, Refused
-    from intersession_actors.streams.owner import STORE_RETRY_MS, Owner, answer
+    from intersession_actors.streams.outcomes import Accepted, OnAnswer, Refused
+    from intersession_actors.streams.owner import Owner, answer
     from intersession_actors.streams.plan import Plan, Through
     from intersession_actors.streams.records import (
         Record,
@@ -45,16 +61,17 @@ with on_demand(globals()):
         words_of,
     )
     from intersession_actors.streams.rules_in_force import RulesInForce
+    from intersession_actors.streams.shell import STORE_RETRY_MS, Shell
     from intersession_actors.streams.slow import handle_timed
     from intersession_actors.streams.standing import BoundThreads, Generations
     from intersession_actors.streams.strays import foreign
-    from intersession_actors.streams.work import Commit, Told
     from intersession_actors.streams.world import World
 
 __all__ = [
     "STORE_RETRY_MS",
     "Accepted",
     "Answer",
+    "Append",
     "Appended",
     "Ask",
     "Asked",
@@ -65,24 +82,36 @@ __all__ = [
     "Command",
     "Commit",
     "DeliveryEnded",
+    "Durable",
+    "Failed",
     "Failures",
     "FlowCommand",
     "Generations",
+    "GivenUp",
+    "Load",
+    "Loaded",
     "OfOneLife",
     "OfStream",
+    "OnAnswer",
+    "Overtaken",
     "Owner",
+    "OwnerEffect",
     "Plan",
+    "ReadBack",
     "Record",
     "Refused",
     "Resume",
     "RulesInForce",
     "RunEnded",
     "SessionReadBack",
+    "Shell",
     "Step",
     "StepRefused",
     "StepTaken",
     "StoreDue",
     "StreamLoaded",
+    "TellFlow",
+    "TellSession",
     "Through",
     "Told",
     "Words",

@@ -1,12 +1,12 @@
 """What every actor can be told: the kinds of commands, and what comes back from the log and from other actors."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from intersession_actors.errors import RefusalCode
-from intersession_actors.streams.outcomes import Answer
+from intersession_actors.streams.outcomes import OnAnswer
 from intersession_events.facts import Route, RunStatus, Usage
 from intersession_events.log import InFlight, Outcome, Recorded
 
@@ -16,11 +16,14 @@ from intersession_events.log import InFlight, Outcome, Recorded
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Base of what an actor is told."""
 
+    is_given_up: ClassVar[bool] = False
+    """Whether it is given up when the store is away for longer than `runs.storeRetryMaxSeconds`."""
+
 
 class Asked(Command, frozen=True, kw_only=True):
     """A command that somebody may wait for: `answer` gets `Accepted` or `Refused`, once."""
 
-    answer: Answer | None = None
+    answer: OnAnswer | None = None
 
     @property
     def is_waited_for(self) -> bool:

@@ -9,7 +9,7 @@ from intersession_actors.errors import RefusalCode
 from intersession_actors.policy import Tripped
 from intersession_events.log import Recorded
 
-Answer = Callable[[Any], None]  # told `Accepted | Refused`, and what else the commands of an actor end in
+OnAnswer = Callable[[Any], None]  # told `Accepted | Refused`, and what else the commands of an actor end in
 """Where a door waits for the outcome of a command. It must not block."""
 
 

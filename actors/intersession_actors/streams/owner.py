@@ -2,25 +2,55 @@
 
 A session's actor has one owner, a process manager one for each flow that it works on. The owner takes one command at a time. What the
 rules decide is appended, and only when the log has it does the owner have it acted on. What is told meanwhile waits, in its order.
+It does nothing itself: its `effects` are what is to be done, in order, and its actor does them (`shell.py`).
 
 Two things can go wrong, and each has one policy, for sessions and flows alike:
 
 - *The store is away.* Who waits for an answer is refused with `unavailable` at once. Everything else is asked of the store
-  again every half second, for as long as it takes, unless its owner gives it up (`Work.gives_up`).
-- *It can't be recorded.* `Work.unstorable` says what takes the place of a command with a text or a number that no store takes.
+  again every half second, for as long as it takes, unless it is a command that is given up (`Command.is_given_up`).
+- *It can't be recorded.* `Deciding.unstorable` says what takes the place of a command with a text or a number that no store takes.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
-from typing import Final, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from intersession_actors.streams.commands import Appended, Ask, Asked, Command, StoreDue, StreamLoaded
+import msgspec
+
+from intersession_actors.streams.commands import (
+    Appended,
+    Ask,
+    Asked,
+    Command,
+    Step,
+    StepRefused,
+    StepTaken,
+    StoreDue,
+    StreamLoaded,
+)
 from intersession_actors.streams.drafting import append_of, caused_by
+from intersession_actors.streams.effects import (
+    Answer,
+    Append,
+    AskedAppend,
+    AskStoreAgain,
+    Commit,
+    Durable,
+    Failed,
+    GivenUp,
+    Load,
+    Loaded,
+    Overtaken,
+    OwnerEffect,
+    ReadBack,
+    TellFlow,
+    TellSession,
+    Told,
+)
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.plan import Plan
-from intersession_actors.streams.work import AskedAppend, Commit, Told, Work
-from intersession_actors.streams.world import Tell, World
+from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, NotStorable, StoreBusy, StoreUnavailable
 from intersession_events.log import (
     Committed,
@@ -35,24 +65,34 @@ from intersession_events.log import (
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
 
-STORE_RETRY_MS: Final = 500
-"""How long to wait before the store is asked again for what it could not do."""
+
+class Deciding(Protocol[S, C]):
+    """What an owner asks: the rules of its stream, with what they have to know."""
+
+    def evolve(self, state: S | None, recorded: Recorded) -> S:
+        """Apply one recorded event."""
+        ...
+
+    def plan(self, owner: "Owner[S, C]", command: C) -> Plan | Accepted | Refused | None:
+        """Decide: what does the command lead to? An outcome answers it at once. None: nobody waits for an answer."""
+        ...
+
+    def record(self, command: C, plan: Plan) -> str:
+        """Return the record of the decision that a plan is; empty for none."""
+        ...
+
+    def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
+        """Return what takes the place of a command that can't be recorded. None: there is nothing, the owner can't go on."""
+        ...
 
 
 class Owner(Generic[S, C]):
     """The one writer of a stream. It belongs to one actor and is touched by that actor's handler alone."""
 
     def __init__(
-        self,
-        stream: str,
-        work: Work[S, C],
-        world: World,
-        tell_self: Tell,
-        *,
-        empty: S | None = None,
-        read: Callable[[], None] | None = None,
+        self, stream: str, deciding: Deciding[S, C], world: World, *, empty: S | None = None
     ) -> None:
-        """Make an owner of a stream that is not read yet. `read` has it read another way, and calls `resume` then."""
+        """Make an owner of a stream that is not read yet."""
         self.stream = stream
         self.state = empty
         self.version = 0
@@ -62,10 +102,10 @@ class Owner(Generic[S, C]):
         self.decided_at = 0.0
         """When the last command was decided, in seconds of the monotonic clock: when its events say that they happened."""
         self._empty = empty
-        self._read = read or self._read_all
-        self._work = work
+        self._deciding = deciding
         self._world = world
-        self._tell_self = tell_self
+        self.effects: deque[OwnerEffect[S, C]] = deque()
+        """What is to be done, in order."""
         self._waiting: deque[Told[C]] = deque()
         self._under_way: Told[C] | None = None
         """The command whose append is under way."""
@@ -73,7 +113,9 @@ class Owner(Generic[S, C]):
         """What its answer names."""
         self.asks_session = False
         """Whether it is a session's actor that is asked for it, and not the log."""
-        self._in_flight: InFlight | None = None
+        self.told: str | None = None
+        """The session that was told the last step over its stream."""
+        self.in_flight: InFlight | None = None
         """That append, if it may be put off."""
         self._reading: Ask | None = None
         """What the answer to the last reading names, while that is under way."""
@@ -110,39 +152,39 @@ class Owner(Generic[S, C]):
         """Return the commands that wait, in order, then those that the store is asked for again."""
         return tuple(told.command for told in (*self._waiting, *self._put_off.values()))
 
-    # --- commands in
+    # --- commands in, effects out
 
     def take(self, command: C) -> None:
         """Take a command; it is decided when its turn comes."""
         self._waiting.append(Told(command))
-        if self._in_flight is not None:
-            self._in_flight.hurry()  # somebody waits for it now
-        self.go_on()
+        if self.in_flight is not None:
+            self.in_flight.hurry()  # somebody waits for it now
 
     def take_first(self, command: C) -> None:
-        """Take a command that comes before all that wait, without going on."""
+        """Take a command that comes before all that wait."""
         self._waiting.appendleft(Told(command))
 
-    def go_on(self) -> None:
-        """Decide what waits, as far as can be."""
-        while self._waiting and not self.is_busy:
+    def go_on(self) -> bool:
+        """Decide what waits, as far as can be, until there is something to do; say whether there is."""
+        while not self.effects:
+            if not self._waiting or self.is_busy:
+                return False
             self._decide(self._waiting.popleft())
-        if not self.is_busy and not self._waiting:
-            self._work.at_rest(self)
+        return True
+
+    def give_up(self) -> tuple[C, ...]:
+        """Do nothing any more; return the commands that wait."""
+        waiting = self.waiting()
+        for kept in (self.effects, self._waiting, self._put_off):
+            kept.clear()
+        return waiting
 
     # --- reading the log
 
     def load(self) -> None:
         """Have the stream read; what waits is decided after that."""
-        self._loading = True
-        self._read()
-
-    def _read_all(self) -> None:
-        stream, tell, ask = self.stream, self._tell_self, Ask()
-        self._reading = ask
-        self._world.log.load(
-            stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded, ask=ask))
-        )
+        self._loading, self._reading = True, Ask()
+        self.effects.append(Load(self._reading))
 
     def reload(self) -> None:
         """Give the command under way back and read the stream again: it is decided anew."""
@@ -151,10 +193,10 @@ class Owner(Generic[S, C]):
             self._waiting.appendleft(told.anew())
         self.load()
 
-    def _read_back(self) -> None:
+    def read_back(self) -> None:
         """Go on from what the log has; what events there ask for was perhaps never done."""
         self.reload()
-        self._work.read_back(self)
+        self.effects.append(ReadBack())
 
     def read(self, message: StreamLoaded) -> None:
         """Take what was read, if it was not asked for again since."""
@@ -168,14 +210,14 @@ class Owner(Generic[S, C]):
             self._cannot_read(recorded)
             return
         if isinstance(recorded, Exception):
-            self._work.cannot_go_on(self, recorded, None)
+            self.effects.append(Failed(recorded, None))
             return
         self.state, self.version = self._empty, 0
         try:
             for item in recorded:
                 self._evolve(item)
         except Exception as error:  # noqa: BLE001 - what a stream holds that its rules do not take is for the actor
-            self._work.cannot_go_on(self, error, None)
+            self.effects.append(Failed(error, None))
             return
         self._go_on_loaded()
 
@@ -189,8 +231,7 @@ class Owner(Generic[S, C]):
 
     def _go_on_loaded(self) -> None:
         self._loading = False
-        if self._work.loaded(self):
-            self.go_on()
+        self.effects.append(Loaded())
 
     def _cannot_read(self, error: StoreUnavailable) -> None:
         self._world.reports.store_away(error, stream=self.stream)
@@ -198,14 +239,14 @@ class Owner(Generic[S, C]):
         kept: deque[Told[C]] = deque()
         for told in self._waiting:
             if _is_waited_for(told.command):
-                self._work.refused(self, told.command, refused)
+                self._answer(told.command, refused)
             else:
                 kept.append(told)
         self._waiting = kept
         self._ask_store_later(None)
 
     def _evolve(self, recorded: Recorded) -> None:
-        self.state = self._work.evolve(self.state, recorded)
+        self.state = self._deciding.evolve(self.state, recorded)
         self.version = recorded.version
         self.cause, self.correlation = recorded.id, recorded.correlation
 
@@ -217,11 +258,11 @@ class Owner(Generic[S, C]):
             self._ask(told, told.asked)
             return
         try:
-            plan = self._work.plan(self, told.command)
+            plan = self._deciding.plan(self, told.command)
             if plan is None:
                 return
-            if isinstance(plan, Refused):
-                self._work.refused(self, told.command, plan)
+            if isinstance(plan, Accepted | Refused):
+                self._answer(told.command, plan)
                 return
             appends = self._appends(told.command, plan)
         except NotStorable as error:
@@ -231,14 +272,16 @@ class Owner(Generic[S, C]):
             self.store_away(told, error)
             return
         except Exception as error:  # noqa: BLE001 - whatever a rule raises is for the actor to judge
-            self._work.cannot_go_on(self, error, told)
+            self.effects.append(Failed(error, told))
             return
         if not appends:
-            self._work.accepted(self, told.command, ())
+            self._answer(told.command, Accepted(recorded=()))
             return
         if plan.through is not None:
-            self._under_way, self._asked, self.asks_session = told, Ask(), True
-            self._work.send_through(self, plan, appends, self._asked)
+            ask, (self.told, step) = Ask(), plan.through(appends)
+            self._under_way, self._asked, self.asks_session = told, ask, True
+            step = msgspec.structs.replace(step, ask=ask, behind=plan.behind or step.behind)
+            self.effects.append(TellSession(self.told, step))
         else:
             self._ask(told, AskedAppend(appends, plan.leads_on), behind=plan.behind)
 
@@ -246,17 +289,8 @@ class Owner(Generic[S, C]):
         """Ask the store for an append."""
         # One that is behind another is void with it, and is decided anew.
         self._under_way = told._replace(asked=asked if behind is None else None)
-        stream, tell, ask = self.stream, self._tell_self, Ask()
-        self._asked, self.asks_session = ask, False
-        in_flight = self._world.log.append(
-            asked.appends,
-            lambda outcome: tell(Appended(stream=stream, outcome=outcome, ask=ask)),
-            patient=asked.leads_on,
-            behind=behind,
-        )
-        if asked.leads_on:
-            self._in_flight = in_flight
-            self._work.leads_on(self, asked.appends[0], in_flight)
+        self._asked, self.asks_session = Ask(), False
+        self.effects.append(Append(asked, self._asked, behind))
 
     def _appends(self, command: C, plan: Plan) -> tuple[StreamAppend, ...]:
         if not plan.events and not plan.carried and plan.through is None:
@@ -269,7 +303,7 @@ class Owner(Generic[S, C]):
             time=self._world.clock.now_ms(),
             causation=plan.cause,
             correlation=plan.correlation,
-            decision=self._work.record(command, plan) if plan.events else "",
+            decision=self._deciding.record(command, plan) if plan.events else "",
         )
         if not plan.carried_by_last:
             return (own, *plan.carried)
@@ -280,27 +314,25 @@ class Owner(Generic[S, C]):
         if not self.awaits(message.ask):
             self._answered_late(message.outcome)
             return
-        told, self._in_flight = self._under_way, None
+        told, self.in_flight = self._under_way, None
         match message.outcome:
             case Committed(recorded=recorded, again=again):
                 self._world.reports.store_back()
                 if again and self.version == 0 and self.state is self._empty:
-                    self._read_back()  # begun in a life before ours: the log has the whole story
+                    self.read_back()  # begun in a life before ours: the log has the whole story
                     return
                 self.committed(recorded, again=again)
             case Conflict(stream=stream, actual=actual) as conflict if stream != self.stream:
                 self._answered()
                 if told is not None:
-                    self._work.overtaken(self, told, AppendConflict(stream, conflict.expected, actual))
-                self.go_on()
+                    self.effects.append(Overtaken(told, AppendConflict(stream, conflict.expected, actual)))
             case Conflict():
                 # Somebody else wrote: an import, or we ourselves before a commit whose answer was lost.
-                self._read_back()
+                self.read_back()
             case Unavailable(error=error):
                 self._answered()
                 if told is not None:
                     self._not_appended(told, error)
-                self.go_on()
 
     def _answered(self) -> Told[C] | None:
         """Return the command that was under way; nothing is awaited for it any more."""
@@ -310,7 +342,7 @@ class Owner(Generic[S, C]):
     def _answered_late(self, outcome: Outcome) -> None:
         """Take the log's word on an append whose command was given back meanwhile: what it has recorded nobody acted on."""
         if isinstance(outcome, Committed) and self.is_fresh(outcome.recorded):
-            self._read_back()
+            self.read_back()
 
     def is_fresh(self, recorded: Sequence[Recorded]) -> bool:
         """Whether there are events of the stream that are not known yet."""
@@ -322,10 +354,10 @@ class Owner(Generic[S, C]):
         elif isinstance(error, StoreUnavailable):
             self.store_away(told, error)
             if _is_waited_for(told.command) and not isinstance(error, StoreBusy):
-                self._read_back()  # it was refused, and is perhaps in the log all the same
+                self.read_back()  # it was refused, and is perhaps in the log all the same
         else:
             # Not the store but the stream: its last row is damaged, and nothing can follow that.
-            self._work.cannot_go_on(self, error, told)
+            self.effects.append(Failed(error, told))
 
     def committed(self, recorded: Sequence[Recorded], *, again: bool = False) -> None:
         """Take the events of an append that is durable, have them acted on, and go on."""
@@ -333,18 +365,36 @@ class Owner(Generic[S, C]):
         command = told.command if told is not None else None
         fresh = tuple(item for item in recorded if item.stream == self.stream and item.version > self.version)
         commit = Commit(tuple(recorded), fresh, self.state, again)
-        try:
+        if command is not None:
             # The log has it, whatever comes of it here: who waits must not wait for what fails next.
-            if command is not None:
-                self._work.accepted(self, command, commit.recorded)
-            told = None
+            self._answer(command, Accepted(recorded=commit.recorded))
+        try:
             for item in fresh:
                 self._evolve(item)
-            self._work.committed(self, command, commit)
-        except Exception as error:  # noqa: BLE001 - what an effect raises is for the actor to judge
-            self._work.cannot_go_on(self, error, told)
+        except Exception as error:  # noqa: BLE001 - what the rules do not take is for the actor to judge
+            self.effects.append(Failed(error, None))
             return
-        self.go_on()
+        for stream, items in commit.of_others(self.stream).items():
+            if not stream.startswith("session:"):  # its actor made the append, and knows
+                ask = command.ask if isinstance(command, Step) and command.flow == stream else None
+                self.effects.append(TellFlow(StepTaken(stream=stream, recorded=items, ask=ask)))
+        self.effects.append(Durable(command, commit))
+
+    def _answer(self, command: C, outcome: Accepted | Refused) -> None:
+        """Give a command its outcome. A flow whose step it was hears of a refusal, and that the step had been taken before."""
+        if isinstance(command, Step) and command.flow is not None:
+            if isinstance(outcome, Refused):
+                refused = StepRefused(
+                    stream=command.flow,
+                    run_id=command.run_id,
+                    code=outcome.code,
+                    error=outcome.error,
+                    ask=command.ask,
+                )
+                self.effects.append(TellFlow(refused))
+            elif not outcome.recorded:
+                self.effects.append(TellFlow(StepTaken(stream=command.flow, recorded=(), ask=command.ask)))
+        self.effects.append(Answer(command, outcome))
 
     def step_failed(self) -> Told[C] | None:
         """Give the command under way back: the session's actor did not take the step."""
@@ -353,17 +403,20 @@ class Owner(Generic[S, C]):
     def decide_again(self, told: Told[C]) -> None:
         """Decide a command again, before all that wait."""
         self._waiting.appendleft(told)
-        self.go_on()
+
+    def drop(self, command: C) -> None:
+        """Take it that a command leads to nothing new."""
+        self._answer(command, Accepted(recorded=()))
 
     # --- what can't be recorded, and a store that is away
 
     def _not_storable(self, told: Told[C], error: NotStorable) -> None:
         told = told.anew()
-        instead = self._work.unstorable(told.command, error)
+        instead = self._deciding.unstorable(told.command, error)
         if isinstance(instead, Refused):
-            self._work.refused(self, told.command, instead)
+            self._answer(told.command, instead)
         elif instead is None:
-            self._work.cannot_go_on(self, error, told)
+            self.effects.append(Failed(error, told))
         else:
             self._waiting.appendleft(Told(instead))
 
@@ -372,12 +425,14 @@ class Owner(Generic[S, C]):
         self._world.reports.store_away(error, stream=self.stream)
         if _is_waited_for(told.command):
             refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
-            self._work.refused(self, told.command, refused)
+            self._answer(told.command, refused)
             return
         now = self._world.clock.monotonic()
         # Counted for each command by itself: trouble that is long over must not shorten the patience with the next.
         since = now if told.away_since is None else told.away_since
-        if self._work.gives_up(self, told.command, round((now - since) * 1000)):
+        limit_ms = self._world.store_retry_ms
+        if told.command.is_given_up and 0 < limit_ms < round((now - since) * 1000):
+            self.effects.append(GivenUp(told.command))
             return
         self._ask_store_later(told._replace(away_since=since))
 
@@ -387,17 +442,13 @@ class Owner(Generic[S, C]):
         number = next(self._numbers)
         if told is not None:
             self._put_off[number] = told
-        due = StoreDue(stream=self.stream, number=number)
-        self._world.timers.after(
-            STORE_RETRY_MS, ("store", self.stream, str(number)), lambda: self._tell_self(due)
-        )
+        self.effects.append(AskStoreAgain(number))
 
     def ask_store_again(self, due: StoreDue) -> None:
         """Do again what the store could not do half a second ago: an append, or else reading the stream."""
         told = self._put_off.pop(due.number, None)
         if told is not None:
             self._waiting.append(told)
-            self.go_on()
         elif self._loading:
             self.load()
 

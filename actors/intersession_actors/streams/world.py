@@ -21,8 +21,6 @@ from intersession_events.log import ActorsLog
 
 T = TypeVar("T")
 
-Tell = Callable[[Command], None]
-
 
 class OnDisk(Protocol):
     """Does work on files outside of any actor."""

@@ -1,0 +1,153 @@
+"""What an owner of a stream gives back to be done: values, which the actor around it does one after the other.
+
+That an append is durable comes before everything that it asks for. What is done next is decided when all before it is done.
+"""
+
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from intersession_actors.streams.commands import Ask, Command, FlowCommand, Step
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_events.errors import AppendConflict
+from intersession_events.log import InFlight, Recorded, StreamAppend
+
+S = TypeVar("S")
+C = TypeVar("C", bound=Command)
+
+
+class AskedAppend(NamedTuple):
+    """What the store was asked for; with `leads_on` it waits a moment for others, and what follows may be behind it."""
+
+    appends: tuple[StreamAppend, ...]
+    leads_on: bool
+
+
+class Told(NamedTuple, Generic[C]):
+    """A command, and what became of it with the store."""
+
+    command: C
+    away_since: float | None = None
+    """Since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
+    asked: AskedAppend | None = None
+    """The append that the store was asked for. If its answer was lost, only the very same append finds itself in the log."""
+
+    def anew(self) -> "Told[C]":
+        """Return it as one that is to be decided again."""
+        return self._replace(asked=None)
+
+
+class Commit(NamedTuple, Generic[S]):
+    """An append that is durable: all its events, those of the owner's stream that are new to it, and the state before them."""
+
+    recorded: tuple[Recorded, ...]
+    fresh: tuple[Recorded, ...]
+    before: S | None
+    again: bool = False
+    """Whether it had been recorded before, by another try of the same append."""
+
+    def of_others(self, stream: str) -> dict[str, tuple[Recorded, ...]]:
+        """Return the events of other streams than this one, by stream, in order.
+
+        Each stream has an empty tuple where all had been recorded before: it may have heard of it, and has to look how far it
+        has come.
+        """
+        others = dict.fromkeys(item.stream for item in self.recorded if item.stream != stream)
+        if self.again:
+            return dict.fromkeys(others, ())
+        return {name: tuple(item for item in self.recorded if item.stream == name) for name in others}
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """Base of what is to be done."""
+
+
+class Load(Effect, frozen=True):
+    """Have the stream read."""
+
+    ask: Ask
+
+
+class Append(Effect, frozen=True):
+    """Ask the log for an append; `behind` is the one that it follows from, if that may not be durable yet."""
+
+    asked: AskedAppend
+    ask: Ask
+    behind: InFlight | None = None
+
+
+class AskStoreAgain(Effect, frozen=True):
+    """Ask the store again, after a while, for what it could not do."""
+
+    number: int
+
+
+class TellFlow(Effect, frozen=True):
+    """Tell the flow that a command names."""
+
+    command: FlowCommand
+
+
+class TellSession(Effect, frozen=True):
+    """Tell a session's actor a step that it is to record."""
+
+    key: str
+    command: Step
+
+
+class Answer(Effect, Generic[C], frozen=True):
+    """A command has its outcome: tell whoever waits for it."""
+
+    command: C
+    outcome: Accepted | Refused
+
+
+class Durable(Effect, Generic[S, C], frozen=True):
+    """An append is durable: do what its events ask for. `command` led to it, if one of ours did."""
+
+    command: C | None
+    commit: Commit[S]
+
+
+class ReadBack(Effect, frozen=True):
+    """Make good what nobody acted on: the log holds events of the stream that its owner has not heard of."""
+
+
+class Loaded(Effect, frozen=True):
+    """The stream was read; its owner goes on from there."""
+
+
+class Overtaken(Effect, Generic[C], frozen=True):
+    """Another stream of an append was not where it was expected."""
+
+    told: Told[C]
+    error: AppendConflict
+
+
+class GivenUp(Effect, Generic[C], frozen=True):
+    """The store was away too long for a command that is not kept for ever."""
+
+    command: C
+
+
+class Failed(Effect, Generic[C], frozen=True):
+    """The owner can't go on: its stream is damaged, or a command broke it."""
+
+    error: Exception
+    told: Told[C] | None
+
+
+OwnerEffect = (
+    Durable[S, C]
+    | Answer[C]
+    | Append
+    | AskStoreAgain
+    | Failed[C]
+    | GivenUp[C]
+    | Load
+    | Loaded
+    | Overtaken[C]
+    | ReadBack
+    | TellFlow
+    | TellSession
+)

@@ -1,0 +1,76 @@
+"""The actor around owners of streams: it does what they give back, one effect after the other. Session actors and managers are such."""
+
+from contextlib import suppress
+from typing import Final, Generic, TypeVar
+
+import pykka
+
+from intersession_actors.runtime import Handler
+from intersession_actors.streams.commands import Appended, Command, StoreDue, StreamLoaded
+from intersession_actors.streams.effects import (
+    Append,
+    AskStoreAgain,
+    Load,
+    OwnerEffect,
+    TellFlow,
+    TellSession,
+)
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.world import World
+
+S = TypeVar("S")
+C = TypeVar("C", bound=Command)
+
+STORE_RETRY_MS: Final = 500
+"""How long to wait before the store is asked again for what it could not do."""
+
+
+class Shell(Handler, Generic[S, C]):
+    """Base of the actors that own streams."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+
+    def tell_self(self, command: Command) -> None:
+        """Put a command of our own into our inbox, from any thread."""
+        with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
+            self.me.tell(command, urgent=True)
+
+    def carry_out(self, owner: Owner[S, C]) -> None:
+        """Do what an owner gives back, until it waits for an answer or has nothing left to do."""
+        while owner.effects or owner.go_on():
+            self.do(owner, owner.effects.popleft())
+        if not owner.is_busy:
+            self.at_rest(owner)
+
+    def do(self, owner: Owner[S, C], effect: OwnerEffect[S, C]) -> None:
+        """Do one effect."""
+        world, stream, tell = self.world, owner.stream, self.tell_self
+        match effect:
+            case TellFlow(command):
+                world.tell_flow(command.stream, command)
+            case TellSession(key, command):
+                world.tell_session(key, command)
+            case Append(asked, ask, behind):
+                in_flight = world.log.append(
+                    asked.appends,
+                    lambda outcome: tell(Appended(stream=stream, outcome=outcome, ask=ask)),
+                    patient=asked.leads_on,
+                    behind=behind,
+                )
+                if asked.leads_on:
+                    owner.in_flight = in_flight
+            case Load(ask):
+                world.log.load(
+                    stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded, ask=ask))
+                )
+            case AskStoreAgain(number):
+                due = StoreDue(stream=stream, number=number)
+                world.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), lambda: tell(due))
+            case _:
+                raise TypeError(f"{type(self).__name__} can't do {effect}")
+
+    def at_rest(self, owner: Owner[S, C]) -> None:
+        """Nothing waits and nothing is under way."""
+        raise NotImplementedError
