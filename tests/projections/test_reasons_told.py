@@ -63,3 +63,11 @@ def test_a_guard_that_kept_an_announce_from_being_asked_for_is_told_as_that() ->
 def test_an_announce_turn_that_nobody_was_asked_for_did_not_fail(run_id: str | None, told: str) -> None:
     event = facts.AnnounceDecided(why="run_failed", run_id=run_id)
     assert words_of(event, None).how == f"Nothing is announced: {told}."
+
+
+@pytest.mark.clause("WHY-2")
+@pytest.mark.parametrize("error", ["backend: no model", "no model"])
+def test_a_failure_is_told_with_its_code_once(error: str) -> None:
+    told = words_of(facts.RunFailed(run_id="r", attempt=1, code="backend", error=error), None)
+
+    assert told.brief == "backend: no model"

@@ -106,9 +106,10 @@ def of_run(event: facts.RunEvent, key: str | None, task: str, named: Naming) -> 
             step = f"{who} is done with {task}{without}"
             return Words(key, None, event.reply or NO_TEXT, how, step=step, after=after)
         case facts.RunFailed():
+            error = event.error.removeprefix(f"{event.code}: ")  # an agent's begins with its code, as it is answered
             how = f"{FAILURES[event.code]}: {event.error}"
             return Words(
-                key, None, f"{event.code}: {event.error}", how, _with_trace(event.partial, event.traceback),
+                key, None, f"{event.code}: {error}", how, _with_trace(event.partial, event.traceback),
                 step=f"{who} fails at {task}: it {FAILURES[event.code]}",
                 after=f"after the end: {who} has not answered: it {FAILURES[event.code]}",
             )  # fmt: skip
