@@ -106,7 +106,8 @@ def of_run(event: facts.RunEvent, key: str | None, task: str, named: Naming) -> 
             step = f"{who} is done with {task}{without}"
             return Words(key, None, event.reply or NO_TEXT, how, step=step, after=after)
         case facts.RunFailed():
-            error = event.error.removeprefix(f"{event.code}: ")  # an agent's begins with its code, as it is answered
+            # An agent's error begins with its code, as it is answered.
+            error = event.error.removeprefix(f"{event.code}: ")
             how = f"{FAILURES[event.code]}: {event.error}"
             return Words(
                 key, None, f"{event.code}: {error}", how, _with_trace(event.partial, event.traceback),
