@@ -12,7 +12,7 @@ from intersession_actors.forking.making import make_fork
 from intersession_events import ids
 from intersession_events.checkpoints import CheckpointTaker, append_of
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, LoopEnded, PrimaryEnded
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.stores import SqliteLog
 from intersession_projections.flows import Flows
 from intersession_projections.forks import closed_streams, roots_of
@@ -48,11 +48,9 @@ def measure(directory: Path, *, events: int = 10_000, others: int = 5_000, times
             wanted = Wanted(_EXCHANGE, log.head())
             came = make_fork(
                 log,
-                log,
                 wanted,
                 fork_id=random_id(),
                 now_ms=START_MS,
-                entropy=machine_entropy,
                 directory=directory / "forks",
             )
             made.append(came.path)

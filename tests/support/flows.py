@@ -3,11 +3,11 @@
 from queue import Queue
 from typing import Any
 
-from intersession_actors.chains import ChainLedger, UnderWay
+from intersession_actors.chains import ChainLedger
 from intersession_actors.failures import Reports
 from intersession_actors.flows import Rules
 from intersession_actors.holding import HeldSessions, Holds
-from intersession_actors.streams import World
+from intersession_actors.streams import Limits, World
 from intersession_events.log import HostLog, Recorded
 from support.fakes import ManualClock, ManualTimers
 
@@ -35,19 +35,9 @@ def a_world(log: HostLog, aside: Queue[tuple[str, str]]) -> World:
         read_back=nothing,
         chains=ChainLedger(log, lambda _root: ()),
         holds=Holds(HeldSessions()),
-        under_way=UnderWay(),
         passivated=nothing,
-        agent_of=str,
         on_disk=nothing,
-        accepted_as=lambda accepted: accepted,
-        sealed=lambda _channel: False,
-        frozen_runs=(),
-        cut_runs=(),
-        transcript_path=nothing,
-        retry_interrupted=1,
-        idle_ms=1000,
-        store_retry_ms=1000,
-        delivery_max_age_ms=0,
+        limits=Limits(retry_interrupted=1, idle_ms=1000, store_retry_ms=1000, delivery_max_age_ms=0),
     )
 
 

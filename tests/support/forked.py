@@ -18,7 +18,7 @@ from intersession_events.facts import (
 from intersession_events.forks import Fork, ForkWanted, fork_log
 from intersession_events.ids import derive, event_id
 from intersession_events.log import ANY_VERSION, APPLICATION_ID, FORMAT, LOG_TABLES, Draft, StreamAppend
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.stores import PortableLog, SqliteLog
 from support.checkpointed import checkpoint, key_of
 
@@ -114,6 +114,4 @@ def forked(
 ) -> Fork:
     """Make a fork of some streams of a log that is open."""
     wanted = ForkWanted(streams=streams, at=at, flow=flow, edits=edits, by=by)
-    return fork_log(
-        log, wanted, directory=directory, fork_id=random_id(), now_ms=1_000, entropy=machine_entropy
-    )
+    return fork_log(log, wanted, directory=directory, fork_id=random_id(), now_ms=1_000)

@@ -12,7 +12,7 @@ from intersession_actors.forking.cutting import consistent
 from intersession_actors.forking.imports import is_imported, under_way
 from intersession_events.forks import remove_fork
 from intersession_events.log import verify_log
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.stores import PortableLog
 from intersession_projections.flows import Flows, Position
 from intersession_projections.forks import closed_streams, roots_of
@@ -55,9 +55,7 @@ class Everywhere:
         assert isinstance(log, PortableLog)
         self._log = log
         self._debug = system.debug
-        self._forker = Forker(
-            log, system.service.reader, config=None, new_id=random_id, entropy=machine_entropy
-        )
+        self._forker = Forker(log, system.service.reader, config=None, new_id=random_id)
         # The system may still be archiving the child of an old log: what a run has come to is among the events that follow it.
         self.flows = list(flows_of(log))
         self._events = list(log.all())

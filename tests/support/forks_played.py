@@ -12,7 +12,7 @@ from intersession_actors.forking.outcomes import agent_ids
 from intersession_actors.runtime import Clock
 from intersession_events import ids
 from intersession_events.facts import ForkEdit, Usage
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.stores import SqliteLog
 from support.running import SEES_ALL, closed_exchange, merged
 
@@ -106,11 +106,9 @@ def play(
     """Fork a run, open the fork with agents by SPEC (`*` for all others), and carry it on."""
     made = make_fork(
         talk.log,
-        talk.log,
         Wanted(run, at, edits),
         fork_id=random_id(),
         now_ms=talk.system.service.clock.now_ms(),
-        entropy=machine_entropy,
         directory=directory,
     )
     stopping = Stopping(otherwise)

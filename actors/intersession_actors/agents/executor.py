@@ -67,6 +67,8 @@ class AgentExecutor:
         self._running: dict[tuple[str, int], tuple[Call, str]] = {}
         self._zombies: dict[Call, str] = {}
         self._stopping = False
+        self.closing = False
+        """No further run is begun: its attempt would only be cut off."""
 
     def register(self, agent_id: str, agent: Agent) -> None:
         """Say who answers for an agent id, from the next turn on.

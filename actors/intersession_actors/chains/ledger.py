@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from intersession_actors.chains.cause import UnderWay
 from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events import facts
 from intersession_events.log import Follows, Recorded
@@ -95,6 +96,8 @@ class ChainLedger:
         """The root of the chain that a run which has not ended is of: its end may be recorded with that of another chain's."""
         self._on_over: Callable[[str], None] | None = None
         self._stop = log.on_committed(self._committed)
+        self.under_way = UnderWay()
+        """Which agents are being called now."""
 
     def reserve(self, budget: facts.Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
         """Reserve a run of a chain, unless a guard trips. Whoever does that has it queued, or releases it.

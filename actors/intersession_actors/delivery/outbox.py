@@ -53,7 +53,9 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     def is_over(self, state: Delivery) -> bool:
         """Whether nothing more will be tried, or not before somebody delivers for the channel: that is read again then."""
         channel = state.decided.route.channel
-        return state.phase == "final" or not (self.world.channels.has(channel) or self.world.sealed(channel))
+        return state.phase == "final" or not (
+            self.world.channels.has(channel) or self.world.fork.sealed(channel)
+        )
 
     def decide(self, flow: DeliveryFlow, command: DeliveryCommand) -> Plan | Refused | None:
         """Decide the next step of a delivery."""
@@ -142,7 +144,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     def _known_of_verdict(self, stream: str, state: Delivery, checked: SendChecked) -> Circumstances:
         if checked.after != state.attempt or not checked.verdict.allowed:
             return Circumstances()
-        if self.world.sealed(state.decided.route.channel):
+        if self.world.fork.sealed(state.decided.route.channel):
             return Circumstances(sealed=True)
         if state.phase == "final":
             return Circumstances()
@@ -158,7 +160,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
 
     @property
     def _longest_s(self) -> int:
-        return self.world.delivery_max_age_ms // 1000
+        return self.world.limits.delivery_max_age_ms // 1000
 
     # --- a channel that is not here
 
@@ -168,7 +170,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             return False
         self._tell_parked(stream, state)
         self.world.channels.turns.over(stream)
-        longest = self.world.delivery_max_age_ms
+        longest = self.world.limits.delivery_max_age_ms
         if longest:
             self.world.timers.after(
                 max(longest - self._age_ms(stream, state), 0),
@@ -178,7 +180,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         return True
 
     def _is_too_old(self, stream: str, state: Delivery) -> bool:
-        longest = self.world.delivery_max_age_ms
+        longest = self.world.limits.delivery_max_age_ms
         return bool(longest) and self._age_ms(stream, state) >= longest
 
     def _age_ms(self, stream: str, state: Delivery) -> int:
@@ -204,7 +206,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             case "decided":
                 self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
                 self._check(stream, state)
-            case "failed" if self.world.sealed(state.decided.route.channel):
+            case "failed" if self.world.fork.sealed(state.decided.route.channel):
                 self._check(stream, state)
             case "failed":
                 self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
@@ -222,7 +224,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     ) -> tuple[DeliveryCommand, Circumstances] | None:
         """Return what is known of an attempt that has no outcome: only a call that this process does not make was cut off."""
         channel = state.decided.route.channel
-        if self.world.sealed(channel):
+        if self.world.fork.sealed(channel):
             return command, Circumstances(sealed=True)
         asked = self._is_asked(state)
         if asked is Asked.UNDER_WAY:
@@ -396,7 +398,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         if state.retry_at_ms is not None:
             attempt, since_ms = state.attempt, state.retry_at_ms - state.pause_ms
             left = state.pause_ms - self.world.stopwatch.elapsed_ms("failed", stream, since_ms=since_ms)
-            longest = self.world.delivery_max_age_ms
+            longest = self.world.limits.delivery_max_age_ms
             if longest:  # it is given up on time, however long the pause
                 left = min(left, longest - self._age_ms(stream, state))
             self.world.timers.after(

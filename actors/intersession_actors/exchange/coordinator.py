@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, assert_never, cast
 
 import msgspec
 
+from intersession_actors.agents import runner_of
 from intersession_actors.chains import Cause
 from intersession_actors.exchange.commands import (
     ExchangeCommand,
@@ -77,7 +78,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         after = super().evolve(state, recorded)
         if state is not None:
             return after
-        return msgspec.structs.replace(after, accepted=self.world.accepted_as(after.accepted))
+        return msgspec.structs.replace(after, accepted=self.world.fork.accepted_as(after.accepted))
 
     def is_over(self, state: Exchange) -> bool:
         """Whether the exchange is closed."""
@@ -336,4 +337,4 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
     def _has_agent(self, key: str) -> bool:
         if self.world.log.forked is not None:
             return True  # a fork waits for the agents that it is not given: it ends nothing that had an agent (FORK-4)
-        return self.world.agents.has(self.world.agent_of(key))
+        return self.world.agents.has(runner_of(key))

@@ -13,7 +13,7 @@ with on_demand(globals()):
     from intersession_actors.forking.door import ForkDoor
     from intersession_actors.forking.listing import Listed, forks_of
     from intersession_actors.forking.making import MadeFork, Wanted, make_fork
-    from intersession_actors.forking.overlay import overlaid, set_in
+    from intersession_actors.forking.overlay import fork_of, overlaid, set_in
     from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
     from intersession_actors.forking.told import Came, came_told, outcomes_told
 
@@ -32,6 +32,7 @@ __all__ = [
     "Wanted",
     "came_told",
     "carry_on",
+    "fork_of",
     "forks_of",
     "leaving_recorded",
     "make_fork",

@@ -1,6 +1,6 @@
 """Makes a fork of a run at a place, with its edits written in: a file that a system can be opened on (FORK-1, FORK-4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -62,16 +62,14 @@ class Added(NamedTuple):
 
 
 def make_fork(
-    source: PortableLog,
-    log: Log,
+    log: PortableLog,
     wanted: Wanted,
     *,
     fork_id: str,
     now_ms: int,
-    entropy: Callable[[int], bytes],
     directory: Path | None = None,
 ) -> MadeFork:
-    """Make a fork, beside the others of its source. `log` is that of `source`, with its views.
+    """Make a fork, beside the others of its log, which is open with its views.
 
     Raises:
         ToolRefused: there is no such run or place, or an edit is not possible there; it says what would do.
@@ -92,19 +90,18 @@ def make_fork(
     goes_on = flow_id(flow)
     names: dict[str, str] = {}
     if replacing is not None and replacing.kind == "message" and replaced is not None:
-        names = names_anew(log, fork_id, source.log_ids, replaced)
+        names = names_anew(log, fork_id, log.log_ids, replaced)
         goes_on = names.get(goes_on, goes_on)
     edits = tuple(_placed(edit, wanted.at, what) for edit in wanted.edits)
     roots = [*roots_of(log, flow), *(ids.session_stream(edit.key) for edit in edits if edit.kind == "inject")]
     streams = closed_streams(log, roots, cut)
     fork = fork_log(
-        source,
+        log,
         ForkWanted(streams=streams, at=cut, flow=goes_on, edits=edits, by=wanted.by),
         directory=directory,
         fork_id=fork_id,
         now_ms=now_ms,
-        entropy=entropy,
-        fill=Carrying(log, source.proven, inline_views(), cut).fill,
+        fill=Carrying(log, log.proven, inline_views(), cut).fill,
     )
     try:
         added = (

@@ -1,14 +1,18 @@
 """Settings of a fork's own: `--set` holds there, whatever was in force in its source, also for what had begun (FORK-4)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from intersession_actors.config import Config, has_secrets, load_config, plain_config, read_config_file
+from intersession_actors.exchange import fixed_by
 from intersession_actors.gate import invalid, json_or_text
+from intersession_actors.streams import NOT_A_FORK, ForkOf
 from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
+from intersession_projections.forks import pauses_in, without_pauses
+from intersession_projections.frozen import frozen_in
 
 _FROM_AFAR: Final = ("agents", "deliveries", "runs", "session", "tools")
 _EDITED: Final = "fork_edited.%"
@@ -23,6 +27,21 @@ def set_in(log: Log) -> tuple[ForkEdit, ...]:
     versions = [version for (version,) in log.query(_POSITIONS, ("log", _EDITED))]
     events = [log.stream("log", after=version - 1, to=version)[0].event for version in versions]
     return tuple(event.edit for event in events if isinstance(event, ForkEdited) and event.edit.kind == "set")
+
+
+def fork_of(log: Log, *, config: Callable[[], Config], deliver: Container[str] = ()) -> ForkOf:
+    """Return what is otherwise in a log that is a fork: nothing goes to its channels but to those that `deliver` names (FORK-5)."""
+    if log.forked is None:
+        return NOT_A_FORK
+    edits, frozen = set_in(log), frozen_in(log)
+    return ForkOf(
+        accepted_as=lambda accepted: fixed_by(config(), edits, accepted),
+        sealed=lambda channel: channel not in deliver,
+        frozen_runs=frozen.runs,
+        frozen_flows=frozen.flows,
+        cut_runs=frozen.cut,
+        begun=without_pauses(pauses_in(log)),
+    )
 
 
 class Merged(NamedTuple):

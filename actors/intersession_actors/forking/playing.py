@@ -109,7 +109,7 @@ Opens = Callable[[MadeFork, Cast], CarriedSystem]
 
 
 class Forker:
-    """Forks the runs of one log. `source` writes the file, `reader` is on the same log, with its views.
+    """Forks the runs of one log. `reader` is on it.
 
     `config` is what a fork runs under, None for what was in force where it is cut, with the settings of the file `over` on top;
     `named` are the agents of the host. From `afar` neither files nor modules of this machine can be named.
@@ -117,22 +117,20 @@ class Forker:
 
     def __init__(
         self,
-        source: PortableLog,
+        log: PortableLog,
         reader: Reader,
         *,
         config: Config | None,
         new_id: Callable[[], str],
-        entropy: Callable[[int], bytes],
         named: Mapping[str, Agent] | None = None,
         afar: bool = False,
         over: Path | None = None,
     ) -> None:
         self._over = over
-        self._source = source
+        self._log = log
         self._reader = reader
         self._config = config
         self._new_id = new_id
-        self._entropy = entropy
         self._named = dict(named or {})
         self._afar = afar
         self._recordings: dict[str, Recording] = {}
@@ -159,12 +157,10 @@ class Forker:
             if agent_id not in given
         )
         made = make_fork(
-            self._source,
-            self._reader.log,
+            self._log,
             wanted._replace(edits=(*wanted.edits, *told)),
             fork_id=self._new_id(),
             now_ms=self._reader.clock.now_ms(),
-            entropy=self._entropy,
         )
         return made._replace(notes=(*made.notes, *notes))
 
@@ -205,7 +201,7 @@ class Forker:
     def _cast(self, made: MadeFork, playing: Playing) -> Cast:
         given = {edit.key: edit.value for edit in made.edits if edit.kind == "agent"} | dict(playing.agents)
         releases = (
-            RecordedReleases(self._source.again, after=made.position, loose=playing.loose)
+            RecordedReleases(self._log.again, after=made.position, loose=playing.loose)
             if RECORDED in given.values()
             else None
         )
@@ -262,7 +258,7 @@ class Forker:
         """Return what agents answered in the source; in an imported flow only in that one, which is forked."""
         with self._reading:
             # The source may be closed while the fork goes on.
-            known = self._recordings.get("") or Recording(self._source.again)
+            known = self._recordings.get("") or Recording(self._log.again)
             self._recordings[""] = known
             flow = View(self._reader).flow(forked)
             if not is_imported(flow):

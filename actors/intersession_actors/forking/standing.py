@@ -8,6 +8,7 @@ import msgspec
 from intersession_actors.agents import runner_of
 from intersession_actors.service import Service
 from intersession_events.facts import HeldText
+from intersession_projections.frozen import frozen_in
 from intersession_projections.run_outcomes import RunOutcome
 
 
@@ -36,7 +37,7 @@ class Standing(NamedTuple):
 def standing(service: Service) -> Standing:
     """Return how a fork stands. What was frozen at its cut counts for nothing."""
     reader = service.reader
-    frozen, degraded = reader.frozen(), service.supervisor.degraded
+    frozen, degraded = frozen_in(reader.log), service.supervisor.degraded
     runs = [run for run in reader.runs.open_runs() if run.run_id not in frozen.runs]
     parked = [run for run in runs if run.status == "queued" and not _has_agent(service, run.session_key)]
     held = [exchange for exchange in reader.flows.held_exchanges() if exchange.stream not in frozen.flows]
@@ -76,7 +77,7 @@ def _imported(service: Service) -> Iterator[str]:
 
 
 def _has_agent(service: Service, key: str) -> bool:
-    return service.world.agents.has(service.world.agent_of(key))
+    return service.world.agents.has(runner_of(key))
 
 
 def _agent_id(run: RunOutcome) -> str:
@@ -107,6 +108,6 @@ def _flows_go_on(service: Service, apart: Collection[str], still: Collection[str
     return any(
         delivery is not None
         and delivery.session_key not in apart  # whose session can't be asked whether it may go out
-        and (world.sealed(delivery.channel) or world.channels.has(delivery.channel))
+        and (world.fork.sealed(delivery.channel) or world.channels.has(delivery.channel))
         for delivery in deliveries
     )

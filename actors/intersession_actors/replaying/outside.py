@@ -89,6 +89,8 @@ class NoTimers:
 class RecordedAgents:
     """The agents: asked, they say nothing; what they answered is fed."""
 
+    closing = False
+
     def __init__(self, recording: Recording) -> None:
         self.results = Results()
         self.left_behind: tuple[str, int] | None = None

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, TypeVar, cast
 
-from intersession_actors.agents import AgentExecutor, runner_of
-from intersession_actors.chains import UnderWay
+from intersession_actors.agents import AgentExecutor
 from intersession_actors.channels import ChannelCaller
 from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
@@ -57,6 +56,8 @@ from intersession_actors.streams import (
     ChildGone,
     Command,
     DeliveryEnded,
+    ForkOf,
+    Limits,
     OfStream,
     RulesInForce,
     RunEnded,
@@ -123,7 +124,12 @@ class Replayer:
             reports=NoReports(clock=self._runtime.clock, threads=self._runtime.threads),
             agents=cast("AgentExecutor", self._agents),
             channels=cast("ChannelCaller", self._channels),
-            rules=RulesInForce(self._config, offered=tools_offered, has_channel=self._channels.has),
+            rules=RulesInForce(
+                self._config,
+                offered=tools_offered,
+                has_channel=self._channels.has,
+                transcript_path=recording.transcripts.get,
+            ),
             tell_session=self._tell_session,
             tell_flow=self._tell_flow,
             set_aside=self._set_aside,
@@ -131,24 +137,18 @@ class Replayer:
             read_back=_nothing,
             chains=self._chains,
             holds=holds,
-            accepted_as=lambda accepted: fixed_by(self._config(), configs.edits, accepted),
-            sealed=recording.withheld.__contains__,
-            frozen_runs=(),
-            cut_runs=(),
-            under_way=UnderWay(),
+            fork=ForkOf(
+                accepted_as=lambda accepted: fixed_by(self._config(), configs.edits, accepted),
+                sealed=recording.withheld.__contains__,
+            ),
             passivated=_nothing,
-            agent_of=runner_of,
             on_disk=_never_done,
-            transcript_path=recording.transcripts.get,
             generations=RecordedGenerations(recording),
             threads=OwnThreads(),
-            retry_interrupted=0,
-            idle_ms=0,
-            store_retry_ms=0,
-            delivery_max_age_ms=0,
+            limits=Limits(retry_interrupted=0, idle_ms=0, store_retry_ms=0, delivery_max_age_ms=0),
         )
         self._world.stopwatch = RecordedStopwatch(
-            clock, recording, oldest_ms=lambda: self._world.delivery_max_age_ms
+            clock, recording, oldest_ms=lambda: self._world.limits.delivery_max_age_ms
         )
         self._doors = Doors(recording, self._world.rules)
         self._steps = HeldSteps(
@@ -228,8 +228,8 @@ class Replayer:
         if recorded.position not in self._fed:
             self._fed.add(recorded.position)
             config = self._config()
-            self._world.retry_interrupted = config.runs.retry_interrupted
-            self._world.delivery_max_age_ms = milliseconds(config.deliveries.max_age_seconds)
+            self._world.limits.retry_interrupted = config.runs.retry_interrupted
+            self._world.limits.delivery_max_age_ms = milliseconds(config.deliveries.max_age_seconds)
             if not recorded.stream.startswith(MANAGED) or self._recording.is_imported(recorded):
                 self._give(recorded)
                 return

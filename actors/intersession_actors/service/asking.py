@@ -138,7 +138,9 @@ def _under_way(service: Service, caller: Caller) -> Cause | None:
     if not caller.of_agent:
         return None
     key, parse = caller.key, service.reader.parse
-    return service.world.under_way.of(lambda at: at == key if key is not None else caller.reaches(parse(at)))
+    return service.world.chains.under_way.of(
+        lambda at: at == key if key is not None else caller.reaches(parse(at))
+    )
 
 
 def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget:

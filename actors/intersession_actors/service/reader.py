@@ -13,7 +13,6 @@ from intersession_events.facts import AccessEvent, SessionOpened
 from intersession_events.keys import SessionKey, display
 from intersession_events.log import Log
 from intersession_projections.flows import Flows
-from intersession_projections.frozen import Frozen, frozen_in
 from intersession_projections.full_text import FullText
 from intersession_projections.places import Located, Places, Sees, UnknownPlace, parse_place
 from intersession_projections.positions import Positions
@@ -78,10 +77,6 @@ class Reader:
         """Keep a receipt; nothing happens where receipts can't be kept (a log open for reading only)."""
         if self._record is not None:
             self._record(requester, fact)
-
-    def frozen(self) -> Frozen:
-        """Return what was open when the log was forked and does not go on; nothing in a log that is no fork (FORK-6)."""
-        return frozen_in(self.log)
 
     def parse(self, key: str) -> SessionKey:
         """Return a canonical key of the log in its parts."""

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from intersession_actors.agents import runner_of
 from intersession_actors.errors import ToolRefused
 from intersession_actors.exchange import ReleaseExchange, StopAsking
 from intersession_actors.gate import IDENTITY, checked
@@ -135,7 +136,7 @@ def unknown_run(run_id: str) -> ToolRefused:
 def goes_on(service: Service, outcome: RunOutcome | None) -> str:
     """Say what becomes of a run that nobody waits for any longer: it goes on, or waits until its agent is there (KEY-9)."""
     if outcome is not None and outcome.status == "queued":
-        agent = service.world.agent_of(outcome.session_key)
+        agent = runner_of(outcome.session_key)
         if not service.world.agents.has(agent):
             return f"the run waits until somebody registers its agent {agent!r}"
     return "the run goes on"

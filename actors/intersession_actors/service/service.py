@@ -59,7 +59,7 @@ class Service:
 
     def store_failed(self, error: Exception) -> None:
         """Tell the operator that somebody met a store that is away. A closed system, or one in a forked child, has none."""
-        if not self.world.stopping and not isinstance(error, ForkedStoreError):
+        if not self.world.agents.closing and not isinstance(error, ForkedStoreError):
             self.world.reports.store_unread(error)
 
     @property

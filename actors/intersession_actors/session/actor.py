@@ -8,7 +8,7 @@ import logging
 
 import msgspec
 
-from intersession_actors.agents import Answered, Broke
+from intersession_actors.agents import Answered, Broke, runner_of
 from intersession_actors.errors import refused_by
 from intersession_actors.session import commands
 from intersession_actors.session.answers import ended_of
@@ -90,7 +90,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         state = self._owner.state
         if state is None:
             raise RuntimeError(f"{self.key}: an owner that began with a state has lost it")
-        return without(state, self.world.frozen_runs)
+        return without(state, self.world.fork.frozen_runs)
 
     def on_start(self) -> None:
         """Read the stream."""
@@ -212,7 +212,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     def _give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
         """Give an agent's answer up: the store was away too long. Its attempt is interrupted as soon as it is back."""
         if isinstance(command, commands.RunReturned):
-            self._telling.answer_lost(self.state, command, self.world.store_retry_ms)
+            self._telling.answer_lost(self.state, command, self.world.limits.store_retry_ms)
             self.world.agents.results.forget(command.run_id, command.attempt)
             self._decider.leave_behind()
             owner.take_first(commands.Wake())
@@ -257,15 +257,15 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     def _was_cut(self, running: Running) -> bool:
         """Whether a fork cut the attempt in its middle: that was no crash, so it goes on where its agent can."""
-        agents, runner = self.world.agents, self.world.agent_of(self.key)
-        return running.waiting.queued.run_id in self.world.cut_runs and agents.has(runner)
+        agents, runner = self.world.agents, runner_of(self.key)
+        return running.waiting.queued.run_id in self.world.fork.cut_runs and agents.has(runner)
 
     def _go_on(self) -> None:
         """Go on with an attempt that a fork has cut, once it is read what it had done.
 
         An agent that begins at the beginning can only if that was nothing; else it is tried again, as after a crash.
         """
-        runner = self.world.agent_of(self.key)
+        runner = runner_of(self.key)
         if not self._starter.go_on_with(self.state.running, resumes=self.world.agents.resumes(runner)):
             self._decider.leave_behind()
             self._owner.take_first(commands.Wake())
@@ -353,7 +353,9 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             return
         self._asleep_after = version = self._owner.version
         self.world.timers.after(
-            self.world.idle_ms, ("idle", self.key), lambda: self.tell_self(commands.IdleFor(version=version))
+            self.world.limits.idle_ms,
+            ("idle", self.key),
+            lambda: self.tell_self(commands.IdleFor(version=version)),
         )
 
     def _sleeps(self, message: commands.IdleFor) -> bool:

@@ -103,7 +103,7 @@ class Decider:
             case commands.RunReturned(result=Answered()):
                 return msgspec.structs.replace(known, now_ms=world.clock.now_ms())
             case commands.RunReturned(result=Broke() as broke):
-                retries = world.retry_interrupted if broke.code == "interrupted" else 0
+                retries = world.limits.retry_interrupted if broke.code == "interrupted" else 0
                 return msgspec.structs.replace(self._of_end(known, state), retries=retries)
             case commands.DeadlinePassed():
                 return self._of_end(known, state)
@@ -152,7 +152,7 @@ class Decider:
             known,
             age_ms=self._starter.age_ms(running) if has_deadline else 0,
             was_called=was_called,
-            retries=world.retry_interrupted if was_called else 0,
+            retries=world.limits.retry_interrupted if was_called else 0,
         )
 
     def _policy(self, state: Session, channel: str | None) -> Verdict:

@@ -1,5 +1,6 @@
 """Which run a session begins next, and when: in the append that queues it where that can be, else once its context is read."""
 
+from intersession_actors.agents import runner_of
 from intersession_actors.policy import Reckoned
 from intersession_actors.session import commands, rules
 from intersession_actors.session.rules import Start
@@ -22,7 +23,7 @@ class NextRun:
     def with_its_message(self, state: Session, command: commands.Enqueue, version: int) -> Start | None:
         """Return how the run begins that is about to be queued, where the session is free and its transcript is at hand."""
         queued, events = command.queue, rules.starts_with(state, command)
-        if queued is None or events is None or self._world.stopping or not self._has_agent():
+        if queued is None or events is None or self._world.agents.closing or not self._has_agent():
             return None
         beginning = self._beginning(state, queued)
         context = self._starter.context_ahead(
@@ -37,7 +38,7 @@ class NextRun:
         """
         if state.running is not None or not state.queue or not state.exists:
             return None
-        if self._world.stopping:
+        if self._world.agents.closing:
             return None  # it begins after the restart, as a first attempt
         queued = state.queue[0].queued
         run_id = queued.run_id
@@ -66,7 +67,7 @@ class NextRun:
 
     def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
         """Return what the next attempt begins with: its tools, and how much of the transcript its model takes."""
-        runner = self._world.agent_of(self._key)
+        runner = runner_of(self._key)
         said = self._world.agents.window(runner, queued.run_id, state.interrupted + 1)
         if said == "as before":
             said = None if state.window is None else Reckoned(*state.window)
@@ -80,4 +81,4 @@ class NextRun:
         return None if state.opened is None else self._world.rules.tools_of(state.opened)
 
     def _has_agent(self) -> bool:
-        return self._world.agents.has(self._world.agent_of(self._key))
+        return self._world.agents.has(runner_of(self._key))

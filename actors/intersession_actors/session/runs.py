@@ -6,7 +6,7 @@ Everything here happens outside of the session's actor or returns at once; what 
 from collections.abc import Callable
 from typing import Protocol
 
-from intersession_actors.agents import AgentResult, Turn
+from intersession_actors.agents import AgentResult, Turn, runner_of
 from intersession_actors.chains import Cause
 from intersession_actors.prompt import RunContext
 from intersession_actors.session.commands import ContextBuilt, ContextDue, DeadlinePassed, RunReturned
@@ -173,11 +173,11 @@ class RunStarter:
         before, after = _points(queued)
         crash_point(before)
         turn = self._make_turn(
-            agent_id=world.agent_of(key), key=key, running=running, context=context, opened=self._opened()
+            agent_id=runner_of(key), key=key, running=running, context=context, opened=self._opened()
         )
 
         def returned(result: AgentResult) -> None:
-            world.under_way.end(cause)
+            world.chains.under_way.end(cause)
             world.tell_session(
                 key,
                 RunReturned(
@@ -198,7 +198,7 @@ class RunStarter:
             of=queued.run_id,
             attempt=attempt,
         )
-        world.under_way.begin(cause)
+        world.chains.under_way.begin(cause)
         world.agents.start(turn, returned, returned, inside=cause.inside)
         crash_point(after)
 
@@ -215,7 +215,7 @@ class RunStarter:
     def age_ms(self, running: Running) -> int:
         """Return how long ago the attempt began."""
         return self._world.stopwatch.elapsed_ms(
-            *_attempt(running), since_ms=self._world.begun(running.began_ms)
+            *_attempt(running), since_ms=self._world.fork.begun(running.began_ms)
         )
 
     def unwatch(self, run_id: str) -> None:

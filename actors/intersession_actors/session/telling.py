@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 
+from intersession_actors.agents import runner_of
 from intersession_actors.chains import Cause
 from intersession_actors.host import Inside
 from intersession_actors.prompt import is_withheld
@@ -49,7 +50,7 @@ class Telling:
                     attempt=event.attempt,
                     inside=self._inside(before, event.run_id, recorded.id),
                 )
-            case facts.RunInterrupted(run_id=run_id) if run_id in self._world.cut_runs:
+            case facts.RunInterrupted(run_id=run_id) if run_id in self._world.fork.cut_runs:
                 pass  # the fork was cut in the middle of it: nothing went wrong
             case facts.RunInterrupted() | facts.LateReplyDropped():
                 reports.tell(
@@ -67,7 +68,7 @@ class Telling:
         run_id = waiting.queued.run_id
         if self._told_parked != run_id:
             self._told_parked = run_id
-            agent = self._world.agent_of(self._key)
+            agent = runner_of(self._key)
             self._world.reports.tell(
                 "run_parked",
                 session_key=self._key,

@@ -92,7 +92,7 @@ def place_of(log_id: str, spawn_id: str, attachments: Attachments) -> Place:
 
 
 def _can_be_asked_again(world: World, channel: str) -> bool:
-    return world.channels.idempotent(channel) or world.sealed(channel)
+    return world.channels.idempotent(channel) or world.fork.sealed(channel)
 
 
 def _with_thread(ready: Prepared, asked: ThreadAsked, result: ThreadOpened | NotDelivered) -> Prepared:

@@ -233,7 +233,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             now_ms=self.world.now_of(state.budget),
             has_route=self.way_out(state, command)[0] is not None,
             spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
-            transcript_path=self.world.transcript_path(state.accepted.child_session_id),
+            transcript_path=self.world.rules.transcript_path(state.accepted.child_session_id),
             refused=dict(flow.refused),
         )
 

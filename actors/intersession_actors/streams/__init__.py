@@ -65,9 +65,10 @@ with on_demand(globals()):
     from intersession_actors.streams.slow import handle_timed
     from intersession_actors.streams.standing import BoundThreads, Generations
     from intersession_actors.streams.strays import foreign
-    from intersession_actors.streams.world import World
+    from intersession_actors.streams.world import NOT_A_FORK, ForkOf, Limits, World
 
 __all__ = [
+    "NOT_A_FORK",
     "STORE_RETRY_MS",
     "Accepted",
     "Answer",
@@ -86,8 +87,10 @@ __all__ = [
     "Failed",
     "Failures",
     "FlowCommand",
+    "ForkOf",
     "Generations",
     "GivenUp",
+    "Limits",
     "Load",
     "Loaded",
     "OfOneLife",

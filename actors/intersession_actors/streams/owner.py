@@ -430,7 +430,7 @@ class Owner(Generic[S, C]):
         now = self._world.clock.monotonic()
         # Counted for each command by itself: trouble that is long over must not shorten the patience with the next.
         since = now if told.away_since is None else told.away_since
-        limit_ms = self._world.store_retry_ms
+        limit_ms = self._world.limits.store_retry_ms
         if told.command.is_given_up and 0 < limit_ms < round((now - since) * 1000):
             self.effects.append(GivenUp(told.command))
             return

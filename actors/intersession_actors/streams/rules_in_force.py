@@ -13,7 +13,8 @@ from intersession_events.keys import SessionKey
 class RulesInForce:
     """The rules under which actors decide. There is no other kind of them: a replay asks these, with the settings of then.
 
-    `offered` says which tools a caller has, `has_channel` whether a channel is here.
+    `offered` says which tools a caller has, `has_channel` whether a channel is here, `transcript_path` where the transcript of a
+    session id is mirrored, if it is (LIST-5).
     """
 
     def __init__(
@@ -22,10 +23,12 @@ class RulesInForce:
         *,
         offered: Callable[[Config, Requester], tuple[str, ...]],
         has_channel: Callable[[str], bool],
+        transcript_path: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._config = config
         self._offered = offered
         self._has_channel = has_channel
+        self.transcript_path = transcript_path
 
     def judge_send(
         self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None

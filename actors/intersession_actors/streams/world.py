@@ -5,10 +5,10 @@ Handed in and never reached for, so that the same actors run in a simulator, in 
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from intersession_actors.agents import AgentExecutor
-from intersession_actors.chains import ChainLedger, UnderWay
+from intersession_actors.chains import ChainLedger
 from intersession_actors.channels import ChannelCaller
 from intersession_actors.failures import Reports
 from intersession_actors.holding import Holds
@@ -28,6 +28,37 @@ class OnDisk(Protocol):
     def __call__(self, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
         """Do the work; `done` gets its result, or the exception it raised. Nothing comes back while the system stops."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForkOf:
+    """What is otherwise in a log that is a fork of another one. In any other log nothing is."""
+
+    accepted_as: Callable[[ExchangeAccepted], ExchangeAccepted] = lambda accepted: accepted
+    """Says with which settings an exchange goes on: those it was accepted with, but for what was set in the fork (FORK-4)."""
+    sealed: Callable[[str], bool] = lambda _: False
+    """Says whether nothing goes to a channel: those of a fork are sealed (FORK-5)."""
+    frozen_runs: Container[str] = ()
+    """The runs that do not go on, since they were open when the log was forked and are not of the run that was (FORK-6)."""
+    frozen_flows: Container[str] = ()
+    """The streams of exchanges, spawns and deliveries that do not go on, for the same reason."""
+    cut_runs: Container[str] = ()
+    """The runs that were under way when the log was forked, and go on."""
+    begun: Callable[[int], int] = int
+    """Says, of a time (ms) at which something began, when it would have begun without the pauses since then that a fork makes."""
+
+
+NOT_A_FORK: Final = ForkOf()
+
+
+@dataclass(kw_only=True, eq=False)
+class Limits:
+    """How often and how long something is tried."""
+
+    retry_interrupted: int
+    idle_ms: int
+    store_retry_ms: int
+    delivery_max_age_ms: int
 
 
 @dataclass(kw_only=True, eq=False)
@@ -57,35 +88,15 @@ class World:
     """Where a run of a causal chain is reserved before it is asked for."""
     holds: Holds
     """Whose exchanges are held, and who is asked about the others."""
-    under_way: UnderWay
-    """Which agents are being called now."""
     passivated: Callable[[str], None]
     """Is told that a session's actor went to sleep."""
-    agent_of: Callable[[str], str]
-    """Says who runs a session."""
     on_disk: OnDisk
-    accepted_as: Callable[[ExchangeAccepted], ExchangeAccepted]
-    """Says with which settings an exchange goes on: those it was accepted with, but for what was set in a fork (FORK-4)."""
-    sealed: Callable[[str], bool]
-    """Says whether nothing goes to a channel: those of a fork are sealed (FORK-5)."""
-    frozen_runs: Container[str]
-    """The runs that do not go on, since they were open when the log was forked and are not of the run that was (FORK-6)."""
-    cut_runs: Container[str]
-    """The runs that were under way when the log was forked, and go on."""
-    transcript_path: Callable[[str], str | None]
-    """Says where the transcript of a session id is mirrored, if it is (LIST-5)."""
-    retry_interrupted: int
-    idle_ms: int
-    store_retry_ms: int
-    delivery_max_age_ms: int
+    limits: Limits
+    fork: ForkOf = NOT_A_FORK
     generations: Generations = field(default_factory=Generations)
     """Which conversations of sessions in exchanges are over."""
     threads: BoundThreads = field(default_factory=BoundThreads)
     """Whose the threads of channels are."""
-    begun: Callable[[int], int] = int
-    """Says, of a time (ms) at which something began, when it would have begun without the pauses since then that a fork makes."""
-    stopping: bool = field(default=False, init=False)
-    """No further run is begun: its attempt would only be cut off."""
 
     def __post_init__(self) -> None:
         self.stopwatch = Stopwatch(self.clock)
@@ -96,5 +107,5 @@ class World:
         """Return the time as a causal chain counts it: from its beginning, by the clock that nobody sets (LOOP-5, L8)."""
         if not budget.started_ms:
             return self.clock.now_ms()  # when it began is not known
-        since_ms = self.begun(budget.started_ms)
+        since_ms = self.fork.begun(budget.started_ms)
         return budget.started_ms + self.stopwatch.elapsed_ms("chain", budget.root, since_ms=since_ms)

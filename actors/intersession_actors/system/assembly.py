@@ -7,22 +7,22 @@ from functools import partial
 from typing import Any, TypeVar
 
 from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
-from intersession_actors.chains import ChainLedger, RunUse, UnderWay
+from intersession_actors.chains import ChainLedger, RunUse
 from intersession_actors.channels import AnyChannel, ChannelCaller
 from intersession_actors.checkpoints import Checkpointer, Publisher, Target
 from intersession_actors.config import Config, milliseconds
 from intersession_actors.delivery import Outbox
 from intersession_actors.disclosure import redact_raw
-from intersession_actors.exchange import Coordinator, fixed_by
+from intersession_actors.exchange import Coordinator
 from intersession_actors.failures import OnFailure, Reports, described
-from intersession_actors.forking import set_in
+from intersession_actors.forking import fork_of
 from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
 from intersession_actors.runtime import Clock, Runtime, TimerWheel
 from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
-from intersession_actors.streams import STORE_RETRY_MS, RulesInForce, World
+from intersession_actors.streams import STORE_RETRY_MS, Limits, RulesInForce, World
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
@@ -30,12 +30,10 @@ from intersession_actors.system.tracing import Tracing
 from intersession_actors.system.turns import Turns
 from intersession_actors.tools import tools_offered
 from intersession_events.errors import LogError, StoreUnavailable
-from intersession_events.facts import ExchangeAccepted, ForkEdit
 from intersession_events.log import HostLog
 from intersession_events.proofs import PrivateKey
 from intersession_events.stores import MEMORY, PortableLog, Tails
 from intersession_projections.flows import DeliverySummary
-from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.smells import SmellRule
 from intersession_projections.tailed_views import tails_of
 from intersession_projections.transcripts import mirror_directory, transcript_mirror
@@ -69,7 +67,7 @@ class Assembly:
     ) -> None:
         self._config = config
         self._log = log
-        self._deliver = deliver
+        fork = fork_of(log, config=config, deliver=deliver)
         self._clock = clock
         self.hosts_loop = HostsLoop()
         self._runtime = runtime
@@ -104,7 +102,7 @@ class Assembly:
             timers=self.timers,
             timeout_ms=milliseconds(deliveries.timeout_seconds),
             threads=threads,
-            sealed=self.is_sealed,
+            sealed=fork.sealed,
             blocking=self.reports.blocking,
         )
         for name, channel in channels.items():
@@ -137,8 +135,6 @@ class Assembly:
             log, config=config, clock=clock, record=receipts.record, transcripts=transcripts, smells=smells
         )
         self._chains = ChainLedger(log, partial(_runs_of, reader))
-        # Who made an append tells it as well, but may have failed before it could.
-        self._stop_forgetting = log.on_committed(self.executor.results.take)
         self._hold_rule = (
             None
             if hold is None
@@ -151,9 +147,7 @@ class Assembly:
             )
         )
         holds = Holds(HeldSessions(), self._hold_rule)
-        self._stop_holding = log.on_committed(holds.sessions.take)
         self.contexts = ContextCache(log)
-        frozen = reader.frozen()
         world = World(
             log=log,
             clock=clock,
@@ -161,7 +155,12 @@ class Assembly:
             reports=self.reports,
             agents=self.executor,
             channels=self.caller,
-            rules=RulesInForce(config, offered=tools_offered, has_channel=self.caller.has),
+            rules=RulesInForce(
+                config,
+                offered=tools_offered,
+                has_channel=self.caller.has,
+                transcript_path=reader.transcript_path,
+            ),
             tell_session=self.supervisor.tell_session,
             tell_flow=self.supervisor.tell_flow,
             set_aside=self.supervisor.set_aside,
@@ -169,24 +168,19 @@ class Assembly:
             read_back=self.supervisor.read_back,
             chains=self._chains,
             holds=holds,
-            under_way=UnderWay(),
             passivated=self.supervisor.passivated,
-            accepted_as=partial(self._accepted_as, set_in(log)),
-            sealed=self.is_sealed,
-            begun=without_pauses(pauses_in(log)),
-            frozen_runs=frozen.runs,
-            cut_runs=frozen.cut,
-            agent_of=runner_of,
             on_disk=self._on_disk,
-            transcript_path=reader.transcript_path,
-            retry_interrupted=runs.retry_interrupted,
-            idle_ms=round(runs.idle_seconds * 1000),
-            store_retry_ms=round(runs.store_retry_max_seconds * 1000),
-            delivery_max_age_ms=milliseconds(deliveries.max_age_seconds),
+            limits=Limits(
+                retry_interrupted=runs.retry_interrupted,
+                idle_ms=round(runs.idle_seconds * 1000),
+                store_retry_ms=round(runs.store_retry_max_seconds * 1000),
+                delivery_max_age_ms=milliseconds(deliveries.max_age_seconds),
+            ),
+            fork=fork,
         )
-        self._stop_standing = [
-            log.on_committed(take) for take in (world.generations.take, world.threads.take)
-        ]
+        listeners = (self.executor.results, holds.sessions, world.generations, world.threads)
+        # Who made an append tells the results as well, but may have failed before it could.
+        self._stops = [log.on_committed(listener.take) for listener in listeners]
         self.service = Service(
             log=log,
             clock=clock,
@@ -197,13 +191,6 @@ class Assembly:
             receipts=receipts,
             blocking=threads,
         )
-
-    def _accepted_as(self, edits: Sequence[ForkEdit], accepted: ExchangeAccepted) -> ExchangeAccepted:
-        return fixed_by(self._config(), edits, accepted) if edits else accepted
-
-    def is_sealed(self, channel: str) -> bool:
-        """Whether nothing goes to a channel: those of a fork are sealed, but for those that were asked for (FORK-5)."""
-        return self._log.forked is not None and channel not in self._deliver
 
     def start(self) -> None:
         """Start the process managers, and carry on what is open in the log.
@@ -249,9 +236,7 @@ class Assembly:
         self.checkpointer.stop(until - self._clock.monotonic())
         self.service.waits.close()
         self._chains.close()
-        self._stop_forgetting()
-        self._stop_holding()
-        for stop in self._stop_standing:
+        for stop in self._stops:
             stop()
         if self._hold_rule is not None:
             self._hold_rule.stop(max(until - self._clock.monotonic(), 0.0))

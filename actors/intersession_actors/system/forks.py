@@ -23,7 +23,6 @@ from intersession_actors.forking import (
 )
 from intersession_actors.gate import RUN_TIME, invalid, seconds_of
 from intersession_actors.service import Reader, Service
-from intersession_events.machine import machine_entropy
 from intersession_events.stores import MEMORY, PortableLog
 
 S = TypeVar("S", bound=CarriedSystem)
@@ -91,7 +90,6 @@ class Forks:
             reader,
             config=self._config(),
             new_id=service.new_id,
-            entropy=machine_entropy,
             named=self._named,
             afar=afar,
         )

@@ -6,6 +6,7 @@ The views say what is open; actors never read them. Nothing here decides anythin
 import logging
 from collections.abc import Sequence
 
+from intersession_actors.agents import runner_of
 from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
 from intersession_actors.channels import Place
 from intersession_actors.delivery import ended_in
@@ -26,8 +27,7 @@ def recover(service: Service) -> None:
     _take_over_sessions(service)
     for prefix in ("delivery", "exchange", "spawn"):
         recover_flows(service, prefix)
-    frozen = service.reader.frozen().runs
-    open_runs = [run for run in service.runs.open_runs() if run.run_id not in frozen]
+    open_runs = [run for run in service.runs.open_runs() if run.run_id not in service.world.fork.frozen_runs]
     keys = list(dict.fromkeys(run.session_key for run in open_runs))
     for key in dict.fromkeys((*keys, *service.threads.limited_sessions())):
         service.supervisor.tell_session(key, Wake())
@@ -66,7 +66,7 @@ def _generation_of(service: Service, key: str) -> str | None:
 
 def _hold_accepted(service: Service) -> None:
     """Count the runs of children that were accepted and wait for their files or their thread (LOOP-5)."""
-    frozen = service.reader.frozen().flows
+    frozen = service.world.fork.frozen_flows
     for stream in service.flows.open_spawns():
         spawn = None if stream in frozen else service.flows.spawn(stream.partition(":")[2])
         if spawn is not None and spawn.root is not None and service.runs.get(spawn.run_id) is None:
@@ -81,8 +81,7 @@ def recover_flows(service: Service, prefix: str) -> None:
         "exchange": flows.open_exchanges,
         "spawn": flows.open_spawns,
     }
-    frozen = service.reader.frozen().flows
-    streams = [stream for stream in streams_of[prefix]() if stream not in frozen]
+    streams = [stream for stream in streams_of[prefix]() if stream not in service.world.fork.frozen_flows]
     if prefix == "delivery" and streams:
         open_ = flows.many({"delivery": [stream.partition(":")[2] for stream in streams]})
         _line_up(service, [row for row in open_.values() if isinstance(row, DeliverySummary)])
@@ -106,7 +105,7 @@ def recover_flow(service: Service, stream: str) -> None:
 
 def recover_channel(service: Service, name: str) -> None:
     """Tell the outbox of the texts that wait for a channel: somebody delivers for it now."""
-    frozen = service.reader.frozen().flows
+    frozen = service.world.fork.frozen_flows
     rows = [row for row in service.flows.open_deliveries_to(name) if row.stream not in frozen]
     _line_up(service, rows)
     for row in rows:
@@ -153,12 +152,11 @@ def sweep_staged(service: Service) -> None:
 def wake_agent(service: Service, agent_id: str) -> None:
     """Tell the sessions of an agent that it is there now: parked runs start (KEY-9), released exchanges go on (LIVE-1)."""
     for key in dict.fromkeys(run.session_key for run in service.runs.open_runs()):
-        if service.world.agent_of(key) == agent_id:
+        if runner_of(key) == agent_id:
             service.supervisor.tell_session(key, Wake())
-    frozen = service.reader.frozen().flows
     for exchange in service.flows.released_exchanges():
-        at = None if exchange.requester is None else service.world.agent_of(exchange.requester)
-        if at == agent_id and exchange.stream not in frozen:
+        at = None if exchange.requester is None else runner_of(exchange.requester)
+        if at == agent_id and exchange.stream not in service.world.fork.frozen_flows:
             _resume(service, exchange.stream)
 
 

@@ -17,6 +17,7 @@ from intersession_events.log import Log, read_together
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import PortableLog
 from intersession_projections.flows import Flows, held_value
+from intersession_projections.frozen import frozen_in
 from intersession_projections.held_sessions import HeldSessions
 from intersession_projections.run_outcomes import Runs
 
@@ -93,7 +94,7 @@ def _open_work(
 
     `has_agent` is asked for a session's key, `has_channel` for a channel's name.
     """
-    frozen = reader.frozen().runs
+    frozen = frozen_in(reader.log).runs
     open_runs, open_deliveries, held, held_sessions, failed = read_together(
         reader.log,
         lambda log: Runs(log).open_runs(),
@@ -136,7 +137,7 @@ def _fork(reader: Reader) -> JsonObject | None:
     forked = reader.log.forked
     if forked is None:
         return None
-    frozen = reader.frozen()
+    frozen = frozen_in(reader.log)
     return {
         "from": {"logId": forked.log_id, "position": forked.position},
         "flow": forked.flow,

@@ -240,7 +240,7 @@ class SessionSystem(Operated):
         seconds = self.config.runs.shutdown_grace_seconds if grace is None else grace
         if isinstance(self.log, PortableLog) and self.log.over is not None:
             seconds = 0.0  # nothing that comes of waiting could be recorded
-        self.service.world.stopping = True
+        self.service.world.agents.closing = True
         if self._control is not None:
             self._control.stop()
         with self._opening_door:

@@ -27,6 +27,7 @@ from intersession_events.log import (
     payload_of,
     seal,
 )
+from intersession_events.machine import machine_entropy
 from intersession_events.stores import MEMORY, FileFilling, Moved, PortableLog
 
 Fill = Callable[[sqlite3.Connection], None]
@@ -62,7 +63,7 @@ def fork_log(
     directory: Path | None = None,
     fork_id: str,
     now_ms: int,
-    entropy: Callable[[int], bytes],
+    entropy: Callable[[int], bytes] = machine_entropy,
     fill: Fill = lambda _: None,
 ) -> Fork:
     """Make a part of a log a log of its own: a file in a directory, which is made if it is not there, else with all forks of the log.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from intersession_actors.debugger import DiffAnswer
 from intersession_actors.forking import Wanted, make_fork
 from intersession_events.facts import ForkEdit
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from support.fakes import ManualClock
 from support.forks_played import WAIT, Conversation, Played, conversation, play
 
@@ -80,11 +80,9 @@ def test_a_fork_that_was_only_made_differs_from_its_run_from_the_edit_on(
     system = talk.system
     made = make_fork(
         talk.log,
-        talk.log,
         Wanted(talk.exchange, edited.at, [edited.edit]),
         fork_id=random_id(),
         now_ms=system.service.clock.now_ms(),
-        entropy=machine_entropy,
     )
     begins_at_the_edit(system.debug.diff(talk.exchange, made.id), edited)
 

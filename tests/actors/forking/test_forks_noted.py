@@ -12,7 +12,7 @@ from intersession_actors.forking.overlay import without_effect
 from intersession_actors.simulation import SimulatedRuntime
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.stores import SqliteLog, open_log
 from support.forks_played import conversation
 from support.running import SEES_ALL
@@ -39,11 +39,9 @@ def made_at(system: SessionSystem, run: str, position: int) -> MadeFork:
     assert isinstance(log, SqliteLog)
     return make_fork(
         log,
-        log,
         Wanted(run, position),
         fork_id=random_id(),
         now_ms=system.service.clock.now_ms(),
-        entropy=machine_entropy,
     )
 
 

@@ -15,7 +15,7 @@ from intersession_actors.forking.making import make_fork
 from intersession_events.facts import SessionOpened
 from intersession_events.forks import remove_fork
 from intersession_events.log import Outcome, verify_log
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.stores import PortableLog, open_log, views_proven
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import flow_id
@@ -36,11 +36,9 @@ SOME = 12
 def made_at(log: PortableLog, run: str, at: int) -> MadeFork:
     return make_fork(
         log,
-        log,
         Wanted(run, at, exact=True),
         fork_id=random_id(),
         now_ms=1,
-        entropy=machine_entropy,
     )
 
 

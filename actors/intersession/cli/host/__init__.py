@@ -10,7 +10,7 @@ with on_demand(globals()):
         import_beside,
         known_token,
     )
-    from intersession.cli.host.forking import forker_of, forking_beside, source_of
+    from intersession.cli.host.forking import forker_of, forking_beside
     from intersession.cli.host.forks import fork_file, in_fork
     from intersession.cli.host.hosting import hosted
     from intersession.cli.host.log_host import GatewayBeside, HostedHere
@@ -45,7 +45,6 @@ __all__ = [
     "operator_of",
     "reader_of",
     "reading_log",
-    "source_of",
     "store_of",
     "store_url",
 ]

@@ -11,7 +11,7 @@ from intersession_actors.methods import fork_methods
 from intersession_actors.runtime import MachineThreads
 from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.stores import PortableLog
 
@@ -28,43 +28,26 @@ def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str,
     def opened(made: MadeFork, cast: Cast) -> SessionSystem:
         return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
 
-    with source_of(reader) as source:
+    def forker(inside: Reader | None) -> Forker:
+        return forker_of(inside or reader, reading, named, afar=True)
 
-        def forker(inside: Reader | None) -> Forker:
-            if inside is None:
-                return forker_of(source, reader, reading, named, afar=True)
-            if not isinstance(inside.log, PortableLog):
-                raise UsageError(f"{inside.log.path} is no log that can be forked")
-            return forker_of(inside.log, inside, reading, named, afar=True)
-
-        door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
-        try:
-            yield fork_methods(reader, door, threads)
-        finally:
-            door.stop(1.0)
+    door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
+    try:
+        yield fork_methods(reader, door, threads)
+    finally:
+        door.stop(1.0)
 
 
-@contextmanager
-def source_of(reader: Reader) -> Generator[PortableLog]:
-    """Open the log of a reader once more, as it is stored, to make forks of it."""
-    log = reader.log
-    if not isinstance(log, PortableLog):
-        raise UsageError(f"{log.path} is no log that can be forked")
-    with log.again() as source:
-        yield source
-
-
-def forker_of(
-    source: PortableLog, reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False
-) -> Forker:
+def forker_of(reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False) -> Forker:
     """Return what forks the runs of a log; forks run under what was in force, with the settings that are given on top."""
+    if not isinstance(reader.log, PortableLog):
+        raise UsageError(f"{reader.log.path} is no log that can be forked")
     return Forker(
-        source,
+        reader.log,
         reader,
         config=None,
         over=reading.config,
         new_id=random_id,
-        entropy=machine_entropy,
         named=named,
         afar=afar,
     )

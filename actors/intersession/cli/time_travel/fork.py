@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import fork_file, in_fork, reader_of, reading_log, source_of, store_of
+from intersession.cli.host import fork_file, in_fork, reader_of, reading_log, store_of
 from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, safe
 from intersession.cli.time_travel.forking import (
     OTHERWISE,
@@ -51,9 +51,7 @@ def fork(
         name, place = view.parted(named(run), named(at), field="run")
         what = reader.log.head() if place is None else place
         flow = view.flow(name)
-        with source_of(reader) as source:
-            wanted = Wanted(flow_id(flow), what)
-            came = forked(source, reader, inside, wanted, otherwise, run=not no_run)
+        came = forked(reader, inside, Wanted(flow_id(flow), what), otherwise, run=not no_run)
     diverged = any(one.carried is not None and one.carried.state == "diverged" for one in came)
     code = REFUSED if diverged else OK
     rows = outcomes_told(came)

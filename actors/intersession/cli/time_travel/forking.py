@@ -20,7 +20,6 @@ from intersession_actors.service import Reader
 from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import PortableLog
 from intersession_projections.forks import parts_of
 from intersession_projections.wording import counted
 
@@ -122,7 +121,7 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def forked(
-    source: PortableLog, reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
+    reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
 ) -> list[Came]:
     """Make forks, and carry them on, with a bar that says how many have come out."""
     agents, edits = otherwise.agents(), otherwise.edits()
@@ -130,7 +129,7 @@ def forked(
     config = load_config(reading.config).config
     channels = _deliverable(config, otherwise.deliver)
     named = _named(config, {*agents.values()}, live=otherwise.on_divergence == "live")
-    forker = forker_of(source, reader, reading, named)
+    forker = forker_of(reader, reading, named)
     asked = wanted._replace(edits=edits, exact=not run and not edits and not agents)
 
     def opened(made: MadeFork, cast: Cast) -> SessionSystem:

@@ -56,7 +56,7 @@ async def event_stream(
         wake.set()
 
     def is_over() -> bool:
-        stops = door.draining or ending.is_set() or door.system.service.world.stopping or server_stops()
+        stops = door.draining or ending.is_set() or door.system.service.world.agents.closing or server_stops()
         return stops or not door.credentials.count(credential)
 
     async def told() -> Iterable[bytes]:

@@ -21,7 +21,7 @@ from intersession_events.errors import ForkFailed
 from intersession_events.facts import NotePinned
 from intersession_events.ids import notes_stream, session_stream
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend, VerifyReport, as_it_is, verify_log
-from intersession_events.machine import machine_entropy, random_id
+from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, PortableLog, open_log
 from intersession_projections.flow_summary import in_words
@@ -105,16 +105,13 @@ def _log(view: View, flow: Flow, at: str | None, folder: Path) -> bytes:
     log = _kept(view)
     place = view.place(at).position
     try:
-        with log.again() as source:
-            made = make_fork(
-                source,
-                view.log,
-                Wanted(flow_id(flow), place, exact=True),
-                fork_id=random_id(),
-                now_ms=view.reader.clock.now_ms(),
-                entropy=machine_entropy,
-                directory=folder,
-            )
+        made = make_fork(
+            log,
+            Wanted(flow_id(flow), place, exact=True),
+            fork_id=random_id(),
+            now_ms=view.reader.clock.now_ms(),
+            directory=folder,
+        )
     except ForkFailed as error:
         raise ToolRefused("unavailable", str(error)) from None
     _add_notes(view, flow, place, made.path)
