@@ -157,7 +157,10 @@ class PlainLog(Gathers):
     def moment(self) -> Generator[Moment]:
         yield Moment(self.query, self.head())
 
-    def on_committed(self, listener: Callable[[Sequence[Recorded]], None]) -> Callable[[], None]:
+    def on_committed(
+        self, listener: Callable[[Sequence[Recorded]], None], of: object = None
+    ) -> Callable[[], None]:
+        del of
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

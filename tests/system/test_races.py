@@ -384,7 +384,8 @@ class Commits:
         self.listener: Any = None
         self.ended = False
 
-    def on_committed(self, listener: Any) -> Callable[[], None]:
+    def on_committed(self, listener: Any, of: Any = None) -> Callable[[], None]:
+        del of
         self.listener = listener
         return lambda: None
 

@@ -10,7 +10,14 @@ from typing import Final, NamedTuple
 
 from intersession_actors.agents.result import AgentResult, Answered, Broke
 from intersession_actors.failures import described
-from intersession_events.facts import LateReplyDropped, RunAborted, RunCompleted, RunFailed, RunInterrupted
+from intersession_events.facts import (
+    LateReplyDropped,
+    RunAborted,
+    RunCompleted,
+    RunEnd,
+    RunFailed,
+    RunInterrupted,
+)
 from intersession_events.log import Recorded
 
 MOST_FAILURES: Final = 3
@@ -24,6 +31,8 @@ class _Kept(NamedTuple):
 
 class Results:
     """The results by run and attempt. Its methods may be called from any thread."""
+
+    HANDLES = RunEnd | RunInterrupted | LateReplyDropped
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -18,19 +18,14 @@ from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events import facts
 from intersession_events.log import Follows, Recorded
 
-_COUNTED: Final = frozenset(
-    {
-        facts.RunQueued,
-        facts.RunCompleted,
-        facts.RunFailed,
-        facts.RunAborted,
-        facts.ExchangeAccepted,
-        facts.ExchangeClosed,
-        facts.SpawnAccepted,
-        facts.SpawnClosed,
-    }
+_COUNTED: Final = (
+    facts.RunQueued
+    | facts.RunEnd
+    | facts.ExchangeAccepted
+    | facts.ExchangeClosed
+    | facts.SpawnAccepted
+    | facts.SpawnClosed
 )
-"""The events that change an account; each event that is committed comes by twice, and most are others."""
 
 
 class RunUse(NamedTuple):
@@ -95,7 +90,7 @@ class ChainLedger:
         self._chain_of: dict[str, str] = {}
         """The root of the chain that a run which has not ended is of: its end may be recorded with that of another chain's."""
         self._on_over: Callable[[str], None] | None = None
-        self._stop = log.on_committed(self._committed)
+        self._stop = log.on_committed(self._committed, _COUNTED)
         self.under_way = UnderWay()
         """Which agents are being called now."""
 
@@ -193,8 +188,6 @@ class ChainLedger:
 
     def _note(self, recorded: Recorded) -> None:
         event, root = recorded.event, recorded.correlation
-        if type(event) not in _COUNTED:
-            return
         if isinstance(event, facts.RunEnd):
             root = self._chain_of.get(event.run_id, root)
         account = self._accounts.get(root) if root is not None else None

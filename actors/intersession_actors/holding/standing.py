@@ -19,6 +19,8 @@ _MOST_OVER: Final = 100
 class HeldSessions:
     """Which sessions are held. Its methods may be called from any thread."""
 
+    HANDLES = facts.SessionPatched | facts.SessionArchived
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._orders: dict[str, tuple[int, HoldOrder]] = {}
@@ -28,8 +30,6 @@ class HeldSessions:
     def take(self, batch: Sequence[Recorded]) -> None:
         """Take in what was recorded, in whichever order it is told."""
         for recorded in batch:
-            if not isinstance(recorded.event, facts.SessionPatched | facts.SessionArchived):
-                continue
             found = order_in(recorded)
             if found is not None:
                 self._put(recorded.stream.removeprefix(_STREAM), recorded.position, *found)

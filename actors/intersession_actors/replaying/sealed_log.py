@@ -23,6 +23,7 @@ from intersession_events.log import (
     Draft,
     Folded,
     Folding,
+    Kinds,
     OnCommitted,
     OnLoaded,
     OnOutcome,
@@ -185,8 +186,9 @@ class SealedLog:
         """Read a stream, and tell it."""
         on_loaded(self.stream(stream, after=after))
 
-    def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
-        """Call a listener with what happens."""
+    def on_committed(self, listener: OnCommitted, of: Kinds = None) -> Callable[[], None]:
+        """Call a listener with what happens, whatever it asks for."""
+        del of
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

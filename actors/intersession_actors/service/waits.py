@@ -27,7 +27,7 @@ class RunWaits:
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Future[None]]] = defaultdict(list)
         self._run_ended = run_ended
-        self._stop: Callable[[], None] = log.on_committed(self._committed)
+        self._stop: Callable[[], None] = log.on_committed(self._committed, RunEnd | ExchangeHeld | _ANSWERS)
 
     def expect(self, run_id: str) -> "Future[None]":
         """Return a future of the end of a run, or of an exchange's first reply. Look whether it is there only after this call."""

@@ -26,6 +26,8 @@ class Generations:
     that never came to be: of two that would open a session, one is refused.
     """
 
+    HANDLES = SessionOpened | SessionReset | SessionArchived
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._now: dict[str, str | None] = {}
@@ -69,6 +71,8 @@ class Generations:
 
 class BoundThreads:
     """Which session each thread of a channel belongs to (SPAWN-12)."""
+
+    HANDLES = ThreadBound | ThreadUnbound | SessionArchived
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

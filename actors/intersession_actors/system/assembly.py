@@ -180,7 +180,7 @@ class Assembly:
         )
         listeners = (self.executor.results, holds.sessions, world.generations, world.threads)
         # Who made an append tells the results as well, but may have failed before it could.
-        self._stops = [log.on_committed(listener.take) for listener in listeners]
+        self._stops = [log.on_committed(listener.take, listener.HANDLES) for listener in listeners]
         self.service = Service(
             log=log,
             clock=clock,

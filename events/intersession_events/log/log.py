@@ -7,9 +7,10 @@ doors and projections read events and views. `stores/` has the implementations.
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
+from types import UnionType
 from typing import Final, Protocol
 
-from intersession_events.facts import ForkedFrom
+from intersession_events.facts import Event, ForkedFrom
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.recorded import (
     Committed,
@@ -26,6 +27,8 @@ from intersession_events.log.states import States
 
 OnLoaded = Callable[[Sequence[Recorded] | Exception], None]
 OnCommitted = Callable[[Sequence[Recorded]], None]
+Kinds = type[Event] | UnionType | None
+"""Kinds of events: one, or a union of some; None is all."""
 
 
 _AT_ONCE: Final = 2048
@@ -235,8 +238,11 @@ class ReadsViews(Gathers, Protocol):
 class Follows(Protocol):
     """Hears of what is committed."""
 
-    def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
-        """Call a listener with every committed batch, in order, from the writer's thread. Returns a way to stop."""
+    def on_committed(self, listener: OnCommitted, of: Kinds = None) -> Callable[[], None]:
+        """Call a listener with every committed batch, in order, from the writer's thread. Returns a way to stop.
+
+        One that asks for kinds of events gets those of each batch, and is not called where a batch has none.
+        """
         ...
 
     def wait_for(self, position: int, *, timeout: float) -> bool:

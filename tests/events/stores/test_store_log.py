@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from intersession_events.errors import (
@@ -20,7 +21,7 @@ from intersession_events.errors import (
     StoreLocked,
     StoreUnavailable,
 )
-from intersession_events.facts import RunCompleted, Usage
+from intersession_events.facts import RunAborted, RunCompleted, SessionArchived, Usage
 from intersession_events.log import Committed, Conflict, HostLog, Outcome, Recorded, StreamPart, Unavailable
 from intersession_events.stores import SqliteLog, holder_of, open_log
 from support.any_log import AnyLog, Place
@@ -295,6 +296,21 @@ def test_listeners_hear_every_batch_in_order_until_they_stop(log: AnyLog) -> Non
     log.append_now([to("s", 2, C)])
 
     assert heard == [1, 2, 3, 4]
+
+
+def test_a_listener_hears_of_the_kinds_that_it_asked_for_alone(log: AnyLog) -> None:
+    heard: list[list[int]] = []
+    told = threading.Event()
+    log.on_committed(
+        lambda batch: heard.append([event.position for event in batch]), SessionArchived | RunAborted
+    )
+    log.on_committed(lambda batch: told.set() if batch[-1].position == 4 else None)
+    gone = msgspec.structs.replace(B, event=SessionArchived(session_id="s1", reason="deleted"))
+    log.append_now([to("s", 0, A, B)])
+    log.append_now([to("t", 0, A, gone)])
+    assert told.wait(10)
+
+    assert heard == [[4]]
 
 
 def test_work_on_tables_is_one_transaction_that_its_error_undoes(log: AnyLog) -> None:

@@ -3,11 +3,17 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple, get_args
 
-from intersession_events.log import OnCommitted, Recorded
+from intersession_events.facts import Event
+from intersession_events.log import Kinds, OnCommitted, Recorded
 
 _LOGGER: Final = logging.getLogger("intersession.store")
+
+
+class _Listener(NamedTuple):
+    hear: OnCommitted
+    kinds: tuple[type[Event], ...] | None
 
 
 class Frontier:
@@ -17,7 +23,9 @@ class Frontier:
         self._head = head
         self._moved = threading.Condition()
         self._closed = False
-        self._listeners: tuple[OnCommitted, ...] = ()
+        self._listeners: tuple[_Listener, ...] = ()
+        self._asking: dict[type[Event], list[_Listener]] = {}
+        """Who asked for a kind of event."""
 
     def waits_on(self, condition: threading.Condition) -> None:
         """Have those who wait do it on another condition: a simulation's."""
@@ -36,23 +44,38 @@ class Frontier:
             return self._head
 
     def tell(self, recorded: Sequence[Recorded]) -> None:
-        """Give committed events to the listeners; what goes wrong in one stays there."""
+        """Give committed events to the listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
+        asked: dict[_Listener, list[Recorded]] = {}
+        for item in recorded:
+            for listener in self._asking.get(type(item.event), ()):
+                asked.setdefault(listener, []).append(item)
         for listener in self._listeners:
+            batch = recorded if listener.kinds is None else asked.get(listener)
+            if not batch:
+                continue
             try:
-                listener(recorded)
+                listener.hear(batch)
             except (Exception, SystemExit):
                 _LOGGER.exception("a listener to commits raised; it must not")
 
-    def listen(self, listener: OnCommitted) -> Callable[[], None]:
-        """Call a listener with everything that is committed from now on. Returns a way to stop."""
+    def listen(self, hear: OnCommitted, of: Kinds = None) -> Callable[[], None]:
+        """Call a listener with everything that is committed from now on, or with events of some kinds. Returns a way to stop."""
+        listener = _Listener(hear, None if of is None else get_args(of) or (of,))
         with self._moved:
-            self._listeners = (*self._listeners, listener)
+            self._tell((*self._listeners, listener))
 
         def stop() -> None:
             with self._moved:
-                self._listeners = tuple(known for known in self._listeners if known is not listener)
+                self._tell(tuple(known for known in self._listeners if known is not listener))
 
         return stop
+
+    def _tell(self, listeners: tuple[_Listener, ...]) -> None:
+        asking: dict[type[Event], list[_Listener]] = {}
+        for listener in listeners:
+            for kind in listener.kinds or ():
+                asking.setdefault(kind, []).append(listener)
+        self._listeners, self._asking = listeners, asking
 
     @property
     def is_closed(self) -> bool:

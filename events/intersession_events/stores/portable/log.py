@@ -16,6 +16,7 @@ from intersession_events.log import (
     Gathered,
     InFlight,
     InlineView,
+    Kinds,
     Moment,
     OnCommitted,
     OnOutcome,
@@ -156,10 +157,10 @@ class PortableLog(ReadableLog):
         with self.stored() as query:
             yield Moment(query)
 
-    def on_committed(self, listener: OnCommitted) -> Callable[[], None]:
-        """Call a listener with every committed batch, in order. Returns a way to stop."""
+    def on_committed(self, listener: OnCommitted, of: Kinds = None) -> Callable[[], None]:
+        """Call a listener with every committed batch, or its events of some kinds, in order. Returns a way to stop."""
         self._check_process()
-        stop = self._frontier.listen(listener)
+        stop = self._frontier.listen(listener, of)
         self._follow()
         return stop
 
