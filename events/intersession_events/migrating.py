@@ -97,7 +97,6 @@ def _migrated(source: str, target: str, told: Progress) -> Migrated:
             _check(log, "verifying", told)
         moved = _known_of(log)
         resumed_at = _copy(log, place, moved, told)
-        place.complete(moved)
         with place.reading() as copied:
             head, events = _compared(log, copied, told)
             if not is_verified:

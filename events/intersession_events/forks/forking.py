@@ -12,7 +12,7 @@ from intersession_events.errors import ForkFailed
 from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
 from intersession_events.forks.confirming import confirm
 from intersession_events.forks.files import directory_of, fork_path
-from intersession_events.forks.prefix import STREAM, Prefix, Seen, prefix_of, seeing
+from intersession_events.forks.prefix import STREAM, Prefix, Query, prefix_of
 from intersession_events.forks.proving import heads_proven
 from intersession_events.log import (
     FIRST,
@@ -78,10 +78,9 @@ def fork_log(
     """
     if directory is None and log.place == MEMORY:
         raise ForkFailed("a log in memory has no place beside it: give the directory for its forks")
-    with log.stored() as query:
-        seen = seeing(query)
-        ((head,),) = seen("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
-        ((log_format,),) = seen("SELECT format FROM log_identity")
+    with log.stored() as seen:
+        ((head,),) = seen("SELECT COALESCE(MAX(rowid), 0) FROM stored_events", ())
+        ((log_format,),) = seen("SELECT format FROM log_identity", ())
         if not 0 <= wanted.at <= head:
             raise ForkFailed(f"position {wanted.at} is not in {log.path}: its last one is {head}")
         if log_format != FORMAT:
@@ -127,7 +126,6 @@ def fork_log(
             file.put(sorted(rows, key=itemgetter(0)), after=0)
             with file.writing() as views:
                 fill(views)
-            file.complete(made)
             file.finish()
     except (OSError, sqlite3.Error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -178,7 +176,7 @@ class _Own:
         return at, stream, version + 1, topic, state
 
 
-def _erased_later(seen: Seen, prefix: Prefix, at: int) -> Iterator[Erased]:
+def _erased_later(seen: Query, prefix: Prefix, at: int) -> Iterator[Erased]:
     """Yield what authorises, in the fork, what was erased in the log after the position: the same, said once more.
 
     Of stream `log` only some events go along, and so nothing of what was erased in it, whenever that was.

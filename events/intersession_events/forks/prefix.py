@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from intersession_events.log import FORKED, Row, SqlValue, erased_stream, hash_in
 
@@ -19,23 +19,6 @@ _ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FRO
 
 Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 """Runs a reading statement on a log as it is at one moment."""
-
-
-class Seen(Protocol):
-    """Asks a log as it is at one moment."""
-
-    def __call__(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> list[Row]:
-        """Return the rows that a statement finds."""
-        ...
-
-
-def seeing(query: Query) -> Seen:
-    """Return a way to ask that needs no parameters."""
-
-    def ask(statement: str, parameters: Sequence[SqlValue] = (), /) -> list[Row]:
-        return query(statement, parameters)
-
-    return ask
 
 
 class Prefix(NamedTuple):
@@ -57,7 +40,7 @@ class Prefix(NamedTuple):
         )
 
 
-def prefix_of(seen: Seen, streams: Collection[str], at: int) -> Prefix:
+def prefix_of(seen: Query, streams: Collection[str], at: int) -> Prefix:
     """Return the rows of some streams up to a position, with what authorises erased ones, and what was in force then."""
     names = sorted({*streams, *map(erased_stream, streams)} - {STREAM})
     rows: list[Row] = []
@@ -71,11 +54,11 @@ def prefix_of(seen: Seen, streams: Collection[str], at: int) -> Prefix:
     return Prefix(rows=rows + picked, heads=heads + picked)
 
 
-def _in_force(seen: Seen, positions: Sequence[int], at: int) -> list[int]:
+def _in_force(seen: Query, positions: Sequence[int], at: int) -> list[int]:
     """Return where those events of stream `log` stand that others rest on: starts, configurations, and how a fork began."""
     chosen: set[int] = set()
     last: dict[str, int] = {}
-    for position, _, topic in seen(_OF_LOG):
+    for position, _, topic in seen(_OF_LOG, ()):
         if position > at:
             break
         kind = topic.partition(".")[0]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken, HeadProof, SourceCheckpoint, decode
-from intersession_events.forks.prefix import Seen
+from intersession_events.forks.prefix import Query
 from intersession_events.log import Row, hash_in, payload_in
 from intersession_events.proofs import TAKEN, GrowingTree, inclusion_ranges, leaf_hash, line_of, node_hash
 
@@ -34,7 +34,7 @@ class Proven(NamedTuple):
     proofs: tuple[HeadProof, ...] = ()
 
 
-def heads_proven(seen: Seen, heads: Sequence[Row]) -> Proven:
+def heads_proven(seen: Query, heads: Sequence[Row]) -> Proven:
     """Return the proofs of some rows of a log that its checkpoints cover; none where the log is not what they say."""
     taken, most = _Taken(seen), MOST_LEAVES
     within: dict[int, list[int]] = {}
@@ -68,7 +68,7 @@ def heads_proven(seen: Seen, heads: Sequence[Row]) -> Proven:
 class _Taken:
     """The checkpoints of a log, of which few are looked at."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: Query) -> None:
         self._seen = seen
         self._places = [position for (position,) in seen(_CHECKPOINTS, (TAKEN,))]
         self._known: dict[int, CheckpointTaken | None] = {}
@@ -98,7 +98,7 @@ class _Taken:
 class _Stretch:
     """The leaves between two checkpoints, and the nodes above them."""
 
-    def __init__(self, seen: Seen, now: CheckpointTaken, before: CheckpointTaken | None) -> None:
+    def __init__(self, seen: Query, now: CheckpointTaken, before: CheckpointTaken | None) -> None:
         self._first = 0 if before is None else before.count
         self._size = now.count
         self._leaves: list[bytes] = []

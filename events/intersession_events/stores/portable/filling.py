@@ -50,10 +50,6 @@ class Filling(Protocol):
         """Take away the rows behind a position."""
         ...
 
-    def complete(self, log: Moved) -> None:
-        """Write what is known beside the events."""
-        ...
-
     def reading(self) -> PortableLog:
         """Open what is there by now, to read it."""
         ...

@@ -78,6 +78,14 @@ class SchemaFilling:
                 raise MigrationFailed(
                     f"{self.shown} is another log, whose move was begun and not ended: end that, or drop the schema"
                 )
+            cursor.execute("UPDATE log_identity SET epoch = ?, created_ms = ?", (log.epoch, log.created_ms))
+            cursor.execute("UPDATE log_head SET position = ?", (log.given,))
+            cursor.execute("DELETE FROM log_topics")
+            cursor.executemany(
+                "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(log.topics)]
+            )
+            (((made_of,),),) = cursor.together([FUNCTIONS_OF])
+            make_functions(cursor, schema, made_of)
             return _last(cursor)
 
     def put(self, rows: Sequence[Row], *, after: int) -> None:
@@ -106,24 +114,6 @@ class SchemaFilling:
         with self._writing() as cursor:
             cursor.execute("DELETE FROM stored_events WHERE notification_id > ?", (after,))
 
-    def complete(self, log: Moved) -> None:
-        """Write what is known beside the events.
-
-        Raises:
-            MigrationFailed: it can't be written.
-        """
-        with self._writing() as cursor:
-            cursor.execute("UPDATE log_identity SET epoch = ?, created_ms = ?", (log.epoch, log.created_ms))
-            cursor.execute("UPDATE log_head SET position = ?", (log.given,))
-            cursor.execute("DELETE FROM log_topics")
-            cursor.executemany(
-                "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(log.topics)]
-            )
-            (((made_of,),),) = cursor.together([FUNCTIONS_OF])
-            make_functions(cursor, self._address.schema, made_of)
-            # Else the server thinks until its next look that the table is empty.
-            cursor.execute("ANALYZE stored_events")
-
     def reading(self) -> PostgresLog:
         """Open what is there by now, to read it."""
         return _Unfinished(self._url, read_only=True)
@@ -136,6 +126,8 @@ class SchemaFilling:
         """
         with self._writing() as cursor:
             cursor.execute("DROP TABLE log_filling")
+            # Else the server thinks until its next look that the table is empty.
+            cursor.execute("ANALYZE stored_events")
 
     def close(self) -> None:
         """Do nothing: each step has a connection of its own."""

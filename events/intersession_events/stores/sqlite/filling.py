@@ -71,11 +71,17 @@ class FileFilling:
             if made.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
                 create(made.cursor(), log_id=log.log_id, now_ms=log.created_ms)
             found = made.execute("SELECT log_id, format FROM log_identity").fetchall()
-            made.execute("COMMIT")
             if found != [(log.log_id, FORMAT)]:
                 raise MigrationFailed(
                     f"{self._part} is another log, whose move was begun and not ended: end that, or delete the file"
                 )
+            made.execute("UPDATE log_identity SET epoch=?, created_ms=?", (log.epoch, log.created_ms))
+            made.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
+            if log.given:
+                made.execute("INSERT INTO sqlite_sequence VALUES ('stored_events', ?)", (log.given,))
+            made.execute("DELETE FROM log_topics")
+            made.executemany("INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(log.topics)])
+            made.execute("COMMIT")
             return self._last(made)
 
     def put(self, rows: Sequence[Row], *, after: int) -> None:
@@ -97,20 +103,6 @@ class FileFilling:
         """
         with self.writing() as made:
             made.execute("DELETE FROM stored_events WHERE rowid > ?", (after,))
-
-    def complete(self, log: Moved) -> None:
-        """Write what is known beside the events.
-
-        Raises:
-            MigrationFailed: it can't be written.
-        """
-        with self.writing() as made:
-            made.execute("UPDATE log_identity SET epoch=?, created_ms=?", (log.epoch, log.created_ms))
-            made.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
-            if log.given:
-                made.execute("INSERT INTO sqlite_sequence VALUES ('stored_events', ?)", (log.given,))
-            made.execute("DELETE FROM log_topics")
-            made.executemany("INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(log.topics)])
 
     def reading(self) -> SqliteLog:
         """Open what is there by now, to read it."""
