@@ -4,10 +4,12 @@ from queue import Queue
 from typing import Any
 
 from intersession_actors.chains import ChainLedger
+from intersession_actors.config import load_config
 from intersession_actors.failures import Reports
 from intersession_actors.flows import Rules
 from intersession_actors.holding import HeldSessions, Holds
-from intersession_actors.streams import Limits, World
+from intersession_actors.runtime import Stopwatch
+from intersession_actors.streams import BoundThreads, Generations, Mail, Standing, Time, World
 from intersession_events.log import HostLog, Recorded
 from support.fakes import ManualClock, ManualTimers
 
@@ -22,22 +24,23 @@ def a_world(log: HostLog, aside: Queue[tuple[str, str]]) -> World:
     parts: Any = nothing
     return World(
         log=log,
-        clock=clock,
-        timers=ManualTimers(clock),
+        time=Time(clock, ManualTimers(clock), Stopwatch(clock)),
+        mail=Mail(
+            tell_session=nothing,
+            tell_flow=nothing,
+            set_aside=lambda stream, reason: aside.put((stream, reason)),
+            resume_flow=nothing,
+            read_back=nothing,
+            passivated=nothing,
+            on_disk=nothing,
+        ),
         reports=Reports(clock=clock),
         agents=parts,
         channels=parts,
         rules=parts,
-        tell_session=nothing,
-        tell_flow=nothing,
-        set_aside=lambda stream, reason: aside.put((stream, reason)),
-        resume_flow=nothing,
-        read_back=nothing,
         chains=ChainLedger(log, lambda _root: ()),
-        holds=Holds(HeldSessions()),
-        passivated=nothing,
-        on_disk=nothing,
-        limits=Limits(retry_interrupted=1, idle_ms=1000, store_retry_ms=1000, delivery_max_age_ms=0),
+        standing=Standing(Holds(HeldSessions()), Generations(), BoundThreads()),
+        limits=load_config(None).config,
     )
 
 

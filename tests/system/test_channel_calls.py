@@ -114,7 +114,7 @@ def test_what_a_channel_has_answered_is_recorded_though_the_outbox_was_told_to_c
 
     telegram = Late(idempotent=idempotent)
     system = booth.start({"main": echo()}, {"telegram": telegram})
-    tell = system.service.world.tell_flow
+    tell = system.service.world.mail.tell_flow
 
     def hold_back(stream: str, command: Any) -> None:
         if isinstance(command, DeliveryReturned) and not answered.is_set():
@@ -122,7 +122,7 @@ def test_what_a_channel_has_answered_is_recorded_though_the_outbox_was_told_to_c
             command = Resume(stream=stream)  # and what came of the call is lost on its way
         tell(stream, command)
 
-    system.service.world.tell_flow = hold_back
+    system.service.world.mail.tell_flow = hold_back
     say(system)
     wait_for(system, DeliveryDone)
 

@@ -90,6 +90,6 @@ def test_a_flow_is_told_nothing_once_no_actors_are_started_any_more() -> None:
     with system:
         runtime.stop(0)
         hold = HoldExchange(stream="exchange:x", before="next", by="ann", answer=answers.append)
-        system.service.world.tell_flow("exchange:x", hold)
+        system.service.world.mail.tell_flow("exchange:x", hold)
 
     assert answers == [Refused(code="unavailable", error="the system is stopping")]

@@ -58,7 +58,7 @@ def test_what_is_over_leaves_nothing_behind(system: SessionSystem) -> None:
     play(system, 3)
 
     assert grown(before, held(), by=8) == {}
-    assert len(system.service.world.stopwatch) == 0
+    assert len(system.service.world.time.stopwatch) == 0
 
 
 @pytest.mark.ci
@@ -68,7 +68,7 @@ def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> Non
 
     def leak(number: int) -> None:
         for each in range(5):
-            system.service.world.stopwatch.begin("planted", f"{number}.{each}", at=0.0)
+            system.service.world.time.stopwatch.begin("planted", f"{number}.{each}", at=0.0)
             files.enter_context((tmp_path / "planted").open("w"))
             threading.Thread(target=over.wait).start()
 

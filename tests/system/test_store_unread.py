@@ -56,7 +56,7 @@ def test_a_flow_that_can_not_be_resumed_while_the_server_is_away_is_resumed_late
         run_id = str(sent(system, "status?")["runId"])
         gate.reached()
         gone(between, postgres)
-        system._parts.service.world.resume_flow(exchange_of(system, run_id))
+        system._parts.service.world.mail.resume_flow(exchange_of(system, run_id))
         assert told.wait(WAIT)
         between.to = postgres.directory
         gate.open()

@@ -9,6 +9,7 @@ import msgspec
 
 from intersession_actors.chains import Cause
 from intersession_actors.channels import Asked, Delivered, DeliveryResult, NotDelivered, Outbound, Place
+from intersession_actors.config import milliseconds
 from intersession_actors.delivery import rules
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
@@ -101,7 +102,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 return None
             case TooOld():
                 cut_off = self._is_asked(state) is Asked.NEVER
-                return command, Circumstances(cut_off=cut_off, too_old_s=self._longest_s)
+                return command, Circumstances(cut_off=cut_off, too_old_s=self._longest_ms // 1000)
             case RetryDelivery():
                 return command, Circumstances()
             case GiveUpDelivery():
@@ -124,7 +125,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     def _has_turn(self, stream: str, state: Delivery) -> bool:
         """Whether no earlier text to its place is to go out first. If one is, it is asked again once it may go (ANN-5)."""
         due = RetryDue(stream=stream, attempt=state.attempt)
-        free = partial(self.world.tell_flow, stream, due)
+        free = partial(self.world.mail.tell_flow, stream, due)
         return self.world.channels.turns.take(Place.of(state.decided.route), stream, state.order, free)
 
     def _has_seat(self, stream: str, state: Delivery) -> bool:
@@ -132,7 +133,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         due = RetryDue(stream=stream, attempt=state.attempt)
         # Not to ourselves: the outbox may have been started anew while the channel was at work.
         return self.world.channels.keep_seat(
-            state.decided.route.channel, stream, lambda: self.world.tell_flow(stream, due)
+            state.decided.route.channel, stream, lambda: self.world.mail.tell_flow(stream, due)
         )
 
     def given_up(self, stream: str, refused: Refused) -> None:
@@ -149,18 +150,18 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         if state.phase == "final":
             return Circumstances()
         if self._is_too_old(stream, state):
-            return Circumstances(too_old_s=self._longest_s)
+            return Circumstances(too_old_s=self._longest_ms // 1000)
         return Circumstances(has_channel=not self._is_parked(stream, state))
 
     def _known_of_result(self, result: DeliveryResult) -> Circumstances:
         if not isinstance(result, NotDelivered):
             return Circumstances()
         crash_point("A8")
-        return Circumstances(now_ms=self.world.clock.now_ms() if result.retry else 0)
+        return Circumstances(now_ms=self.world.time.clock.now_ms() if result.retry else 0)
 
     @property
-    def _longest_s(self) -> int:
-        return self.world.limits.delivery_max_age_ms // 1000
+    def _longest_ms(self) -> int:
+        return milliseconds(self.world.limits.deliveries.max_age_seconds)
 
     # --- a channel that is not here
 
@@ -170,9 +171,9 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             return False
         self._tell_parked(stream, state)
         self.world.channels.turns.over(stream)
-        longest = self.world.limits.delivery_max_age_ms
+        longest = self._longest_ms
         if longest:
-            self.world.timers.after(
+            self.world.time.timers.after(
                 max(longest - self._age_ms(stream, state), 0),
                 ("parked", stream),
                 lambda: self.tell_self(TooOld(stream=stream)),
@@ -180,11 +181,11 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         return True
 
     def _is_too_old(self, stream: str, state: Delivery) -> bool:
-        longest = self.world.limits.delivery_max_age_ms
+        longest = self._longest_ms
         return bool(longest) and self._age_ms(stream, state) >= longest
 
     def _age_ms(self, stream: str, state: Delivery) -> int:
-        return self.world.stopwatch.elapsed_ms("decided", stream, since_ms=state.decided_ms)
+        return self.world.time.stopwatch.elapsed_ms("decided", stream, since_ms=state.decided_ms)
 
     def _is_asked(self, state: Delivery) -> DeliveryResult | Asked:
         """Return what this process knows of the attempt under way."""
@@ -237,7 +238,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             returned = DeliveryReturned(stream=stream, attempt=state.attempt, result=asked, begins=state.sent)
             return returned, self._known_of_result(asked)
         if self._is_too_old(stream, state):
-            return command, Circumstances(too_old_s=self._longest_s)
+            return command, Circumstances(too_old_s=self._longest_ms // 1000)
         if self._is_parked(stream, state):
             return None
         return command, Circumstances(idempotent=self.world.channels.idempotent(channel))
@@ -255,12 +256,12 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 self._check(stream, state)
             case facts.DeliveryRetried():
                 # It waits for its channel as a new one does.
-                self.world.stopwatch.begin("decided", stream, at=self._flow(stream).decided_at)
+                self.world.time.stopwatch.begin("decided", stream, at=self._flow(stream).decided_at)
                 self.world.channels.turns.enter(Place.of(state.decided.route), stream, state.order)
                 self._check(stream, state)
             case facts.DeliveryStarted():
                 crash_point("A5")
-                self.world.timers.cancel(("parked", stream))
+                self.world.time.timers.cancel(("parked", stream))
                 self._call(stream, state, recorded.id, event.attempt)
             case facts.DeliveryPartDone():
                 self._recorded(state)
@@ -269,7 +270,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             case facts.DeliveryFailed(retry_at_ms=int()):
                 self._recorded(state)
                 self.world.channels.turns.failed(stream)
-                self.world.stopwatch.begin("failed", stream, at=self._flow(stream).decided_at)
+                self.world.time.stopwatch.begin("failed", stream, at=self._flow(stream).decided_at)
                 self._retry_later(stream, state)
             case (
                 facts.DeliveryDone()
@@ -282,7 +283,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 self._recorded(state)
                 self.world.channels.turns.over(stream, arrived=isinstance(event, facts.DeliveryDone))
                 for began in ("decided", "failed"):
-                    self.world.stopwatch.forget(began, stream)
+                    self.world.time.stopwatch.forget(began, stream)
                 self._tell_owner(state, recorded.id)
 
     def _recorded(self, state: Delivery) -> None:
@@ -358,13 +359,13 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 # decided by that.
                 self.world.channels.turns.failed(stream)
                 again_ms = ASK_BUSY_AGAIN_MS if verdict.code == "busy" else ASK_AGAIN_MS
-                self.world.timers.after(
+                self.world.time.timers.after(
                     again_ms, ("ask", stream), lambda: self.tell_self(Resume(stream=stream))
                 )
                 return
             self.tell_self(SendChecked(stream=stream, verdict=verdict, after=state.attempt))
 
-        self.world.tell_session(
+        self.world.mail.tell_session(
             state.decided.session_key, CheckSend(channel=state.decided.route.channel, answer=answered)
         )
 
@@ -375,7 +376,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             crash_point("A6")
             # Not to ourselves: the outbox may have been started anew while the channel was at work.
             returned = DeliveryReturned(stream=stream, attempt=attempt, result=result, begins=state.sent)
-            self.world.tell_flow(stream, returned)
+            self.world.mail.tell_flow(stream, returned)
 
         self.world.channels.start(
             route.channel,
@@ -397,11 +398,11 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     def _retry_later(self, stream: str, state: Delivery) -> None:
         if state.retry_at_ms is not None:
             attempt, since_ms = state.attempt, state.retry_at_ms - state.pause_ms
-            left = state.pause_ms - self.world.stopwatch.elapsed_ms("failed", stream, since_ms=since_ms)
-            longest = self.world.limits.delivery_max_age_ms
+            left = state.pause_ms - self.world.time.stopwatch.elapsed_ms("failed", stream, since_ms=since_ms)
+            longest = self._longest_ms
             if longest:  # it is given up on time, however long the pause
                 left = min(left, longest - self._age_ms(stream, state))
-            self.world.timers.after(
+            self.world.time.timers.after(
                 left,
                 ("retry", stream),
                 lambda: self.tell_self(RetryDue(stream=stream, attempt=attempt)),
@@ -417,7 +418,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             session_key=decided.session_key,
             budget=decided.budget,
             event=event,
-            clock=self.world.clock,
+            clock=self.world.time.clock,
             of=None if attempt is None else decided.delivery_id,
             attempt=attempt or 1,
         ).inside
@@ -425,4 +426,4 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     def _tell_owner(self, state: Delivery, cause: str | None) -> None:
         ended = rules.ended_of(state, cause)
         if ended is not None:
-            self.world.tell_flow(ended.stream, ended)
+            self.world.mail.tell_flow(ended.stream, ended)

@@ -90,11 +90,11 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         if not isinstance(event, facts.HoldRequested | facts.HoldWithdrawn):
             self._rulings.pop(stream, None)
         if isinstance(event, facts.ExchangeHeld):
-            self.world.stopwatch.begin("held", event.hold_id, at=self._flow(stream).decided_at)
+            self.world.time.stopwatch.begin("held", event.hold_id, at=self._flow(stream).decided_at)
         elif isinstance(event, facts.LoopEnded):
             crash_point("K6")
         elif isinstance(event, facts.ExchangeReleased):
-            self.world.stopwatch.forget("held", event.hold_id)
+            self.world.time.stopwatch.forget("held", event.hold_id)
         elif isinstance(event, facts.ExchangeClosed):
             self._unwatch(state.accepted)
         elif isinstance(event, facts.AnnounceDecided) and event.text is None:
@@ -205,7 +205,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded, events: Sequence[facts.Event]
     ) -> bool:
         """Ask the host's rule about a text, if it is to be asked; what came in is decided upon once it has spoken."""
-        held, rule, tell = events[-1], self.world.holds.rule, self.world.tell_flow
+        held, rule, tell = events[-1], self.world.standing.holds.rule, self.world.mail.tell_flow
         if rule is None or not isinstance(held, facts.ExchangeHeld) or held.source != "rule":
             return False
         stream, hold_id, accepted = flow.stream, held.hold_id, state.accepted
@@ -236,7 +236,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
                 session_key=held.speaker,
                 budget=state.budget,
                 event=outcome.cause,
-                clock=self.world.clock,
+                clock=self.world.time.clock,
             ).inside,
         )
         return True
@@ -263,7 +263,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         return plan if is_held else Plan()
 
     def _orders(self, state: Exchange, ruling: Ruling | None) -> tuple[HoldOrder, ...]:
-        accepted, holds = state.accepted, self.world.holds
+        accepted, holds = state.accepted, self.world.standing.holds
         orders = holds.sessions.orders(accepted.requester, accepted.target)
         if holds.rule is None or (ruling is not None and not ruling.holds):
             return orders
@@ -294,12 +294,12 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         accepted, held, orders = state.accepted, state.held, self._orders(state, ruling)
         held_ms = 0
         if held is not None and state.phase == "held":
-            held_ms = self.world.stopwatch.elapsed_ms("held", held.hold_id, since_ms=held.since_ms)
+            held_ms = self.world.time.stopwatch.elapsed_ms("held", held.hold_id, since_ms=held.since_ms)
         known = Circumstances(
             log_id=self.world.log.log_id,
             refused=dict(flow.refused),
             orders=orders,
-            wall_ms=self.world.clock.now_ms() if orders or may_hold(state) else 0,
+            wall_ms=self.world.time.clock.now_ms() if orders or may_hold(state) else 0,
             held_ms=held_ms,
         )
         if state.is_announcing:
@@ -315,7 +315,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
 
     def _gone(self, accepted: facts.ExchangeAccepted) -> tuple[Gone, ...]:
         """Return who of the two is not there any more, as it was when the exchange began."""
-        is_over, found = self.world.generations.is_over, list[Gone]()
+        is_over, found = self.world.standing.generations.is_over, list[Gone]()
         if is_over(accepted.target, accepted.target_session_id):
             found.append("target_gone")
         requester, session_id = accepted.requester, accepted.requester_session_id
@@ -324,7 +324,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         return tuple(found)
 
     def _watch(self, accepted: facts.ExchangeAccepted) -> None:
-        generations, stream = self.world.generations, ids.exchange_stream(accepted.exchange_id)
+        generations, stream = self.world.standing.generations, ids.exchange_stream(accepted.exchange_id)
         generations.watch(accepted.target, by=stream)
         if accepted.requester is not None:
             generations.watch(accepted.requester, by=stream)
@@ -332,7 +332,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
     def _unwatch(self, accepted: facts.ExchangeAccepted) -> None:
         for key in (accepted.target, accepted.requester):
             if key is not None:
-                self.world.generations.unwatch(key, by=ids.exchange_stream(accepted.exchange_id))
+                self.world.standing.generations.unwatch(key, by=ids.exchange_stream(accepted.exchange_id))
 
     def _has_agent(self, key: str) -> bool:
         if self.world.log.forked is not None:

@@ -110,7 +110,7 @@ class Leader(ProcessManager[S, C, N]):
             through = through or self.step(decided.after, event, cause)
             if isinstance(event, facts.AnnounceDecided) and event.delivery_id is not None:
                 way = self.way_out(decided.after, decided.command)
-                now_ms = self.world.clock.now_ms()
+                now_ms = self.world.time.clock.now_ms()
                 carried.append(
                     announce_of(
                         decided.after, event, way, log_id=self.world.log.log_id, time=now_ms, cause=cause

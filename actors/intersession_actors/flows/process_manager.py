@@ -173,7 +173,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 except Exception as error:  # noqa: BLE001 - as if the process had been killed there
                     self._cannot_go_on(owner, error, None)
             case ReadBack():
-                self.world.resume_flow(owner.stream)
+                self.world.mail.resume_flow(owner.stream)
             case Loaded():
                 if owner.state is None:
                     self._never_began(owner)
@@ -214,7 +214,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         stream = owner.stream
         failures = self._failures.setdefault(stream, Failures())
         damaged = isinstance(error, LogError) and not isinstance(error, AppendConflict)
-        if damaged or failures.too_many(self.world.clock.monotonic()):
+        if damaged or failures.too_many(self.world.time.clock.monotonic()):
             self._put_aside(owner, error, told)
             return
         self.world.reports.tell("flow_restarted", stream=stream, error=error)
@@ -226,14 +226,14 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         self._flows.pop(stream, None)
         for command in owner.give_up():
             self._take(command)
-        self.world.resume_flow(stream)
+        self.world.mail.resume_flow(stream)
 
     def at_rest(self, owner: Owner[S, C]) -> None:
         """Look for what was not told while the store was away; forget a flow that is over, or never began."""
         flow = self._flows.get(owner.stream)
         if flow is not None and flow.looks_again and not flow.waits_for_store:
             flow.looks_again = False
-            self.world.resume_flow(owner.stream)
+            self.world.mail.resume_flow(owner.stream)
         if flow is owner and not owner.has_work and (owner.state is None or self.is_over(owner.state)):
             del self._flows[owner.stream]
 
@@ -244,7 +244,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         self._failures.pop(owner.stream, None)
         refusal = refused_by(error, f"it is set aside until the next start: {reason}")
         refused = self._set_aside[owner.stream] = Refused(code=refusal.code, error=refusal.error)
-        self.world.set_aside(owner.stream, reason)
+        self.world.mail.set_aside(owner.stream, reason)
         self.given_up(owner.stream, refused)
         for command in (*((told.command,) if told is not None else ()), *owner.give_up()):
             self.refuse(command, refused)
@@ -304,4 +304,4 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 # Resumed now, it would ask the store at once, be refused, have the session read back, be told again, …
                 flow.looks_again = True
             else:
-                self.world.resume_flow(stream)
+                self.world.mail.resume_flow(stream)

@@ -57,12 +57,14 @@ from intersession_actors.streams import (
     Command,
     DeliveryEnded,
     ForkOf,
-    Limits,
+    Mail,
     OfStream,
     RulesInForce,
     RunEnded,
+    Standing,
     StepRefused,
     StepTaken,
+    Time,
 )
 from intersession_actors.tools import tools_offered
 from intersession_events import facts
@@ -119,8 +121,24 @@ class Replayer:
             recording=recording,
             refusals=self._refusals,
             log=log,
-            clock=clock,
-            timers=NoTimers(),
+            time=Time(
+                clock,
+                NoTimers(),
+                RecordedStopwatch(
+                    clock,
+                    recording,
+                    oldest_ms=lambda: milliseconds(self._world.limits.deliveries.max_age_seconds),
+                ),
+            ),
+            mail=Mail(
+                tell_session=self._tell_session,
+                tell_flow=self._tell_flow,
+                set_aside=self._set_aside,
+                resume_flow=_nothing,
+                read_back=_nothing,
+                passivated=_nothing,
+                on_disk=_never_done,
+            ),
             reports=NoReports(clock=self._runtime.clock, threads=self._runtime.threads),
             agents=cast("AgentExecutor", self._agents),
             channels=cast("ChannelCaller", self._channels),
@@ -130,25 +148,13 @@ class Replayer:
                 has_channel=self._channels.has,
                 transcript_path=recording.transcripts.get,
             ),
-            tell_session=self._tell_session,
-            tell_flow=self._tell_flow,
-            set_aside=self._set_aside,
-            resume_flow=_nothing,
-            read_back=_nothing,
             chains=self._chains,
-            holds=holds,
+            standing=Standing(holds, RecordedGenerations(recording), OwnThreads()),
             fork=ForkOf(
                 accepted_as=lambda accepted: fixed_by(self._config(), configs.edits, accepted),
                 sealed=recording.withheld.__contains__,
             ),
-            passivated=_nothing,
-            on_disk=_never_done,
-            generations=RecordedGenerations(recording),
-            threads=OwnThreads(),
-            limits=Limits(retry_interrupted=0, idle_ms=0, store_retry_ms=0, delivery_max_age_ms=0),
-        )
-        self._world.stopwatch = RecordedStopwatch(
-            clock, recording, oldest_ms=lambda: self._world.limits.delivery_max_age_ms
+            limits=self._config(),
         )
         self._doors = Doors(recording, self._world.rules)
         self._steps = HeldSteps(
@@ -227,9 +233,7 @@ class Replayer:
             return
         if recorded.position not in self._fed:
             self._fed.add(recorded.position)
-            config = self._config()
-            self._world.limits.retry_interrupted = config.runs.retry_interrupted
-            self._world.limits.delivery_max_age_ms = milliseconds(config.deliveries.max_age_seconds)
+            self._world.limits = self._config()
             if not recorded.stream.startswith(MANAGED) or self._recording.is_imported(recorded):
                 self._give(recorded)
                 return

@@ -129,7 +129,7 @@ def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
         return Origin(cause.budget, causation=cause.event, session_key=cause.session_key)
     path = () if caller.key is None else (caller.key,)
     budget = begun(run_id, path, service.config.session.limits, service.clock.now_ms())
-    service.world.stopwatch.begin("chain", run_id, at=service.clock.monotonic())
+    service.world.time.stopwatch.begin("chain", run_id, at=service.clock.monotonic())
     return Origin(budget, begins=True)
 
 

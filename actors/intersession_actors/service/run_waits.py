@@ -83,7 +83,7 @@ class RunDoor:
     def _held_at_once(self, stream: str, by: str) -> str | None:
         """Hold a text about which the host's rule is asked, or is to be; None where it is asked about none."""
         service = self._service
-        if service.world.holds.rule is None:
+        if service.world.standing.holds.rule is None:
             return None
         exchange = service.flows.exchange(stream.partition(":")[2])
         ended = run_ended(service, stream, None if exchange is None else exchange.awaits)

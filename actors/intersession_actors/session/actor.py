@@ -9,6 +9,7 @@ import logging
 import msgspec
 
 from intersession_actors.agents import Answered, Broke, runner_of
+from intersession_actors.config import milliseconds
 from intersession_actors.errors import refused_by
 from intersession_actors.session import commands
 from intersession_actors.session.answers import ended_of
@@ -167,7 +168,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             case Loaded():
                 self._loaded(owner)
             case ReadBack():
-                self.world.read_back(
+                self.world.mail.read_back(
                     self.key
                 )  # flows look for what they were not told: a run of theirs may have ended
             case Overtaken(told, error):
@@ -189,7 +190,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             ended = ended_of(self.state, draft)
             if ended is not None:
                 self._told_ahead = draft.id
-                self.world.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
+                self.world.mail.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
 
     def _committed(self, command: commands.SessionCommand | None, commit: Commit[Session]) -> None:
         """Do what the session's own events ask for."""
@@ -212,7 +213,9 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     def _give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
         """Give an agent's answer up: the store was away too long. Its attempt is interrupted as soon as it is back."""
         if isinstance(command, commands.RunReturned):
-            self._telling.answer_lost(self.state, command, self.world.limits.store_retry_ms)
+            self._telling.answer_lost(
+                self.state, command, milliseconds(self.world.limits.runs.store_retry_max_seconds)
+            )
             self.world.agents.results.forget(command.run_id, command.attempt)
             self._decider.leave_behind()
             owner.take_first(commands.Wake())
@@ -337,14 +340,14 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             self.world.agents.cancel(event.run_id)
             ended = ended_of(before, recorded)
             if ended is not None and recorded.id != self._told_ahead:
-                self.world.tell_flow(ended.stream, ended)
+                self.world.mail.tell_flow(ended.stream, ended)
         elif isinstance(event, facts.RunInterrupted):
             self._starter.ended(event.run_id, before.running)
         elif isinstance(event, facts.SessionArchived) and before.opened is not None:
             spawn_id = before.opened.spawn_id
             if spawn_id is not None:
                 stream = ids.spawn_stream(spawn_id)
-                self.world.tell_flow(stream, ChildGone(stream=stream))
+                self.world.mail.tell_flow(stream, ChildGone(stream=stream))
 
     # --- falling asleep
 
@@ -352,8 +355,8 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         if self._asleep_after == self._owner.version:
             return
         self._asleep_after = version = self._owner.version
-        self.world.timers.after(
-            self.world.limits.idle_ms,
+        self.world.time.timers.after(
+            milliseconds(self.world.limits.runs.idle_seconds),
             ("idle", self.key),
             lambda: self.tell_self(commands.IdleFor(version=version)),
         )
@@ -364,7 +367,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         rests = message.version == owner.version and not owner.has_work and self.state.idle
         if rests and self.me.close_if_idle():
             self._memory.forget()
-            self.world.passivated(self.key)
+            self.world.mail.passivated(self.key)
             return True
         self._asleep_after = -1
         return False

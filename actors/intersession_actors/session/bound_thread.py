@@ -22,8 +22,8 @@ class BoundThread:
         left = self.left(state)
         if left is not None:
             world, key = self._world, self._key
-            world.timers.after(
-                left[0], ("thread", key), lambda: world.tell_session(key, Unbind(only_due=True))
+            world.time.timers.after(
+                left[0], ("thread", key), lambda: world.mail.tell_session(key, Unbind(only_due=True))
             )
 
     def mark(self, state: Session, fresh: Sequence[Recorded], *, at: float) -> None:
@@ -31,20 +31,20 @@ class BoundThread:
         for item in fresh:
             if isinstance(item.event, facts.ThreadUnbound):
                 for began in ("bound", "said"):
-                    self._world.stopwatch.forget(began, self._key)
+                    self._world.time.stopwatch.forget(began, self._key)
         if state.bound is None:
             return
         for item in fresh:
             if isinstance(item.event, facts.ThreadBound):
-                self._world.stopwatch.begin("bound", self._key, at=at)
+                self._world.time.stopwatch.begin("bound", self._key, at=at)
             elif isinstance(item.event, facts.MessageRecorded):
-                self._world.stopwatch.begin("said", self._key, at=at)
+                self._world.time.stopwatch.begin("said", self._key, at=at)
 
     def left(self, state: Session) -> ThreadLeft:
         """Return for how long the session's thread is still its own."""
         if state.bound is None:
             return None
-        elapsed = self._world.stopwatch.elapsed_ms
+        elapsed = self._world.time.stopwatch.elapsed_ms
         return state.thread_left(
             age_ms=elapsed("bound", self._key, since_ms=state.bound_ms),
             quiet_ms=elapsed("said", self._key, since_ms=state.last_message_ms),

@@ -61,7 +61,7 @@ class Decider:
             behind=command.behind if isinstance(command, commands.Enqueue) else None,
             # A rule of the host's is asked about what is recorded, not about what may yet fail to be.
             leads_on=isinstance(command, commands.RunReturned)
-            and self.world.holds.rule is None
+            and self.world.standing.holds.rule is None
             and leads_on(state, plan.events),
         )
 
@@ -101,9 +101,9 @@ class Decider:
             case commands.AddMessage(check_policy=True):
                 return msgspec.structs.replace(known, verdict=self._policy(state, None))
             case commands.RunReturned(result=Answered()):
-                return msgspec.structs.replace(known, now_ms=world.clock.now_ms())
+                return msgspec.structs.replace(known, now_ms=world.time.clock.now_ms())
             case commands.RunReturned(result=Broke() as broke):
-                retries = world.limits.retry_interrupted if broke.code == "interrupted" else 0
+                retries = world.limits.runs.retry_interrupted if broke.code == "interrupted" else 0
                 return msgspec.structs.replace(self._of_end(known, state), retries=retries)
             case commands.DeadlinePassed():
                 return self._of_end(known, state)
@@ -113,7 +113,7 @@ class Decider:
                 head = state.queue[0]
                 # What its chain has used is read only where that can keep it from starting (LOOP-5).
                 spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
-                now_ms = world.clock.now_ms() if head.queued.timeout_ms else 0
+                now_ms = world.time.clock.now_ms() if head.queued.timeout_ms else 0
                 return msgspec.structs.replace(known, start=start, spent=spent, now_ms=now_ms)
             case commands.Unbind(only_due=True):
                 return msgspec.structs.replace(known, thread_left=self._thread.left(state))
@@ -132,13 +132,13 @@ class Decider:
             verdict=self._policy(state, None) if command.check_policy else None,
             thread_left=None if command.only_bound is None else self._thread.left(state),
             start=start,
-            now_ms=self.world.clock.now_ms() if has_deadline else 0,
+            now_ms=self.world.time.clock.now_ms() if has_deadline else 0,
         )
 
     def _of_end(self, known: Circumstances, state: Session) -> Circumstances:
         if state.running is None or not has_asker(state.running):
             return known
-        text, now_ms = self.world.rules.failure_text(), self.world.clock.now_ms()
+        text, now_ms = self.world.rules.failure_text(), self.world.time.clock.now_ms()
         return msgspec.structs.replace(known, failure_text=text, now_ms=now_ms)
 
     def _of_wake(self, known: Circumstances, state: Session) -> Circumstances:
@@ -152,7 +152,7 @@ class Decider:
             known,
             age_ms=self._starter.age_ms(running) if has_deadline else 0,
             was_called=was_called,
-            retries=world.limits.retry_interrupted if was_called else 0,
+            retries=world.limits.runs.retry_interrupted if was_called else 0,
         )
 
     def _policy(self, state: Session, channel: str | None) -> Verdict:

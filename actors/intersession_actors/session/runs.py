@@ -130,7 +130,7 @@ class RunStarter:
         self._resumed = None
         if context.partial and not resumes:
             return False
-        self._world.stopwatch.begin(*_attempt(running), at=self._world.clock.monotonic())
+        self._world.time.stopwatch.begin(*_attempt(running), at=self._world.time.clock.monotonic())
         self.watch(running)
         self._call(running, context)
         return True
@@ -146,7 +146,9 @@ class RunStarter:
         if isinstance(message.context, StoreUnavailable):
             self._world.reports.store_away(message.context, session_key=self._key, run_id=message.run_id)
             due = ContextDue(run_id=message.run_id)
-            self._world.timers.after(STORE_RETRY_MS, ("context", self._key), lambda: self._tell_self(due))
+            self._world.time.timers.after(
+                STORE_RETRY_MS, ("context", self._key), lambda: self._tell_self(due)
+            )
             return
         self._reading = None
         if isinstance(message.context, Exception):
@@ -162,7 +164,7 @@ class RunStarter:
         """Call the agent of a run, once its start is durable."""
         context = self._ready.pop(started.run_id, None)
         if running is not None and context is not None:
-            self._world.stopwatch.begin(*_attempt(running), at=decided_at)
+            self._world.time.stopwatch.begin(*_attempt(running), at=decided_at)
             self.watch(running)
             self._call(running, context)
 
@@ -178,7 +180,7 @@ class RunStarter:
 
         def returned(result: AgentResult) -> None:
             world.chains.under_way.end(cause)
-            world.tell_session(
+            world.mail.tell_session(
                 key,
                 RunReturned(
                     run_id=queued.run_id,
@@ -194,7 +196,7 @@ class RunStarter:
             session_key=key,
             budget=running.waiting.budget,
             event=running.cause,
-            clock=world.clock,
+            clock=world.time.clock,
             of=queued.run_id,
             attempt=attempt,
         )
@@ -210,22 +212,22 @@ class RunStarter:
         world, key = self._world, self._key
         left_ms = limit_ms - self.age_ms(running)
         passed = DeadlinePassed(run_id=running.waiting.queued.run_id, attempt=running.attempt)
-        world.timers.after(left_ms, _timer(passed.run_id), lambda: world.tell_session(key, passed))
+        world.time.timers.after(left_ms, _timer(passed.run_id), lambda: world.mail.tell_session(key, passed))
 
     def age_ms(self, running: Running) -> int:
         """Return how long ago the attempt began."""
-        return self._world.stopwatch.elapsed_ms(
+        return self._world.time.stopwatch.elapsed_ms(
             *_attempt(running), since_ms=self._world.fork.begun(running.began_ms)
         )
 
     def unwatch(self, run_id: str) -> None:
         """Stop the clock of a run whose agent has answered."""
-        self._world.timers.cancel(_timer(run_id))
+        self._world.time.timers.cancel(_timer(run_id))
 
     def ended(self, run_id: str, running: Running | None) -> None:
         """Forget when the attempt of a run began that was under way: its end is durable."""
         if running is not None and running.waiting.queued.run_id == run_id:
-            self._world.stopwatch.forget(*_attempt(running))
+            self._world.time.stopwatch.forget(*_attempt(running))
 
 
 _POINTS: dict[Step, tuple[str, str]] = {

@@ -97,5 +97,5 @@ class Telling:
 
     def _caused_by(self, waiting: Waiting, cause: str | None) -> Inside:
         return Cause(
-            session_key=self._key, budget=waiting.budget, event=cause, clock=self._world.clock
+            session_key=self._key, budget=waiting.budget, event=cause, clock=self._world.time.clock
         ).inside

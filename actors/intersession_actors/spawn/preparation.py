@@ -63,7 +63,7 @@ def prepare(
         claimed(None)
         return
     place = place_of(world.log.log_id, accepted.spawn_id, attachments)
-    world.on_disk(
+    world.mail.on_disk(
         lambda: manifest_sha256(attachments) if withheld else claim_files(place, attachments), claimed
     )
 
@@ -83,7 +83,7 @@ def remove_files(
     def removed(result: Exception | None) -> None:
         done(FilesRemoved(stream=stream, error=None if result is None else described(result)))
 
-    world.on_disk(lambda: remove_claimed(place, attachments.directory), removed)
+    world.mail.on_disk(lambda: remove_claimed(place, attachments.directory), removed)
 
 
 def place_of(log_id: str, spawn_id: str, attachments: Attachments) -> Place:

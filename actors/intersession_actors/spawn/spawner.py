@@ -79,7 +79,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             self._thread_recorded(state)
             self._waiting.tell(stream, Accepted(recorded=()))
         elif isinstance(event, facts.ChildEnded):
-            self.world.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
+            self.world.time.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
         elif isinstance(event, facts.AnnounceDecided) and event.text is None:
             crash_point("A4")
         elif isinstance(event, facts.SpawnClosed):
@@ -88,7 +88,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
                 self._waiting.tell(stream, why_not_started(event))
             self._clean_up(stream, state)
         elif isinstance(event, facts.ChildArchived):
-            self.world.stopwatch.forget("ended", stream)
+            self.world.time.stopwatch.forget("ended", stream)
             self._remove_files(stream, state)
         elif isinstance(event, facts.AttachmentRemovalFailed):
             self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")
@@ -145,13 +145,13 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             session_key=accepted.requester or accepted.child,
             budget=state.budget,
             event=flow.cause,
-            clock=self.world.clock,
+            clock=self.world.time.clock,
         )
         # Not told to ourselves: the spawner may have been started anew while the channel was at work.
         prepare(
             self.world,
             accepted,
-            lambda ready: self.world.tell_flow(stream, ready),
+            lambda ready: self.world.mail.tell_flow(stream, ready),
             inside=asking.inside,
             again=again,
         )
@@ -162,13 +162,13 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             thread is not None
             and not command.thread_withheld
             and state.phase == "preparing"
-            and not self.world.threads.claim(thread, child)
+            and not self.world.standing.threads.claim(thread, child)
         ):
             why = "thread: the channel gave one that belongs to another session, spawn without one"
             command = Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
         plan = self._on(flow, state, command)
         if isinstance(plan, Plan) and isinstance(plan.events[-1], facts.SpawnClosed):
-            self.world.threads.release(child)
+            self.world.standing.threads.release(child)
         return plan
 
     def _thread_recorded(self, state: Spawn) -> None:
@@ -255,10 +255,12 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         """Set the clock for the child's archiving, and have its files removed if it is time."""
         after_ms, ended = state.archive_after_ms, state.ended
         if after_ms is None:
-            self.world.stopwatch.forget("ended", stream)
+            self.world.time.stopwatch.forget("ended", stream)
         else:
             if after_ms and ended is not None:
-                after_ms -= self.world.stopwatch.elapsed_ms("ended", stream, since_ms=ended.ended_ms or 0)
+                after_ms -= self.world.time.stopwatch.elapsed_ms(
+                    "ended", stream, since_ms=ended.ended_ms or 0
+                )
             self._wake(stream, after_ms)
         self._remove_files(stream, state)
 
@@ -282,7 +284,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         return plan
 
     def _wake(self, stream: str, after_ms: int) -> None:
-        self.world.timers.after(
+        self.world.time.timers.after(
             after_ms, ("archive", stream), lambda: self.tell_self(ArchiveDue(stream=stream))
         )
 

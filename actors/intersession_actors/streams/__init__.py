@@ -63,9 +63,9 @@ with on_demand(globals()):
     from intersession_actors.streams.rules_in_force import RulesInForce
     from intersession_actors.streams.shell import STORE_RETRY_MS, Shell
     from intersession_actors.streams.slow import handle_timed
-    from intersession_actors.streams.standing import BoundThreads, Generations
+    from intersession_actors.streams.standing import BoundThreads, Generations, Standing
     from intersession_actors.streams.strays import foreign
-    from intersession_actors.streams.world import NOT_A_FORK, ForkOf, Limits, World
+    from intersession_actors.streams.world import NOT_A_FORK, ForkOf, Mail, Time, World
 
 __all__ = [
     "NOT_A_FORK",
@@ -90,9 +90,9 @@ __all__ = [
     "ForkOf",
     "Generations",
     "GivenUp",
-    "Limits",
     "Load",
     "Loaded",
+    "Mail",
     "OfOneLife",
     "OfStream",
     "OnAnswer",
@@ -108,6 +108,7 @@ __all__ = [
     "RunEnded",
     "SessionReadBack",
     "Shell",
+    "Standing",
     "Step",
     "StepRefused",
     "StepTaken",
@@ -116,6 +117,7 @@ __all__ = [
     "TellFlow",
     "TellSession",
     "Through",
+    "Time",
     "Told",
     "Words",
     "World",

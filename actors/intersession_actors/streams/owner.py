@@ -18,6 +18,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from intersession_actors.config import milliseconds
 from intersession_actors.streams.commands import (
     Appended,
     Ask,
@@ -253,7 +254,7 @@ class Owner(Generic[S, C]):
     # --- deciding and appending
 
     def _decide(self, told: Told[C]) -> None:
-        self.decided_at = self._world.clock.monotonic()
+        self.decided_at = self._world.time.clock.monotonic()
         if told.asked is not None:
             self._ask(told, told.asked)
             return
@@ -300,7 +301,7 @@ class Owner(Generic[S, C]):
             self.stream,
             self.version,
             plan.events,
-            time=self._world.clock.now_ms(),
+            time=self._world.time.clock.now_ms(),
             causation=plan.cause,
             correlation=plan.correlation,
             decision=self._deciding.record(command, plan) if plan.events else "",
@@ -427,10 +428,10 @@ class Owner(Generic[S, C]):
             refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
             self._answer(told.command, refused)
             return
-        now = self._world.clock.monotonic()
+        now = self._world.time.clock.monotonic()
         # Counted for each command by itself: trouble that is long over must not shorten the patience with the next.
         since = now if told.away_since is None else told.away_since
-        limit_ms = self._world.limits.store_retry_ms
+        limit_ms = milliseconds(self._world.limits.runs.store_retry_max_seconds)
         if told.command.is_given_up and 0 < limit_ms < round((now - since) * 1000):
             self.effects.append(GivenUp(told.command))
             return

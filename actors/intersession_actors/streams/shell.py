@@ -49,9 +49,9 @@ class Shell(Handler, Generic[S, C]):
         world, stream, tell = self.world, owner.stream, self.tell_self
         match effect:
             case TellFlow(command):
-                world.tell_flow(command.stream, command)
+                world.mail.tell_flow(command.stream, command)
             case TellSession(key, command):
-                world.tell_session(key, command)
+                world.mail.tell_session(key, command)
             case Append(asked, ask, behind):
                 in_flight = world.log.append(
                     asked.appends,
@@ -67,7 +67,7 @@ class Shell(Handler, Generic[S, C]):
                 )
             case AskStoreAgain(number):
                 due = StoreDue(stream=stream, number=number)
-                world.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), lambda: tell(due))
+                world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), lambda: tell(due))
             case _:
                 raise TypeError(f"{type(self).__name__} can't do {effect}")
 

@@ -11,11 +11,11 @@ SLOW_S: Final = 1.0
 
 def handle_timed(world: World, name: str, handle: Callable[[object], None], message: object) -> None:
     """Have a message handled, and tell the operator if that was slow."""
-    began = world.clock.monotonic()
+    began = world.time.clock.monotonic()
     try:
         handle(message)
     finally:
-        took = world.clock.monotonic() - began
+        took = world.time.clock.monotonic() - began
         if took >= SLOW_S:
             world.reports.tell(
                 "slow_handler", actor=name, error=f"{type(message).__name__} took {took:.1f} s"

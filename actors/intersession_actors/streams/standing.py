@@ -5,7 +5,9 @@ The methods may be called from any thread.
 
 import threading
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from intersession_actors.holding import Holds
 from intersession_events.facts import (
     Route,
     SessionArchived,
@@ -113,3 +115,14 @@ class BoundThreads:
         route = self._routes.pop(key, None)
         if route is not None and self._owners.get(route) == key:
             del self._owners[route]
+
+
+class Standing(NamedTuple):
+    """What is known of sessions beside the streams of flows."""
+
+    holds: Holds
+    """Whose exchanges are held, and who is asked about the others."""
+    generations: Generations
+    """Which conversations of sessions in exchanges are over."""
+    threads: BoundThreads
+    """Whose the threads of channels are."""

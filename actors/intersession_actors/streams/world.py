@@ -4,18 +4,18 @@ Handed in and never reached for, so that the same actors run in a simulator, in 
 """
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from intersession_actors.agents import AgentExecutor
 from intersession_actors.chains import ChainLedger
 from intersession_actors.channels import ChannelCaller
+from intersession_actors.config import Config
 from intersession_actors.failures import Reports
-from intersession_actors.holding import Holds
 from intersession_actors.runtime import Clock, Stopwatch, Timers
 from intersession_actors.streams.commands import Command
 from intersession_actors.streams.rules_in_force import RulesInForce
-from intersession_actors.streams.standing import BoundThreads, Generations
+from intersession_actors.streams.standing import Standing
 from intersession_events.facts import Budget, ExchangeAccepted
 from intersession_events.log import ActorsLog
 
@@ -52,28 +52,9 @@ NOT_A_FORK: Final = ForkOf()
 
 
 @dataclass(kw_only=True, eq=False)
-class Limits:
-    """How often and how long something is tried."""
+class Mail:
+    """Reaches others: actors by what they lead, the supervisor, and a thread that works on files."""
 
-    retry_interrupted: int
-    idle_ms: int
-    store_retry_ms: int
-    delivery_max_age_ms: int
-
-
-@dataclass(kw_only=True, eq=False)
-class World:
-    """Everything an actor needs, handed in once and whole by the system."""
-
-    log: ActorsLog
-    clock: Clock
-    timers: Timers
-    reports: Reports
-    """Tells the operator what goes wrong."""
-    agents: AgentExecutor
-    channels: ChannelCaller
-    rules: RulesInForce
-    """What the settings in force say of a session."""
     tell_session: Callable[[str, Command], None]
     """Reaches a session's actor, by the session's key."""
     tell_flow: Callable[[str, Command], None]
@@ -84,28 +65,45 @@ class World:
     """Has a flow resumed as after a restart."""
     read_back: Callable[[str], None]
     """Is told of a session that goes on from what the log has: its flows look for what they were not told."""
-    chains: ChainLedger
-    """Where a run of a causal chain is reserved before it is asked for."""
-    holds: Holds
-    """Whose exchanges are held, and who is asked about the others."""
     passivated: Callable[[str], None]
     """Is told that a session's actor went to sleep."""
     on_disk: OnDisk
-    limits: Limits
+
+
+class Time(NamedTuple):
+    """The clock, which is for what is recorded, timers, and a stopwatch: deadlines are reckoned by it, never by the clock."""
+
+    clock: Clock
+    timers: Timers
+    stopwatch: Stopwatch
+
+
+@dataclass(kw_only=True, eq=False)
+class World:
+    """Everything an actor needs, handed in once and whole by the system."""
+
+    log: ActorsLog
+    time: Time
+    mail: Mail
+    reports: Reports
+    """Tells the operator what goes wrong."""
+    agents: AgentExecutor
+    channels: ChannelCaller
+    rules: RulesInForce
+    """What the settings in force say of a session."""
+    chains: ChainLedger
+    """Where a run of a causal chain is reserved before it is asked for."""
+    standing: Standing
+    limits: Config
+    """The settings that the system began with: what of them limits actors changes with the next start."""
     fork: ForkOf = NOT_A_FORK
-    generations: Generations = field(default_factory=Generations)
-    """Which conversations of sessions in exchanges are over."""
-    threads: BoundThreads = field(default_factory=BoundThreads)
-    """Whose the threads of channels are."""
 
     def __post_init__(self) -> None:
-        self.stopwatch = Stopwatch(self.clock)
-        """Says how long ago something began. Deadlines are reckoned by it, never by the `clock`, which is for what is recorded."""
-        self.chains.on_over(lambda root: self.stopwatch.forget("chain", root))
+        self.chains.on_over(lambda root: self.time.stopwatch.forget("chain", root))
 
     def now_of(self, budget: Budget) -> int:
         """Return the time as a causal chain counts it: from its beginning, by the clock that nobody sets (LOOP-5, L8)."""
         if not budget.started_ms:
-            return self.clock.now_ms()  # when it began is not known
+            return self.time.clock.now_ms()  # when it began is not known
         since_ms = self.fork.begun(budget.started_ms)
-        return budget.started_ms + self.stopwatch.elapsed_ms("chain", budget.root, since_ms=since_ms)
+        return budget.started_ms + self.time.stopwatch.elapsed_ms("chain", budget.root, since_ms=since_ms)

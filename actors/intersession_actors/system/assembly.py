@@ -18,11 +18,20 @@ from intersession_actors.failures import OnFailure, Reports, described
 from intersession_actors.forking import fork_of
 from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
 from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
-from intersession_actors.runtime import Clock, Runtime, TimerWheel
+from intersession_actors.runtime import Clock, Runtime, Stopwatch, TimerWheel
 from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
 from intersession_actors.session import ContextCache, SessionActor
 from intersession_actors.spawn import Spawner
-from intersession_actors.streams import STORE_RETRY_MS, Limits, RulesInForce, World
+from intersession_actors.streams import (
+    STORE_RETRY_MS,
+    BoundThreads,
+    Generations,
+    Mail,
+    RulesInForce,
+    Standing,
+    Time,
+    World,
+)
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
@@ -146,12 +155,20 @@ class Assembly:
                 threads=threads,
             )
         )
-        holds = Holds(HeldSessions(), self._hold_rule)
+        standing = Standing(Holds(HeldSessions(), self._hold_rule), Generations(), BoundThreads())
         self.contexts = ContextCache(log)
         world = World(
             log=log,
-            clock=clock,
-            timers=self.timers,
+            time=Time(clock, self.timers, Stopwatch(clock)),
+            mail=Mail(
+                tell_session=self.supervisor.tell_session,
+                tell_flow=self.supervisor.tell_flow,
+                set_aside=self.supervisor.set_aside,
+                resume_flow=self._resume_flow,
+                read_back=self.supervisor.read_back,
+                passivated=self.supervisor.passivated,
+                on_disk=self._on_disk,
+            ),
             reports=self.reports,
             agents=self.executor,
             channels=self.caller,
@@ -161,24 +178,12 @@ class Assembly:
                 has_channel=self.caller.has,
                 transcript_path=reader.transcript_path,
             ),
-            tell_session=self.supervisor.tell_session,
-            tell_flow=self.supervisor.tell_flow,
-            set_aside=self.supervisor.set_aside,
-            resume_flow=self._resume_flow,
-            read_back=self.supervisor.read_back,
             chains=self._chains,
-            holds=holds,
-            passivated=self.supervisor.passivated,
-            on_disk=self._on_disk,
-            limits=Limits(
-                retry_interrupted=runs.retry_interrupted,
-                idle_ms=round(runs.idle_seconds * 1000),
-                store_retry_ms=round(runs.store_retry_max_seconds * 1000),
-                delivery_max_age_ms=milliseconds(deliveries.max_age_seconds),
-            ),
+            standing=standing,
+            limits=config(),
             fork=fork,
         )
-        listeners = (self.executor.results, holds.sessions, world.generations, world.threads)
+        listeners = (self.executor.results, standing.holds.sessions, standing.generations, standing.threads)
         # Who made an append tells the results as well, but may have failed before it could.
         self._stops = [log.on_committed(listener.take, listener.HANDLES) for listener in listeners]
         self.service = Service(

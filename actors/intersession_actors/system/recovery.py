@@ -23,7 +23,7 @@ logger = logging.getLogger("intersession.flows")
 def recover(service: Service) -> None:
     """Tell everybody to go on: deliveries, exchanges, spawns, then the sessions with runs."""
     _hold_accepted(service)
-    service.world.holds.sessions.take(tuple(HeldSessions(service.log).all()))
+    service.world.standing.holds.sessions.take(tuple(HeldSessions(service.log).all()))
     _take_over_sessions(service)
     for prefix in ("delivery", "exchange", "spawn"):
         recover_flows(service, prefix)
@@ -42,9 +42,9 @@ def _take_over_sessions(service: Service) -> None:
         exchange = service.flows.exchange(stream.partition(":")[2])
         for key in () if exchange is None else (exchange.target, exchange.requester):
             if key is not None:
-                world.generations.found(key, _generation_of(service, key))
+                world.standing.generations.found(key, _generation_of(service, key))
     for key, route in service.threads.all():
-        world.threads.claim(route, key)
+        world.standing.threads.claim(route, key)
 
 
 def _generation_of(service: Service, key: str) -> str | None:

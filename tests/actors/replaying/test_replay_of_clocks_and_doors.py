@@ -66,7 +66,7 @@ def judged_before(file: Path, patched: int, later: int) -> bool:
         for _ in range(patched):
             runtime.step()
         policy = Patch(values={"sendPolicy": "allow"}, by="ann")
-        system.service.world.tell_session("agent:b:main", policy)  # nobody waits for it
+        system.service.world.mail.tell_session("agent:b:main", policy)  # nobody waits for it
         for _ in range(later):
             runtime.step()
         runtime.clock.advance(5)

@@ -92,7 +92,7 @@ def held_while_asked(file: Path, steps: int, how: dict[str, str]) -> list[Exchan
         for _ in range(steps):
             runtime.step()
         held = Patch(values={"hold": "every-turn"}, by="ann")
-        system.service.world.tell_session("agent:a:main", held)  # nobody waits for it
+        system.service.world.mail.tell_session("agent:a:main", held)  # nobody waits for it
         for _ in range(4):
             runtime.run_for(60)
             for one in call("exchanges.held", {})["held"]:

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from queue import Queue
 from typing import Any
 
@@ -72,11 +71,8 @@ class Bench(ProcessManager[int, Begin | Go, None]):
         self.acted: list[str] = []
         self.inbox: deque[Any] = deque()
         self.log = log
-        world = replace(
-            world,
-            tell_session=lambda _key, command: self.asked.append(command),
-            resume_flow=self.resumed.append,
-        )
+        world.mail.tell_session = lambda _key, command: self.asked.append(command)
+        world.mail.resume_flow = self.resumed.append
         super().__init__(world, COUNTING)
 
     def tell_self(self, command: Any) -> None:
