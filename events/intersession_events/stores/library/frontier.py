@@ -60,7 +60,8 @@ class Frontier:
 
     def listen(self, hear: OnCommitted, of: Kinds = None) -> Callable[[], None]:
         """Call a listener with everything that is committed from now on, or with events of some kinds. Returns a way to stop."""
-        listener = _Listener(hear, None if of is None else get_args(of) or (of,))
+        kinds = None if of is None else (of,) if isinstance(of, type) else get_args(of)
+        listener = _Listener(hear, kinds)
         with self._moved:
             self._tell((*self._listeners, listener))
 
