@@ -411,11 +411,11 @@ class World:
     @contextmanager
     def noting_starts(self) -> Generator[None]:
         """Note what is known to whoever decides on the start of a run, and what the world holds at each decision of a flow."""
-        decide = Decider.decide
+        plan = Decider.plan
 
-        def noted(deciding: Decider, version: int, command: Any) -> Plan | Refused | None:
+        def noted(deciding: Decider, owner: Any, command: Any) -> Plan | Refused | None:
             head = deciding.world.log.head()
-            decided = decide(deciding, version, command)
+            decided = plan(deciding, owner, command)
             if isinstance(command, StartNext) and isinstance(decided, Plan):
                 first = (
                     event for event in decided.events if isinstance(event, RunStarted) and event.attempt == 1
@@ -433,7 +433,7 @@ class World:
                 self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
             return made
 
-        with patch.object(Decider, "decide", noted), patch.object(Owner, "_appends", appended):
+        with patch.object(Decider, "plan", noted), patch.object(Owner, "_appends", appended):
             yield
 
     def evidence(self, events: Sequence[Recorded]) -> Evidence:

@@ -8,7 +8,7 @@ import logging
 
 import msgspec
 
-from intersession_actors.agents import Answered, Broke, runner_of
+from intersession_actors.agents import runner_of
 from intersession_actors.config import milliseconds
 from intersession_actors.errors import refused_by
 from intersession_actors.session import commands
@@ -19,9 +19,8 @@ from intersession_actors.session.deciding import Decider
 from intersession_actors.session.folding import Awake
 from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
-from intersession_actors.session.records import inputs_of
 from intersession_actors.session.runs import RunStarter, TurnMaker
-from intersession_actors.session.state import Running, Session, evolve, without
+from intersession_actors.session.state import Running, Session
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
@@ -38,21 +37,17 @@ from intersession_actors.streams import (
     Overtaken,
     Owner,
     OwnerEffect,
-    Plan,
     ReadBack,
     Refused,
     Shell,
-    Step,
     StoreDue,
     Told,
     World,
     answer,
     handle_timed,
-    record_of,
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
-from intersession_events.errors import NotStorable
 from intersession_events.log import Folded, InFlight, Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
@@ -66,32 +61,20 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         super().__init__(world)
         self.key = key
         self._memory = Memory(world, contexts, key)
-        self._owner: SessionOwner = Owner(ids.session_stream(key), self, world, empty=Session())
         self._told_ahead: str | None = None
         """The end of a run that its flow was told of before it was durable, by the id of the event."""
         self._asleep_after = -1
-        self._starter = RunStarter(
-            world, contexts, make_turn, key, self.tell_self, opened=lambda: self.state.opened
-        )
+        self._starter = RunStarter(world, contexts, make_turn, key, self.tell_self)
         self._telling = Telling(world, key)
         self._next_run = NextRun(world, key, self._starter, self._telling)
         self._thread = BoundThread(world, key)
-        self._decider = Decider(
-            world,
-            key,
-            lambda: self.state,
-            starter=self._starter,
-            next_run=self._next_run,
-            thread=self._thread,
-        )
+        self._decider = Decider(world, key, self._starter, self._next_run, self._thread)
+        self._owner: SessionOwner = Owner(ids.session_stream(key), self._decider, world, empty=Session())
 
     @property
     def state(self) -> Session:
         """Where the session stands."""
-        state = self._owner.state
-        if state is None:
-            raise RuntimeError(f"{self.key}: an owner that began with a state has lost it")
-        return without(state, self.world.fork.frozen_runs)
+        return self._decider.state_of(self._owner)
 
     def on_start(self) -> None:
         """Read the stream."""
@@ -217,7 +200,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
                 self.state, command, milliseconds(self.world.limits.runs.store_retry_max_seconds)
             )
             self.world.agents.results.forget(command.run_id, command.attempt)
-            self._decider.leave_behind()
+            self._decider.leave_behind(self.state)
             owner.take_first(commands.Wake())
 
     def _refuse_and_raise(self, error: Exception, told: Told[commands.SessionCommand] | None) -> None:
@@ -255,7 +238,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         elif self._was_cut(running):
             self._starter.resume(run_id, attempt, owner.version)
         else:
-            self._decider.leave_behind()
+            self._decider.leave_behind(self.state)
             owner.take_first(commands.Wake())
 
     def _was_cut(self, running: Running) -> bool:
@@ -269,51 +252,9 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         An agent that begins at the beginning can only if that was nothing; else it is tried again, as after a crash.
         """
         runner = runner_of(self.key)
-        if not self._starter.go_on_with(self.state.running, resumes=self.world.agents.resumes(runner)):
-            self._decider.leave_behind()
+        if not self._starter.go_on_with(self.state, resumes=self.world.agents.resumes(runner)):
+            self._decider.leave_behind(self.state)
             self._owner.take_first(commands.Wake())
-
-    # --- what the owner asks
-
-    def evolve(self, state: Session | None, recorded: Recorded) -> Session:
-        """Apply one recorded event."""
-        return evolve(state or Session(), recorded)
-
-    def plan(self, owner: SessionOwner, command: commands.SessionCommand) -> Plan | Refused | None:
-        """Decide what a command leads to."""
-        if isinstance(command, commands.ReadAgain):
-            owner.load()
-        return self._decider.decide(owner.version, command)
-
-    def record(self, command: commands.SessionCommand, plan: Plan) -> str:
-        """Return the record of a decision."""
-        return record_of(type(command).__name__, inputs_of(command), plan.knew)
-
-    def unstorable(
-        self, command: commands.SessionCommand, error: NotStorable
-    ) -> commands.SessionCommand | Refused | None:
-        """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
-        if isinstance(command, commands.RunReturned):
-            result = command.result
-            if isinstance(result, Answered):
-                result = Broke(code="bad_reply", error=f"the agent answered what can't be recorded: {error}")
-            elif result.error.isascii():
-                return None  # the rules are at fault, not a text of the agent's
-            else:
-                result = msgspec.structs.replace(result, error=ascii(result.error))
-            self.world.agents.results.keep(command.run_id, command.attempt, result)
-            return msgspec.structs.replace(command, result=result)
-        if isinstance(
-            command,
-            Step
-            | commands.RecordMessages
-            | commands.AddMessage
-            | commands.Patch
-            | commands.Reset
-            | commands.Abort,
-        ):
-            return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
-        return None
 
     def at_rest(self, owner: SessionOwner) -> None:
         """Start the next run, or else fall asleep after a while."""
@@ -332,7 +273,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         event = recorded.event
         self._telling.recorded(before, recorded)
         if isinstance(event, facts.RunStarted):
-            self._starter.start(event, self.state.running, self._owner.decided_at)
+            self._starter.start(event, self.state, self._owner.decided_at)
         elif isinstance(event, facts.RunEnd):
             self._starter.unwatch(event.run_id)
             self._starter.ended(event.run_id, before.running)

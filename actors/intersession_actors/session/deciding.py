@@ -1,7 +1,5 @@
 """Decides what each command to a session leads to: gathers what the rules look at, and has them asked."""
 
-from collections.abc import Callable
-
 import msgspec
 
 from intersession_actors.agents import Answered, Broke
@@ -10,48 +8,85 @@ from intersession_actors.session import commands, rules
 from intersession_actors.session.answers import has_asker, leads_on
 from intersession_actors.session.bound_thread import BoundThread
 from intersession_actors.session.next_run import NextRun
-from intersession_actors.session.records import knew_of
+from intersession_actors.session.records import inputs_of, knew_of
 from intersession_actors.session.rules import Circumstances
 from intersession_actors.session.runs import RETURNED, RunStarter
-from intersession_actors.session.state import Session
-from intersession_actors.streams import Plan, Refused, World
+from intersession_actors.session.state import Session, evolve, without
+from intersession_actors.streams import Owner, Plan, Refused, Step, World, record_of
 from intersession_events.crash_points import crash_point
+from intersession_events.errors import NotStorable
+from intersession_events.log import Recorded
+
+SessionOwner = Owner[Session, commands.SessionCommand]
 
 
 class Decider:
-    """Decides for one session, whose `state` it asks for. What it decides is recorded by others, and only then done."""
+    """What the owner of one session's stream asks. What it decides is recorded by others, and only then done."""
 
     def __init__(
-        self,
-        world: World,
-        key: str,
-        state: Callable[[], Session],
-        *,
-        starter: RunStarter,
-        next_run: NextRun,
-        thread: BoundThread,
+        self, world: World, key: str, starter: RunStarter, next_run: NextRun, thread: BoundThread
     ) -> None:
         self.world = world
         self.key = key
-        self._state = state
         self._starter = starter
         self._next_run = next_run
         self._thread = thread
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
 
-    def decide(self, version: int, command: commands.SessionCommand) -> Plan | Refused | None:
-        """Return what a command leads to, at a version of the stream; None where nothing is to be recorded."""
+    def evolve(self, state: Session | None, recorded: Recorded) -> Session:
+        """Apply one recorded event."""
+        return evolve(state or Session(), recorded)
+
+    def state_of(self, owner: SessionOwner) -> Session:
+        """Return where the session stands; of its runs those that are not to go on in a fork are left out."""
+        if owner.state is None:
+            raise RuntimeError(f"{self.key}: an owner that began with a state has lost it")
+        return without(owner.state, self.world.fork.frozen_runs)
+
+    def record(self, command: commands.SessionCommand, plan: Plan) -> str:
+        """Return the record of a decision."""
+        return record_of(type(command).__name__, inputs_of(command), plan.knew)
+
+    def unstorable(
+        self, command: commands.SessionCommand, error: NotStorable
+    ) -> commands.SessionCommand | Refused | None:
+        """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
+        if isinstance(command, commands.RunReturned):
+            result = command.result
+            if isinstance(result, Answered):
+                result = Broke(code="bad_reply", error=f"the agent answered what can't be recorded: {error}")
+            elif result.error.isascii():
+                return None  # the rules are at fault, not a text of the agent's
+            else:
+                result = msgspec.structs.replace(result, error=ascii(result.error))
+            self.world.agents.results.keep(command.run_id, command.attempt, result)
+            return msgspec.structs.replace(command, result=result)
+        if isinstance(
+            command,
+            Step
+            | commands.RecordMessages
+            | commands.AddMessage
+            | commands.Patch
+            | commands.Reset
+            | commands.Abort,
+        ):
+            return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
+        return None
+
+    def plan(self, owner: SessionOwner, command: commands.SessionCommand) -> Plan | Refused | None:
+        """Return what a command leads to; None where nothing is to be recorded."""
         if isinstance(command, commands.ReadAgain):
-            return None  # whoever asks for it has read
-        state = self._state()
+            owner.load()
+            return None
+        state = self.state_of(owner)
         if isinstance(command, commands.CheckSend):
             if command.answer is not None:
                 command.answer(self._policy(state, command.channel))
             return None
         if not self._is_due(state, command):
             return Plan()
-        now = self._circumstances(state, command, version)
+        now = self._circumstances(state, command, owner.version)
         plan = rules.decide(state, command, now)
         if isinstance(plan, Refused) or not plan.events:
             return plan
@@ -164,8 +199,7 @@ class Decider:
             override=state.send_override,
         )
 
-    def leave_behind(self) -> None:
+    def leave_behind(self, state: Session) -> None:
         """Take it that nobody works on the attempt under way."""
-        running = self._state().running
-        if running is not None:
-            self._left_behind = (running.waiting.queued.run_id, running.attempt)
+        if state.running is not None:
+            self._left_behind = (state.running.waiting.queued.run_id, state.running.attempt)

@@ -12,7 +12,7 @@ from intersession_actors.prompt import RunContext
 from intersession_actors.session.commands import ContextBuilt, ContextDue, DeadlinePassed, RunReturned
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.rules import is_task
-from intersession_actors.session.state import Running
+from intersession_actors.session.state import Running, Session
 from intersession_actors.streams import STORE_RETRY_MS, Command, World
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
@@ -36,10 +36,7 @@ class TurnMaker(Protocol):
 
 
 class RunStarter:
-    """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread.
-
-    `opened` says how the session was opened.
-    """
+    """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread."""
 
     def __init__(
         self,
@@ -48,15 +45,12 @@ class RunStarter:
         make_turn: TurnMaker,
         key: str,
         tell_self: Callable[[Command], None],
-        *,
-        opened: Callable[[], SessionOpened | None],
     ) -> None:
         self._world = world
         self._contexts = contexts
         self._make_turn = make_turn
         self._key = key
         self._tell_self = tell_self
-        self._opened = opened
         self._reading: str | None = None
         """The run whose context is being read."""
         self._ready: dict[str, RunContext] = {}
@@ -116,12 +110,12 @@ class RunStarter:
         self._resumed = run_id
         self.read(run_id, attempt, version)
 
-    def go_on_with(self, running: Running | None, *, resumes: bool) -> bool:
+    def go_on_with(self, state: Session, *, resumes: bool) -> bool:
         """Call the agent of an attempt that goes on, once what it had done is read; False if it can't go on there.
 
         `resumes`: its agent knows how to go on behind what is recorded of it.
         """
-        run_id = self._resumed
+        run_id, running = self._resumed, state.running
         if run_id is None or running is None or run_id != running.waiting.queued.run_id:
             return True
         context = self._ready.pop(run_id, None)
@@ -132,7 +126,7 @@ class RunStarter:
             return False
         self._world.time.stopwatch.begin(*_attempt(running), at=self._world.time.clock.monotonic())
         self.watch(running)
-        self._call(running, context)
+        self._call(state.opened, running, context)
         return True
 
     def built(self, message: ContextBuilt) -> None:
@@ -160,22 +154,22 @@ class RunStarter:
         if self._reading == due.run_id:
             self._reading = None
 
-    def start(self, started: RunStarted, running: Running | None, decided_at: float) -> None:
+    def start(self, started: RunStarted, state: Session, decided_at: float) -> None:
         """Call the agent of a run, once its start is durable."""
-        context = self._ready.pop(started.run_id, None)
+        context, running = self._ready.pop(started.run_id, None), state.running
         if running is not None and context is not None:
             self._world.time.stopwatch.begin(*_attempt(running), at=decided_at)
             self.watch(running)
-            self._call(running, context)
+            self._call(state.opened, running, context)
 
-    def _call(self, running: Running, context: RunContext) -> None:
+    def _call(self, opened: SessionOpened | None, running: Running, context: RunContext) -> None:
         """Call the agent: the start is durable. Its result comes back as `RunReturned`."""
         world, key = self._world, self._key
         queued, attempt = running.waiting.queued, running.attempt
         before, after = _points(queued)
         crash_point(before)
         turn = self._make_turn(
-            agent_id=runner_of(key), key=key, running=running, context=context, opened=self._opened()
+            agent_id=runner_of(key), key=key, running=running, context=context, opened=opened
         )
 
         def returned(result: AgentResult) -> None:
