@@ -34,7 +34,7 @@ from intersession_actors.session.commands import Abort, Enqueue, RunReturned
 from intersession_actors.spawn import rules as spawn_rules
 from intersession_actors.streams import Accepted, Asked, Commit, Generations, Owner
 from intersession_actors.tools import sessions_send, sessions_spawn
-from intersession_events.stores.portable import inline_views
+from intersession_events.stores.portable import InlineViews
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite import identity
 
@@ -165,15 +165,15 @@ def reads_nothing_back() -> Generator[None]:
 
 def forgets_where_a_view_is() -> AbstractContextManager[object]:
     """A view's position is written with the next commit, and not with its rows."""
-    remember = inline_views._remember
+    remember = InlineViews._remember
     behind: list[tuple[list[str], int]] = []
 
-    def late(cursor: SQLiteCursor, names: Sequence[str], position: int) -> None:
+    def late(self: InlineViews, cursor: SQLiteCursor, names: Sequence[str], position: int) -> None:
         if behind:
-            remember(cursor, *behind.pop())
+            remember(self, cursor, *behind.pop())
         behind.append((list(names), position))
 
-    return patch.object(inline_views, "_remember", late)
+    return patch.object(InlineViews, "_remember", late)
 
 
 def skips_by_substring() -> AbstractContextManager[object]:

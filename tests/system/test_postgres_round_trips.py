@@ -10,10 +10,15 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from benchmarks.logs import (
+    SECOND_MS,
+    START_MS,
     crowd_told,
+    draft,
     long_session_told,
     open_sessions,
+    saying,
     session_key,
+    to,
     turn,
     write_directly,
 )
@@ -24,7 +29,7 @@ from intersession.web.questions.asking import read
 from intersession.web.questions.table import QUESTIONS
 from intersession_actors.debugger import Debugger
 from intersession_actors.methods import METHODS
-from intersession_events.log import Committed, Outcome
+from intersession_events.log import Committed, Outcome, StreamAppend
 from intersession_events.migrating import migrate
 from intersession_events.stores import open_log
 from intersession_events.stores.portable.committing import Committing
@@ -43,7 +48,12 @@ WAYS = {
     "wake": 1,
 }
 """How often each call waits for the server, at most."""
-WAYS_OF_A_BATCH = 2
+
+
+def message(key: str, number: int) -> StreamAppend:
+    """Return the append of a message, at a time of its own."""
+    name, time = f"{key}-said-{number}", START_MS + (1000 + number) * SECOND_MS
+    return to(key, draft(saying(key, name, "Is it done?", time), name, time))
 
 
 @pytest.mark.postgres
@@ -96,12 +106,18 @@ def test_opening_takes_few_ways_to_the_server_and_back(
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("turns", [1, 64])
+@pytest.mark.parametrize("written", [(turn, 2), (message, 1)], ids=["turns", "messages"])
 def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_one(
-    postgres: Server, postgres_url: str, tmp_path: Path, turns: int
+    postgres: Server,
+    postgres_url: str,
+    tmp_path: Path,
+    turns: int,
+    written: tuple[Callable[[str, int], StreamAppend], int],
 ) -> None:
-    """What is asked for all of them, then the events, the rows of views, and the commit."""
+    """What is asked for all of them, then the events, the rows of views, and the commit; nothing is asked of known sessions."""
     schema = postgres_url.partition("schema=")[2].partition("&")[0]
     keys = [session_key(number) for number in range(turns)]
+    append, ways = written
     taken: list[int] = []
     with (
         network(postgres.directory) as between,
@@ -112,14 +128,14 @@ def test_a_batch_takes_as_few_ways_to_the_server_and_back_for_many_turns_as_for_
         for round_ in range(6):
             told: list[Outcome] = []
             for key in keys:
-                log.append([turn(key, round_)], told.append)
+                log.append([append(key, round_)], told.append)
             before = between.answered
             assert log.step()
             taken.append(between.answered - before)
             assert len(told) == turns
             assert all(isinstance(one, Committed) for one in told)
         assert not log.step()
-    assert min(taken) <= WAYS_OF_A_BATCH
+    assert min(taken) <= ways
 
 
 class Asks(NamedTuple):

@@ -85,7 +85,9 @@ def test_a_writer_hears_of_it_while_it_writes_and_rebuild_mends_it(
     did(postgres_url, "UPDATE session_list SET state = NULL")
     assert Sessions(story.log).get(MAIN) is None
 
-    story.open("agent:main:other")
+    story.open("agent:main:other")  # does not wait to be told of it, and leaves the mark
+    assert story.log.query("SELECT position FROM inline_views WHERE name = 'session_list'") == [(-1,)]
+    story.open("agent:main:another")
     assert "somebody else has written into the view session_list" in caplog.text
     story.log.rebuild("session_list")
 

@@ -44,6 +44,8 @@ class ViewTables(Protocol):
 
     failures: Failures
     """What its errors mean."""
+    unless_touched: str
+    """What keeps the mark of somebody else's change, where a view's position is noted, if that can be told there."""
 
     def sql(self, cursor: Cursor) -> Sql:
         """Return a cursor as views have it."""
@@ -133,7 +135,7 @@ class InlineViews:
                 elif name not in self._topics or not topics.isdisjoint(self._topics[name]):
                     take_in(self._views[name], sql, recorded)
         crash_point("B1")
-        _remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
+        self._remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
 
     def forget(self) -> None:
         """Have views remember nothing of their rows: some may have been undone, or are another's."""
@@ -194,7 +196,7 @@ class InlineViews:
         self._take_in(cursor, name, page.events)
         for row, error in page.unread:
             _set_aside(cursor, lost(name, row, error))
-        _remember(cursor, [name], page.position)
+        self._remember(cursor, [name], page.position)
 
     def fold(self, name: str) -> Fold:
         """Return a view to be folded anew beside the one that is there."""
@@ -207,13 +209,18 @@ class InlineViews:
         for one in fold.set_aside:
             _set_aside(cursor, one)
         self.mark(cursor, fold.name)
-        _remember(cursor, [fold.name], fold.position)
+        self._remember(cursor, [fold.name], fold.position)
 
     def join(self, name: str) -> None:
         """Say that a view has all events so far and gets every further one with its append."""
         self.forget()
         self._live.add(name)
         self._touched.discard(name)
+
+    def _remember(self, cursor: Cursor, names: Sequence[str], position: int) -> None:
+        if names:
+            which = f"WHERE name IN ({', '.join('?' * len(names))}){self._tables.unless_touched}"
+            cursor.execute(f"UPDATE inline_views SET position=? {which}", (position, *names))  # noqa: S608 - question marks
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures
@@ -232,13 +239,4 @@ def _set_aside(cursor: Cursor, one: SetAside) -> None:
         "ON CONFLICT (view, position) DO UPDATE SET stream = excluded.stream, version = excluded.version, "
         "topic = excluded.topic, reason = excluded.reason",
         msgspec.structs.astuple(one),
-    )
-
-
-def _remember(cursor: Cursor, names: Sequence[str], position: int) -> None:
-    if not names:
-        return
-    cursor.execute(
-        f"UPDATE inline_views SET position=? WHERE name IN ({', '.join('?' * len(names))})",  # noqa: S608 - only question marks
-        (position, *names),
     )

@@ -68,14 +68,15 @@ class PgCursor:
         self._begun = False
         # Takes the statements once nobody waits for the answer to each.
         self._pipeline: Pipeline | None = None
-        self._is_ahead = False
+        self.is_ahead = False
+        """Whether all its statements go out without waiting for the answer to each."""
         self._answer = Answer()
         self._rows: deque[TupleRow] | None = None
         self._looked: Answer | None = None
         self._forgets = False
         self._gave_up_waiting = False
         self.touched = False
-        """Whether somebody else has written into a view, as the transaction began; known with the first rows."""
+        """Whether somebody else has written into a view, as the transaction began; known with the first rows, or at the end."""
         self.in_doubt = False
         """Whether it was to be made durable, and nobody said that it is."""
         self.is_over = False
@@ -178,8 +179,8 @@ class PgCursor:
         if self._pipeline is not None:
             self._pipeline.send(b"BEGIN")
             if self._epoch is not None:
-                self._looked = self._pipeline.send(_LOOK_AHEAD if self._is_ahead else _LOOK_ALONE)
-            elif not self._is_ahead:
+                self._looked = self._pipeline.send(_LOOK_AHEAD if self.is_ahead else _LOOK_ALONE)
+            elif not self.is_ahead:
                 self._pipeline.send(_PLAN)
         else:
             # As text, PostgreSQL takes several statements at once.
@@ -212,7 +213,7 @@ class PgCursor:
 
         Only for a writer's transaction that has not begun, and whose statements find what they want by an index.
         """
-        self._pipeline, self._is_ahead = Pipeline(self._connection), True
+        self._pipeline, self.is_ahead = Pipeline(self._connection), True
 
     def commit(self) -> None:
         """Make it durable.

@@ -107,6 +107,8 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """Who the writer is. Two that began on servers that did not know of each other may have one epoch."""
         self.wrote_on: object = None
         """The connection of the last transaction. Another one may be to another server: an old primary that is back."""
+        self.saw_touch = False
+        """Whether the last transaction has seen that somebody else wrote into a view."""
         self._is_elsewhere = False
         self._in_doubt = False
         self._last: int | None = None
@@ -133,7 +135,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
                 cursor.commit()
             finally:
                 self._in_doubt = cursor.in_doubt
-            self.wrote_on = cursor.connection
+            self.wrote_on, self.saw_touch = cursor.connection, cursor.touched
         self._last = self._given
 
     def is_in_doubt(self) -> bool:

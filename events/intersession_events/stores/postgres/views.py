@@ -78,6 +78,8 @@ _OF_ALL: Final = ("inline_views", "set_aside")
 class PostgresViews:
     """What PostgreSQL does in its own way for the tables of views."""
 
+    unless_touched = " AND position >= 0"
+
     def __init__(self, failures: Failures) -> None:
         self.failures = failures
 

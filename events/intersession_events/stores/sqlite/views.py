@@ -13,6 +13,7 @@ class SqliteViews:
     """What SQLite does in its own way for the tables of views."""
 
     failures: Failures = FAILURES
+    unless_touched = ""  # the writer's own rows leave the mark, too
 
     def sql(self, cursor: Cursor) -> Sql:
         """Return a cursor as views have it."""
