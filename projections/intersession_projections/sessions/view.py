@@ -212,13 +212,17 @@ class _Taking:
                     (kept.known, search.other_names(kept.key, known), kept.no),
                 )
                 kept.is_renamed = False
+            if kept.row.archived is not None:
+                self._forget(kept)
         while len(self._memory) > 2 * _REMEMBERED:
-            kept = self._memory.popitem(last=False)[1]
-            # Both or none: two of one session would each have changes that the other lacks.
-            self._memory.pop(kept.key, None)
-            self._memory.pop(kept.no, None)
+            self._forget(next(iter(self._memory.values())))
 
     # --- rows
+
+    def _forget(self, kept: _Kept) -> None:
+        # Both or none: two of one session would each have changes that the other lacks.
+        self._memory.pop(kept.key, None)
+        self._memory.pop(kept.no, None)
 
     def _found(self, key: str) -> _Kept | None:
         return self._memory.get(key) or self._read("session_key", key)
