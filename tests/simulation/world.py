@@ -429,7 +429,7 @@ class World:
             made = appends(owner, command, plan)
             if made and made[0].drafts and made[0].drafts[0].decision:
                 absent = frozenset({"desk"} if self._late[0] else ())
-                held = Held(self.log.head(), absent, owner._world.clock.now_ms())
+                held = Held(self.log.head(), absent, owner._world.time.clock.now_ms())
                 self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
             return made
 
