@@ -13,6 +13,8 @@ Errors of one part only live beside it, below the same base.
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
+import msgspec
+
 from intersession_events.errors import CorruptEvent, IntersessionError, LogTooNew, UnknownTopic
 
 RefusalCode = Literal[
@@ -72,6 +74,28 @@ def status_of(code: RefusalCode) -> RefusalStatus:
     return "forbidden" if code in _FORBIDDEN else "error"
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What somebody asks of a door, as its rules see it. It holds nothing that a person or an agent said."""
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a rule of a door looks at beside the question. A field has the value by default that it nearly always has."""
+
+
+class Judgement(NamedTuple):
+    """What a door was asked, and what its rule knew."""
+
+    asked: Question
+    known: Known
+
+
+class Denial(NamedTuple):
+    """Why a door stays closed, and the settings that keep it so."""
+
+    code: RefusalCode
+    settings: tuple[str, ...] = ()
+
+
 class ConfigProblem(NamedTuple):
     """One thing that is wrong with a configuration: where, and what to do. `path` is "" for the whole file."""
 
@@ -105,12 +129,16 @@ class UnknownAgent(IntersessionError, LookupError):
 
 
 class ToolRefused(IntersessionError):
-    """A tool call was refused and left nothing behind. Doors answer with `as_result()`; it is not a bug."""
+    """A tool call was refused and left nothing behind. Doors answer with `as_result()`; it is not a bug.
 
-    def __init__(self, code: RefusalCode, error: str) -> None:
+    `judged` is what was asked and known, where a rule refused it that knows more than the call.
+    """
+
+    def __init__(self, code: RefusalCode, error: str, *, judged: Judgement | None = None) -> None:
         super().__init__(error)
         self.code: RefusalCode = code
         self.error = error
+        self.judged = judged
 
     @property
     def status(self) -> RefusalStatus:
@@ -145,8 +173,10 @@ class LimitReached(ToolRefused):
     `limit` names the setting, `value` is what was used of the `allowed`.
     """
 
-    def __init__(self, error: str, *, limit: str, value: int, allowed: int) -> None:
-        super().__init__("limit", error)
+    def __init__(
+        self, error: str, *, limit: str, value: int, allowed: int, judged: Judgement | None = None
+    ) -> None:
+        super().__init__("limit", error, judged=judged)
         self.limit = limit
         self.value = value
         self.allowed = allowed

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.policy import AccessSettings, Requester, Target, judge
+from intersession_actors.policy import SeeSession, Sight, judge_access
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import KeyReference, SessionKey, refer
 
@@ -66,7 +66,7 @@ _FORMS = (
     ("telegram", "group", "5"),
     ("main",),
 )
-_SEES_ITS_AGENT = AccessSettings(visibility="agent")
+_SEES_ITS_AGENT = Sight(requester="agent:main:main", visibility="agent")
 
 
 def typed(number: int, seed: int = 0) -> Iterator[str]:
@@ -100,7 +100,6 @@ def meant(text: str) -> SessionKey | None:
 
 def check(number: int, seed: int) -> int:
     """Check the laws on so many texts; return how many were keys."""
-    requester = Requester(key=SessionKey.main("main"), agent_id="main")
     keys = 0
     for text in typed(number, seed):
         key = meant(text)
@@ -110,11 +109,9 @@ def check(number: int, seed: int) -> int:
         canonical = str(key)
         assert SessionKey.parse(canonical) == key, text
         assert meant(canonical) == key, text
-        by_typed = Target(given=text, key=key, by_key=True, exists=True, in_tree=False)
-        by_canonical = Target(given=text, key=meant(canonical), by_key=True, exists=True, in_tree=False)
-        assert judge(requester, by_typed, "history", _SEES_ITS_AGENT) == judge(
-            requester, by_canonical, "history", _SEES_ITS_AGENT
-        ), text
+        by_typed = SeeSession(operation="history", key=str(key))
+        by_canonical = SeeSession(operation="history", key=str(meant(canonical)))
+        assert judge_access(by_typed, _SEES_ITS_AGENT) == judge_access(by_canonical, _SEES_ITS_AGENT), text
     return keys
 
 

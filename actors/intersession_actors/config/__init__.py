@@ -5,7 +5,7 @@ from intersession_actors.config.config import Config, load_config
 from intersession_actors.config.host import Checkpoints, Gateway, GatewayAuth, Logging, OperatorScope, Tracing
 from intersession_actors.config.read import read_config_file
 from intersession_actors.config.redacted import config_digest, has_secrets, plain_config
-from intersession_actors.config.session import SendAction, SendMatch, SendPolicy
+from intersession_actors.config.session import SendAction, SendMatch, SendPolicy, SendRule
 from intersession_actors.config.settings import (
     ModelChoice,
     ThinkingLevel,
@@ -37,6 +37,7 @@ __all__ = [
     "SendAction",
     "SendMatch",
     "SendPolicy",
+    "SendRule",
     "SessionToolsVisibility",
     "ThinkingLevel",
     "ToolProfile",

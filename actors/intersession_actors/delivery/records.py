@@ -14,7 +14,7 @@ from intersession_actors.delivery.commands import (
 from intersession_actors.delivery.rules import Circumstances, Delivery, decide, fold
 from intersession_actors.flows import RecordRead, Rules
 from intersession_actors.policy import Verdict
-from intersession_actors.streams import Resume, Words, digest_of, present
+from intersession_actors.streams import Resume, Words, digest_of, judgement_value, present
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 
@@ -23,7 +23,14 @@ def inputs_of(command: DeliveryCommand) -> JsonObject:
     match command:
         case SendChecked():
             verdict = command.verdict
-            return present({"after": command.after, "denied": not verdict.allowed, "rule": verdict.rule})
+            inputs: JsonObject = {
+                "after": command.after,
+                "denied": not verdict.allowed,
+                "rule": verdict.rule,
+            }
+            if verdict.judged is not None and not verdict.allowed:
+                inputs["judged"] = judgement_value(verdict.judged)
+            return present(inputs)
         case DeliveryReturned(result=Delivered() as delivered):
             return present(
                 {

@@ -37,8 +37,6 @@ from intersession_actors.streams import (
     RunEnded,
     Through,
     World,
-    present,
-    spent_of,
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
@@ -132,14 +130,17 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
     # --- the beginning
 
     def _open(self, flow: ExchangeFlow, command: OpenExchange) -> Plan | Accepted | Refused:
-        outcome = self.begins(flow, command)
+        now_ms = self.world.now_of(command.budget)
+        outcome = self.begins(flow, command, now_ms)
         if outcome is not None:
             return outcome
-        spent = self.world.chains.spent(command.budget.root, besides=flow.stream)
-        self._watch(command.accepted)
+        accepted, knew = self.let_in(
+            flow, command, now_ms, lambda spent: decide_open(command.accepted, command.budget, spent)
+        )
+        self._watch(accepted)
         return Plan(
-            events=(decide_open(command.accepted, command.budget, spent),),
-            knew=present({"spent": spent_of(spent)}),
+            events=(accepted,),
+            knew=knew,
             through=partial(primary_step, command),
             cause=command.causation,
             correlation=command.budget.root,

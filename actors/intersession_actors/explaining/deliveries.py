@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-from msgspec.structs import replace
-
 from intersession_actors.explaining.explanation import Explanation, Input
+from intersession_actors.explaining.judged import explain_judged
 from intersession_actors.explaining.rules import UNDELIVERED, Undelivered
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.explaining.speaking import said_by_policy, what_would_let_out
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.log import Recorded
@@ -31,13 +29,7 @@ def explain_ending(
         recorded, "delivery", code, f"{place} did not get it, {said}", inputs, named=first.delivery_id
     )
     if isinstance(event, facts.DeliveryDenied):
-        speaking = said_by_policy(reader, in_force, first.session_key, first.route.channel, recorded.position)
-        return replace(
-            whole,
-            inputs=whole.inputs + speaking.inputs,
-            instead=what_would_let_out(speaking) or whole.instead,
-            as_decided=speaking.verdict.rule == event.rule,
-        )
+        return explain_judged(reader, in_force, whole, recorded, "policy_denied")
     return whole
 
 

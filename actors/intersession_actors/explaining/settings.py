@@ -8,6 +8,7 @@ import msgspec
 
 from intersession_actors.config import Config
 from intersession_actors.explaining.explanation import Input
+from intersession_actors.streams import lists_in
 from intersession_events.facts import ConfigLoaded
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
@@ -52,6 +53,14 @@ class InForce:
             for recorded in self._log.stream(_STREAM, after=version - 1, to=version)
             if isinstance(recorded.event, ConfigLoaded)
         ]
+
+    def listed(self, digest: str) -> JsonValue:
+        """Return the list of a setting that has a digest; None where no configuration has one."""
+        return self._lists.get(digest)
+
+    @cached_property
+    def _lists(self) -> Mapping[str, JsonValue]:
+        return {digest: one for loaded in self._loaded for digest, one in lists_in(loaded.plain).items()}
 
     def at(self, position: int) -> Config:
         """Return the configuration that was in force at a place; the default one before the first was loaded."""

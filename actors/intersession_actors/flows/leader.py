@@ -6,6 +6,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 from intersession_actors.flows.led import Begins, Circumstances, Led
 from intersession_actors.flows.process_manager import Flow, ProcessManager
 from intersession_actors.flows.steps import announce_of
+from intersession_actors.policy import Spent, age_s
 from intersession_actors.streams import (
     Accepted,
     AskedOfFlow,
@@ -13,13 +14,18 @@ from intersession_actors.streams import (
     Plan,
     Refused,
     Through,
+    judged_at_door,
+    present,
+    spent_of,
 )
 from intersession_events import facts
 from intersession_events.log import InFlight, StreamAppend
+from intersession_events.plain_json import JsonObject
 
 S = TypeVar("S", bound=Led)
 C = TypeVar("C", bound=FlowCommand | AskedOfFlow | Begins)
 N = TypeVar("N", bound=Circumstances)
+E = TypeVar("E", facts.ExchangeAccepted, facts.SpawnAccepted)
 
 
 class Decided(NamedTuple, Generic[S, C, N]):
@@ -56,7 +62,7 @@ class Leader(ProcessManager[S, C, N]):
 
     # --- what is alike
 
-    def begins(self, flow: Flow[S, C], command: Begins) -> Accepted | Refused | None:
+    def begins(self, flow: Flow[S, C], command: Begins, now_ms: int) -> Accepted | Refused | None:
         """Reserve the first run of a flow that begins; return what the caller is told where it does not."""
         budget, accepted = command.budget, command.accepted
         if flow.state is not None:
@@ -67,11 +73,23 @@ class Leader(ProcessManager[S, C, N]):
                 code="idempotency_conflict",
                 error=f"idempotencyKey: it was used for another {self.asks_with}, use a new key",
             )
-        now_ms = self.world.now_of(budget)
         tripped = self.world.chains.reserve(budget, accepted.run_id, now_ms, by=flow.stream)
         if tripped is None:
             return None
         return Refused(code="limit", error=tripped.told(self.guards), tripped=tripped)
+
+    def let_in(
+        self,
+        flow: Flow[S, C],
+        command: Begins,
+        now_ms: int,
+        accept: Callable[[Spent], E],
+    ) -> tuple[E, JsonObject]:
+        """Return the event that accepts a call, and what its record says was known: of its chain, and at the door."""
+        spent = self.world.chains.spent(command.budget.root, besides=flow.stream)
+        accepted = accept(spent)
+        door = judged_at_door(command.judged, accepted, spent, age_s(command.budget, now_ms))
+        return accepted, door | present({"spent": spent_of(spent)})
 
     def refuse(self, command: C, refused: Refused) -> None:
         """Tell whoever waits, and give back the run that will not be."""

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from intersession_actors.errors import Judgement
 from intersession_actors.policy import Spent, budget_of
 from intersession_actors.streams import BeginsFlow, DeliveryEnded, Resume, RunEnded, StepRefused
 from intersession_events import facts, ids
@@ -13,11 +14,15 @@ Accepted = facts.ExchangeAccepted | facts.SpawnAccepted
 
 
 class Begins(BeginsFlow, frozen=True, kw_only=True):
-    """A call was allowed: accept it. `budget` is what its causal chain may use (LOOP-5), `causation` the event that led to it."""
+    """A call was allowed, as it was `judged`: accept it.
+
+    `budget` is what its causal chain may use (LOOP-5), `causation` the event that led to it.
+    """
 
     budget: facts.Budget
     accepted: Accepted
     causation: str | None = None
+    judged: tuple[Judgement, ...] = ()
 
 
 class Led(msgspec.Struct, frozen=True, kw_only=True):

@@ -284,12 +284,12 @@ class GatewayAbout:
             override=row.send_policy if row is not None else None,
         )
         if not verdict.allowed:
-            raise ToolRefused("policy_denied", f"sessionKey: {verdict.rule}")
+            raise ToolRefused("policy_denied", f"sessionKey: {verdict.rule}", judged=verdict.judged)
         origin = origin_of(service, call.caller, run_id)
         # A call that is made again has to say the same, so what it begins has no time of its own.
         budget = Budget(root=run_id, path=(str(key),))
         if not origin.begins:
-            with keeping_refusals(service, call.caller, origin, "send", str(key)):
+            with keeping_refusals(service, call.caller, origin, "send", str(key), runs=False):
                 budget = gone_on(service, origin, str(key), "message")
         append = delivery_of(
             service,

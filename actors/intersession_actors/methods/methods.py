@@ -279,7 +279,7 @@ class GatewayMethods:
             yield
             refused = False
         except TargetRefused as refusal:
-            call.was_denied(refusal.given, refusal.code)
+            call.was_denied(refusal.given, refusal.code, refusal.judged)
             raise
         finally:
             summary = call.summary or AccessSummary()

@@ -189,7 +189,7 @@ class GatewaySessions:
             found = self._targets.seen(call, key, "history", field="key")
         except ToolRefused as refused:
             if isinstance(refused, TargetRefused):
-                call.was_denied(key, refused.code)
+                call.was_denied(key, refused.code, refused.judged)
             return {
                 "key": key,
                 "status": "missing" if refused.code == "not_visible" else "error",

@@ -1,4 +1,4 @@
-"""Who may see and reach which session: the one decision, for every tool over every door. Pure (VIS, HIST-6)."""
+"""Who may see and reach which session: the one judgement, for every tool over every door. Pure (VIS, HIST-6)."""
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from intersession_actors.config import Config, SessionToolsVisibility, Visibility
+from intersession_actors.errors import Denial, Known, Question
 from intersession_events.keys import SessionKey
 
 Operation = Literal["list", "history", "send", "spawn", "status", "search"]
@@ -22,13 +23,57 @@ _DOING: dict[Operation, str] = {
 }
 
 
-class AccessSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that decide. `allow` None lets every agent, () none."""
+class SeeSession(Question, frozen=True, kw_only=True):
+    """See or reach a session. `key` is what the caller's text resolved to, None where it resolved to nothing.
 
+    `by_key`: the text itself was a key. Only then may the answer say that the door is closed: by id or by label, the name of
+    the setting would tell that the session is there. `other`: it has to be another session than the requester's own.
+    """
+
+    operation: Operation = "send"
+    key: str | None = None
+    by_key: bool = True
+    other: bool = False
+
+
+class ListSessions(Question, frozen=True, kw_only=True):
+    """List the sessions that a requester sees, or search in them. That is never denied; what is beyond its sight is left out."""
+
+    operation: Operation = "list"
+
+
+class Sight(Known, frozen=True, kw_only=True):
+    """What decides on that: who calls, the settings in force, and the session as it stands.
+
+    `requester` None is the operator, who sees all (VIS-6). `agent_id` works in the requester's session, where that is not the
+    key's own agent. `within` is as in `Requester`. `allow` None lets every agent, () none. `exists`: there is such a session, or
+    the call may open it (SEND-2); `earlier`: what was named is a generation of it that is over. `in_tree`: the requester spawned
+    it, directly or not. `labelled` is how many sessions have the label that was named.
+    """
+
+    requester: str | None = None
+    agent_id: str | None = None
+    sandboxed: bool = False
+    within: tuple[str, ...] | None = None
     visibility: Visibility = "tree"
     agent_to_agent: bool = False
     allow: tuple[str, ...] | None = None
     sandboxed_see: SessionToolsVisibility = "spawned"
+    exists: bool = True
+    earlier: bool = False
+    in_tree: bool = False
+    labelled: int = 1
+
+    @property
+    def agent(self) -> str:
+        """The agent that works in the requester's session."""
+        if self.agent_id is not None or self.requester is None:
+            return self.agent_id or ""
+        return SessionKey.recorded(self.requester).agent_id
+
+    def may_reach(self, key: str) -> bool:
+        """Whether a session is not beyond what the caller's credential names."""
+        return self.within is None or key == self.requester or _any_fits(self.within, key)
 
 
 class Requester(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,51 +89,9 @@ class Requester(msgspec.Struct, frozen=True, kw_only=True):
     spawn_depth: int = 0
     within: tuple[str, ...] | None = None
 
-    def may_reach(self, key: str) -> bool:
-        """Whether a session is not beyond what its credential names."""
-        return self.within is None or key == str(self.key) or _any_fits(self.within, key)
-
     def may_know_agent(self, agent_id: str) -> bool:
         """Whether sessions of an agent can be within what its credential names."""
         return self.within is None or may_act_for(self.within, agent_id)
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """The session that is asked for.
-
-    `given` is the text as typed. `key` is what it resolved to, None where it resolved to nothing. `exists`: there
-    is such a session, or the call may open it (SEND-2). `in_tree`: the requester spawned it, directly or not.
-    `by_key`: the text itself was a key. Only then may the answer say that the door is closed: by id or by label, the
-    name of the setting would tell that the session is there.
-    """
-
-    given: str
-    key: SessionKey | None
-    exists: bool
-    in_tree: bool = False
-    by_key: bool = True
-
-
-class Allowed(msgspec.Struct, frozen=True, kw_only=True):
-    """The requester may."""
-
-
-class Forbidden(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings keep another agent's sessions closed, whether this one exists or not."""
-
-    error: str
-    settings: tuple[str, ...]
-    code: Literal["forbidden"] = "forbidden"
-
-
-class NotVisible(msgspec.Struct, frozen=True, kw_only=True):
-    """The session is absent or invisible; the answer does not say which."""
-
-    error: str
-    code: Literal["not_visible"] = "not_visible"
-
-
-Verdict = Allowed | Forbidden | NotVisible
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,64 +121,75 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def access_settings(config: Config, agent_id: str | None) -> AccessSettings:
-    """Return the settings that hold for a requester of this agent (None: the operator)."""
-    own = config.agent(agent_id).sandbox if agent_id in config.agent_ids else None
-    default = config.agents.defaults.sandbox.session_tools_visibility
-    return AccessSettings(
+def sight_of(config: Config, requester: Requester) -> Sight:
+    """Return what decides on what a requester sees, by the settings in force."""
+    key, agent_id = requester.key, requester.agent_id
+    own = config.agent(agent_id).sandbox if key is not None and agent_id in config.agent_ids else None
+    return Sight(
+        requester=None if key is None else str(key),
+        agent_id=None if key is None or key.agent_id == agent_id else agent_id,
+        sandboxed=requester.sandboxed,
+        within=requester.within,
         visibility=config.tools.sessions.visibility,
         agent_to_agent=config.tools.agent_to_agent.enabled,
         allow=config.tools.agent_to_agent.allow,
-        sandboxed_see=(own and own.session_tools_visibility) or default,
+        sandboxed_see=(own and own.session_tools_visibility)
+        or config.agents.defaults.sandbox.session_tools_visibility,
     )
 
 
-def effective_visibility(requester: Requester, settings: AccessSettings) -> Visibility:
+def effective_visibility(sight: Sight) -> Visibility:
     """Return how far a requester sees: a sandboxed one no further than its tree (VIS-5)."""
-    clamped = requester.sandboxed and settings.sandboxed_see == "spawned"
-    return "tree" if clamped and settings.visibility != "self" else settings.visibility
+    clamped = sight.sandboxed and sight.sandboxed_see == "spawned"
+    return "tree" if clamped and sight.visibility != "self" else sight.visibility
 
 
-def reach_of(requester: Requester, settings: AccessSettings) -> Reach:
+def reach_of(sight: Sight) -> Reach:
     """Work out what a requester sees (VIS-2). Each level contains the one before it."""
-    if requester.key is None:
+    if sight.requester is None:
         return Reach(
             everything=True, key="", agent_id="", tree=True, own_agent=True, other_agent=lambda _agent: True
         )
-    level = effective_visibility(requester, settings)
-    crossing = level == "all" and settings.agent_to_agent and _matches(requester.agent_id, settings.allow)
+    level, own = effective_visibility(sight), sight.agent
+    crossing = level == "all" and sight.agent_to_agent and _matches(own, sight.allow)
 
     @cache
     def other_agent(other: str) -> bool:
-        return crossing and _matches(other, settings.allow)
+        return crossing and _matches(other, sight.allow)
 
     return Reach(
         everything=False,
-        key=str(requester.key),
-        agent_id=requester.agent_id,
+        key=sight.requester,
+        agent_id=own,
         tree=level != "self",
         own_agent=level in {"agent", "all"},
         other_agent=other_agent,
-        within=None if requester.within is None else requester.may_reach,
+        within=None if sight.within is None else sight.may_reach,
     )
 
 
-def judge(requester: Requester, target: Target, operation: Operation, settings: AccessSettings) -> Verdict:
-    """Decide whether a requester may do this to a session (HIST-6).
+def judge_access(asked: SeeSession, sight: Sight) -> Denial | None:
+    """Decide whether a requester may do this to a session (HIST-6); None lets it.
 
     Oneself and what is visible: allowed. Another agent's key that settings keep closed: forbidden, the same whether
     the session exists or not. Everything else is not visible, the same for absent and invisible; so is all that a credential
-    does not name, whatever settings say of it.
+    does not name, whatever settings say of it. What is visible is not always to be reached: not by a label that several have, not
+    in a generation that is over, and not by the session itself.
     """
-    key = target.key
-    if key is None or not requester.may_reach(str(key)):
-        return NotVisible(error=not_visible(target.given))
-    reach = reach_of(requester, settings)
-    if reach.sees(key=str(key), agent_id=key.agent_id, in_tree=target.in_tree):
-        return Allowed() if target.exists else NotVisible(error=not_visible(target.given))
-    if requester.key is not None and target.by_key and key.agent_id != requester.agent_id:
-        return _closed(requester, key.agent_id, operation, settings)
-    return NotVisible(error=not_visible(target.given))
+    if sight.labelled > 1:
+        return Denial("ambiguous_label")
+    if asked.key is None or not sight.may_reach(asked.key):
+        return Denial("not_visible")
+    agent_id = SessionKey.recorded(asked.key).agent_id
+    if reach_of(sight).sees(key=asked.key, agent_id=agent_id, in_tree=sight.in_tree):
+        if not sight.exists:
+            return Denial("not_visible")
+        if sight.earlier and asked.operation != "history":
+            return Denial("old_generation")
+        return Denial("self_send") if asked.other and asked.key == sight.requester else None
+    if sight.requester is not None and asked.by_key and agent_id != sight.agent:
+        return Denial("forbidden", tuple(_closing(sight, agent_id)))
+    return Denial("not_visible")
 
 
 def not_visible(given: str) -> str:
@@ -198,24 +212,27 @@ def _any_fits(patterns: Sequence[str], key: str) -> bool:
     return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
-def _closed(requester: Requester, agent_id: str, operation: Operation, settings: AccessSettings) -> Forbidden:
-    """Name every setting that keeps another agent's sessions closed, and what would open it."""
+def closed(asked: SeeSession, sight: Sight) -> str:
+    """Return the error of a session of another agent that settings keep closed: each of them, and what would open it."""
+    todo = {} if asked.key is None else _closing(sight, SessionKey.recorded(asked.key).agent_id)
+    needed = " and ".join(f"{setting} {how}" for setting, how in todo.items())
+    return f"{_DOING[asked.operation]} another agent's session is closed, it needs {needed}"
+
+
+def _closing(sight: Sight, agent_id: str) -> dict[str, str]:
+    """Return every setting that keeps another agent's sessions closed, and what would open it."""
     todo: dict[str, str] = {}
-    if effective_visibility(requester, settings) != settings.visibility:
+    if effective_visibility(sight) != sight.visibility:
         todo["agents.defaults.sandbox.sessionToolsVisibility"] = (
             "to be all for a sandboxed session (it is spawned)"
         )
-    if settings.visibility != "all":
-        todo["tools.sessions.visibility"] = f"to be all (it is {settings.visibility})"
-    if not settings.agent_to_agent:
+    if sight.visibility != "all":
+        todo["tools.sessions.visibility"] = f"to be all (it is {sight.visibility})"
+    if not sight.agent_to_agent:
         todo["tools.agentToAgent.enabled"] = "to be true (it is false)"
-    if not (_matches(requester.agent_id, settings.allow) and _matches(agent_id, settings.allow)):
+    if not (_matches(sight.agent, sight.allow) and _matches(agent_id, sight.allow)):
         todo["tools.agentToAgent.allow"] = "to match both agents"
-    needed = " and ".join(f"{setting} {how}" for setting, how in todo.items())
-    return Forbidden(
-        error=f"sessionKey: {_DOING[operation]} another agent's session is closed, it needs {needed}",
-        settings=tuple(todo),
-    )
+    return todo
 
 
 def _matches(agent_id: str, patterns: Sequence[str] | None) -> bool:

@@ -11,12 +11,13 @@ from typing import Literal
 
 import msgspec
 
+from intersession_actors.errors import Known, Question
 from intersession_events.facts import Budget, ExchangeAccepted, Limits, RunQueued, SpawnAccepted
 
 LimitName = Literal["hop_limit", "revisit_limit", "run_limit", "token_limit", "cost_limit", "wall_limit"]
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class Spent(Known, frozen=True, kw_only=True):
     """What a whole chain has used up to now: runs that were asked for, and what those that have ended cost."""
 
     runs: int = 0
@@ -24,13 +25,51 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     cost_micros: int = 0
 
 
+class CarryOn(Question, frozen=True, kw_only=True):
+    """Carry a causal chain on to another session. `runs`: a run of it is asked for, beside the hop."""
+
+    target: str
+    runs: bool = True
+
+
+class Chain(Known, frozen=True, kw_only=True):
+    """What decides on that: how far the chain has come, what it has used, and how far it may go.
+
+    `path` and `hops` are as in a budget, `age` is for how many seconds it has gone on, where that is limited.
+    """
+
+    path: tuple[str, ...] = ()
+    hops: int = 0
+    limits: Limits = Limits()
+    spent: Spent = Spent()
+    age: int = 0
+
+
+class WaitFor(Question, frozen=True, kw_only=True):
+    """Have one session wait for another's answer."""
+
+    requester: str
+    target: str
+
+
+class Waits(Known, frozen=True, kw_only=True):
+    """What decides on that: who waits for whom, as far as it leads from the target to the requester; each pair once."""
+
+    waits: tuple[tuple[str, str], ...] = ()
+
+
 class Tripped(msgspec.Struct, frozen=True, kw_only=True):
-    """A guard stopped the chain. `limit` is the reason in the event, `value` what was used, `allowed` the setting's."""
+    """A guard stopped the chain. `limit` is the reason in the event, `value` what was used, `allowed` the setting's.
+
+    `spent` and `age` are what it had used in all, and for how many seconds it had gone on, as far as the guard looked at that.
+    """
 
     limit: LimitName
     setting: str
     value: int
     allowed: int
+    spent: Spent = Spent()
+    age: int = 0
 
     @property
     def words(self) -> str:
@@ -79,12 +118,30 @@ def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:
 
 def check_run(budget: Budget, spent: Spent, now_ms: int) -> Tripped | None:
     """Say whether the chain may ask for one more run, of whichever of its branches."""
-    limits = budget.limits
-    return (
+    limits, age = budget.limits, age_s(budget, now_ms)
+    tripped = (
         _full("run_limit", "runs", spent.runs, limits.runs)
         or check_start(budget, spent)
-        or _full("wall_limit", "wallSeconds", age_s(budget, now_ms), limits.wall_seconds)
+        or _full("wall_limit", "wallSeconds", age, limits.wall_seconds)
     )
+    return None if tripped is None else msgspec.structs.replace(tripped, spent=spent, age=age)
+
+
+def judge_chain(asked: CarryOn, known: Chain) -> Tripped | None:
+    """Say whether a chain may come to a session by one more hop, and ask for a run there if it is to."""
+    budget = Budget(root="", started_ms=1, path=known.path, hops=known.hops, limits=known.limits)
+    tripped = check_hop(budget, known.limits, asked.target)
+    if tripped is not None or not asked.runs:
+        return tripped
+    return check_run(budget, known.spent, time_at_age(budget, known.age))
+
+
+def judge_wait(asked: WaitFor, known: Waits) -> tuple[str, ...] | None:
+    """Return the cycle that would close if one session waited for another, or None."""
+    waits: dict[str, list[str]] = {}
+    for who, whom in known.waits:
+        waits.setdefault(who, []).append(whom)
+    return find_wait_cycle(waits, asked.requester, asked.target)
 
 
 def age_s(budget: Budget, now_ms: int) -> int:

@@ -4,7 +4,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.config import SendAction, SendMatch, SendPolicy
+from intersession_actors.config import SendAction, SendMatch, SendRule
+from intersession_actors.errors import Judgement, Known, Question
 from intersession_events.facts import ChatType
 from intersession_events.keys import SessionKey
 
@@ -16,10 +17,11 @@ _COMMANDS: Final[dict[str, Literal["allow", "deny", "inherit"]]] = {
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the send policy says, and which rule said it."""
+    """What the send policy says, and which rule said it; `judged` is what was asked and known."""
 
     action: SendAction
     rule: str
+    judged: Judgement | None = None
 
     @property
     def allowed(self) -> bool:
@@ -27,38 +29,50 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return self.action == "allow"
 
 
-class Speaker(msgspec.Struct, frozen=True, kw_only=True):
-    """The session whose words are to go out.
+class Speak(Question, frozen=True, kw_only=True):
+    """Let the words of a session go out."""
 
-    `channel` is where they would go, else the channel recorded on the session, else its `lastChannel`; what is
+    key: str
+
+
+class Speech(Known, frozen=True, kw_only=True):
+    """What decides on that: the policy, and the session as it stands.
+
+    `channel` is where the words would go, else the channel recorded on the session, else its `lastChannel`; what is
     None is read from the key. `override` is the session's own setting (POL-2).
     """
 
-    key: SessionKey
     channel: str | None = None
     chat_type: ChatType | None = None
     override: SendAction | None = None
+    default: SendAction | None = None
+    rules: tuple[SendRule, ...] = ()
 
 
-def judge_send(policy: SendPolicy, speaker: Speaker) -> Verdict:
+def judge_send(asked: Speak, known: Speech) -> Verdict:
     """Say whether a session's words may go out.
 
     The session's own setting, else any rule that denies, else any that allows, else the default, else allow:
     so the order of the rules does not matter.
     """
-    if speaker.override is not None:
-        return Verdict(action=speaker.override, rule=f"the session's own sendPolicy: {speaker.override}")
+    action, rule = _said(asked, known)
+    return Verdict(action=action, rule=rule, judged=Judgement(asked, known))
+
+
+def _said(asked: Speak, known: Speech) -> tuple[SendAction, str]:
+    if known.override is not None:
+        return known.override, f"the session's own sendPolicy: {known.override}"
+    key = SessionKey.recorded(asked.key)
     matching: list[tuple[SendAction, str]] = [
         (rule.action, f"session.sendPolicy.rules[{index}]: {rule.action} {_described(rule.match)}")
-        for index, rule in enumerate(policy.rules)
-        if _matches(rule.match, speaker)
+        for index, rule in enumerate(known.rules)
+        if _matches(rule.match, key, known)
     ]
     if matching:
-        action, rule = next((item for item in matching if item[0] == "deny"), matching[0])
-        return Verdict(action=action, rule=rule)
-    if policy.default is not None:
-        return Verdict(action=policy.default, rule=f"session.sendPolicy.default: {policy.default}")
-    return Verdict(action="allow", rule="no rule of session.sendPolicy matches: allow")
+        return next((item for item in matching if item[0] == "deny"), matching[0])
+    if known.default is not None:
+        return known.default, f"session.sendPolicy.default: {known.default}"
+    return "allow", "no rule of session.sendPolicy matches: allow"
 
 
 def parse_send_command(text: str) -> Literal["allow", "deny", "inherit"] | None:
@@ -70,14 +84,13 @@ def parse_send_command(text: str) -> Literal["allow", "deny", "inherit"] | None:
     return _COMMANDS.get(text)
 
 
-def _matches(match: SendMatch, speaker: Speaker) -> bool:
-    key = speaker.key
-    channel = speaker.channel or key.channel
+def _matches(match: SendMatch, key: SessionKey, known: Speech) -> bool:
+    channel = known.channel or key.channel
     whole = _folded(str(key))
     return all(
         (
             match.channel is None or (channel is not None and _folded(channel) == _folded(match.channel)),
-            match.chat_type is None or (speaker.chat_type or key.chat_type) == match.chat_type,
+            match.chat_type is None or (known.chat_type or key.chat_type) == match.chat_type,
             match.key_prefix is None or _begins(match.key_prefix, whole, _folded(key.rest)),
             match.raw_key_prefix is None or _begins(match.raw_key_prefix, whole),
         )

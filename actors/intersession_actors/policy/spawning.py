@@ -6,12 +6,20 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from intersession_actors.config import Config, ThinkingLevel, milliseconds, primary_of
-from intersession_actors.errors import RefusalCode, RefusalStatus, status_of
-from intersession_actors.policy.access import Requester
+from intersession_actors.errors import (
+    Denial,
+    Judgement,
+    Known,
+    Question,
+    RefusalCode,
+    RefusalStatus,
+    status_of,
+)
+from intersession_actors.policy.access import Requester, may_act_for
 from intersession_actors.policy.models import find_model, model_names
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
-from intersession_events.keys import parse_agent_id
+from intersession_events.keys import SessionKey, parse_agent_id
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = get_args(ThinkingLevel)
 
@@ -31,7 +39,10 @@ class SpawnWish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpawnAllowed(msgspec.Struct, frozen=True, kw_only=True):
-    """It may, with these values in force. Times in milliseconds, 0 is no limit, and never for `archive_after_ms`."""
+    """It may, with these values in force. Times in milliseconds, 0 is no limit, and never for `archive_after_ms`.
+
+    `judged` is what was asked and known.
+    """
 
     agent_id: str
     depth: int
@@ -42,13 +53,15 @@ class SpawnAllowed(msgspec.Struct, frozen=True, kw_only=True):
     thinking: ThinkingLevel | None
     run_timeout_ms: int
     archive_after_ms: int
+    judged: Judgement
 
 
 class SpawnRefused(msgspec.Struct, frozen=True, kw_only=True):
-    """It may not; nothing was done."""
+    """It may not; nothing was done. `judged` is what was asked and known, but where what is asked can't be read."""
 
     code: RefusalCode
     error: str
+    judged: Judgement | None = None
 
     @property
     def status(self) -> RefusalStatus:
@@ -56,28 +69,133 @@ class SpawnRefused(msgspec.Struct, frozen=True, kw_only=True):
         return status_of(self.code)
 
 
+class StartSubagent(Question, frozen=True, kw_only=True):
+    """Start a sub-agent. `agent_id` is the one that is named, None where none is."""
+
+    agent_id: str | None = None
+    sandbox: Literal["inherit", "require"] = "inherit"
+    mode: Literal["run", "session"] = "run"
+    thread: bool = False
+    cleanup: Literal["delete", "keep"] = "keep"
+
+
+class Nursery(Known, frozen=True, kw_only=True):
+    """What decides on that: the requester, the settings in force, and what they say of what is asked.
+
+    `requester` None is the operator; `own` is the agent of its session. `running` are the sub-agents that it has at work. `allow` is
+    the list of agents that `own` may start beside itself, as configured. Of the agent that is named: whether it is
+    `configured` and `child_sandboxed`; of the model and the level of thinking that are named: whether there is none (`no_model`,
+    `no_thinking`).
+    """
+
+    requester: str | None = None
+    own: str | None = None
+    sandboxed: bool = False
+    spawn_depth: int = 0
+    within: tuple[str, ...] | None = None
+    max_spawn_depth: int = 1
+    running: int = 0
+    max_children: int = 5
+    require_agent_id: bool = False
+    allow: tuple[str, ...] = ()
+    own_sandboxed: bool = False
+    configured: bool = True
+    child_sandboxed: bool = False
+    no_model: bool = False
+    no_thinking: bool = False
+
+
+def judge_start(asked: StartSubagent, known: Nursery) -> Denial | None:
+    """Decide whether a sub-agent may be started; None lets it."""
+    if asked.mode == "session" and (not asked.thread or asked.cleanup == "delete"):
+        return Denial("invalid_request")
+    if _depth(known) >= known.max_spawn_depth:
+        return Denial("subagent_spawn", ("agents.defaults.subagents.maxSpawnDepth",))
+    if known.running >= known.max_children:
+        return Denial("spawn_limit", ("agents.defaults.subagents.maxChildrenPerAgent",))
+    if asked.agent_id is None and known.requester is not None and known.require_agent_id:
+        return Denial("agent_not_allowed", ("agents.list[].subagents.requireAgentId",))
+    if not _may_start(asked, known):
+        return Denial("agent_not_allowed", ("agents.list[].subagents.allowAgents",))
+    if not _is_sandboxed(asked, known) and (known.sandboxed or asked.sandbox == "require"):
+        code: RefusalCode = "sandbox_inherit" if known.sandboxed else "sandbox_required"
+        return Denial(code, ("agents.list[].sandbox.mode",))
+    if known.no_thinking:
+        return Denial("invalid_thinking")
+    return Denial("invalid_model") if known.no_model else None
+
+
+def _depth(known: Nursery) -> int:
+    is_child = known.requester is not None and SessionKey.recorded(known.requester).is_spawned
+    return max(known.spawn_depth, 1) if is_child else known.spawn_depth
+
+
+def _is_sandboxed(asked: StartSubagent, known: Nursery) -> bool:
+    return known.own_sandboxed if asked.agent_id in {None, known.own} else known.child_sandboxed
+
+
+def _may_start(asked: StartSubagent, known: Nursery) -> bool:
+    if asked.agent_id is None or asked.agent_id == known.own:
+        return True
+    if not known.configured or (known.within is not None and not may_act_for(known.within, asked.agent_id)):
+        return False
+    allowed = [item.lower() for item in known.allow]
+    return known.requester is None or "*" in allowed or asked.agent_id in allowed
+
+
+def asked_to_start(
+    config: Config, requester: Requester, wish: SpawnWish, *, running: int = 0
+) -> tuple[StartSubagent, Nursery]:
+    """Return what is asked for and what decides on it; `running` is how many sub-agents the requester has already.
+
+    Raises:
+        InvalidKey: the agent's id is none.
+    """
+    own = requester.key.agent_id if requester.key else config.default_agent
+    named = None if wish.agent_id is None else parse_agent_id(wish.agent_id)
+    default = config.agents.defaults.subagents
+    of_own = config.agent(own).subagents if own in config.agent_ids else None
+    must_name = of_own.require_agent_id if of_own is not None else None
+    asked = StartSubagent(
+        agent_id=named,
+        sandbox=wish.sandbox,
+        mode=wish.mode or ("session" if wish.thread else "run"),
+        thread=wish.thread,
+        cleanup=wish.cleanup,
+    )
+    known = Nursery(
+        requester=None if requester.key is None else str(requester.key),
+        own=own,
+        sandboxed=requester.sandboxed,
+        spawn_depth=requester.spawn_depth,
+        within=requester.within,
+        max_spawn_depth=default.max_spawn_depth,
+        running=running,
+        max_children=default.max_children_per_agent,
+        require_agent_id=bool(default.require_agent_id if must_name is None else must_name),
+        allow=_allow_list(config, own),
+        configured=named is None or named in config.agent_ids,
+        own_sandboxed=config.sandboxed(own, main=False),
+        child_sandboxed=named is not None and config.sandboxed(named, main=False),
+        no_model=wish.model is not None and find_model(config, wish.model) is None,
+        no_thinking=wish.thinking is not None and wish.thinking not in THINKING_LEVELS,
+    )
+    return asked, known
+
+
 def judge_spawn(
     config: Config, requester: Requester, wish: SpawnWish, *, running: int = 0
 ) -> SpawnAllowed | SpawnRefused:
     """Decide whether a sub-agent may be started, and with what; `running` is how many the requester has already."""
-    own = requester.key.agent_id if requester.key else config.default_agent
     try:
-        agent_id = own if wish.agent_id is None else parse_agent_id(wish.agent_id)
+        asked, known = asked_to_start(config, requester, wish, running=running)
     except InvalidKey as error:
         return SpawnRefused(code="invalid_request", error=f"agentId: {error}")
-    mode = wish.mode or ("session" if wish.thread else "run")
-    sandboxed = config.sandboxed(agent_id, main=False)
-    return (
-        _bad_mode(wish, mode)
-        or _too_deep(config, requester)
-        or _too_many(config, running)
-        or _not_named(config, requester, wish)
-        or _not_allowed(config, requester, own, agent_id)
-        or _not_sandboxed(requester, wish, sandboxed=sandboxed)
-        or _bad_thinking(wish)
-        or _bad_model(config, wish)
-        or _allowed(config, requester, wish, agent_id, mode, sandboxed=sandboxed)
-    )
+    denial = judge_start(asked, known)
+    if denial is None:
+        return _allowed(config, requester, wish, asked, known)
+    told = _error(config, requester, denial, asked, known)
+    return SpawnRefused(code=denial.code, error=told, judged=Judgement(asked, known))
 
 
 class ListedAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,120 +241,60 @@ def _allow_list(config: Config, agent_id: str) -> tuple[str, ...]:
     """Return the agents that an agent may start beside itself, as configured; its own list, else the default one."""
     own = config.agent(agent_id).subagents.allow_agents if agent_id in config.agent_ids else None
     listed = config.agents.defaults.subagents.allow_agents if own is None else own
-    return tuple(item.lower() for item in listed or ())
+    return tuple(listed or ())
 
 
 def _startable(config: Config, agent_id: str, *, anyone: bool) -> Sequence[str]:
-    named = [item for item in _allow_list(config, agent_id) if item != "*"]
+    named = [item.lower() for item in _allow_list(config, agent_id) if item != "*"]
     return [*named, *config.agent_ids] if anyone else named
 
 
-def _bad_mode(wish: SpawnWish, mode: Literal["run", "session"]) -> SpawnRefused | None:
-    if mode == "session" and not wish.thread:
-        return SpawnRefused(code="invalid_request", error='mode: "session" needs a thread, give thread: true')
-    if mode == "session" and wish.cleanup == "delete":
-        return SpawnRefused(
-            code="invalid_request", error='cleanup: "delete" can\'t go with mode "session", use "keep"'
-        )
-    return None
-
-
-def _too_deep(config: Config, requester: Requester) -> SpawnRefused | None:
-    is_child = requester.key is not None and requester.key.is_spawned
-    depth = max(requester.spawn_depth, 1) if is_child else requester.spawn_depth
-    allowed = config.agents.defaults.subagents.max_spawn_depth
-    if depth < allowed:
-        return None
-    return SpawnRefused(
-        code="subagent_spawn",
-        error=(
-            f"task: a sub-agent at depth {depth} can't start another, report back what is left to do "
-            f"(agents.defaults.subagents.maxSpawnDepth is {allowed})"
-        ),
-    )
-
-
-def _too_many(config: Config, running: int) -> SpawnRefused | None:
-    allowed = config.agents.defaults.subagents.max_children_per_agent
-    if running < allowed:
-        return None
-    return SpawnRefused(
-        code="spawn_limit",
-        error=(
-            f"task: {running} sub-agents are running, wait until one has ended "
-            f"(agents.defaults.subagents.maxChildrenPerAgent is {allowed})"
-        ),
-    )
-
-
-def _not_named(config: Config, requester: Requester, wish: SpawnWish) -> SpawnRefused | None:
-    if wish.agent_id is not None or requester.key is None:
-        return None
-    agent_id = requester.key.agent_id
-    own = config.agent(agent_id).subagents.require_agent_id if agent_id in config.agent_ids else None
-    if not (config.agents.defaults.subagents.require_agent_id if own is None else own):
-        return None
-    return SpawnRefused(
-        code="agent_not_allowed",
-        error="agentId: has to be given here, name the agent to start (agents.list[].subagents.requireAgentId)",
-    )
-
-
-def _not_allowed(config: Config, requester: Requester, own: str, agent_id: str) -> SpawnRefused | None:
-    anyone = requester.key is None or "*" in _allow_list(config, own)
-    others = filter(requester.may_know_agent, _startable(config, own, anyone=anyone))
-    startable = {own, *others} & {own, *config.agent_ids}
-    if agent_id in startable:
-        return None
-    return SpawnRefused(
-        code="agent_not_allowed",
-        error=(
-            f"agentId: this agent may not be started from here, use one of {', '.join(sorted(startable))} "
-            "(agents.list[].subagents.allowAgents)"
-        ),
-    )
-
-
-def _not_sandboxed(requester: Requester, wish: SpawnWish, *, sandboxed: bool) -> SpawnRefused | None:
-    if sandboxed:
-        return None
-    setting = "agents.list[].sandbox.mode"
-    if requester.sandboxed:
-        return SpawnRefused(
-            code="sandbox_inherit",
-            error=f"agentId: a sandboxed session can't start an agent that is not sandboxed, use one that is ({setting})",
-        )
-    if wish.sandbox == "require":
-        return SpawnRefused(
-            code="sandbox_required",
-            error=f'sandbox: "require" and this agent is not sandboxed, use one that is ({setting})',
-        )
-    return None
-
-
-def _bad_thinking(wish: SpawnWish) -> SpawnRefused | None:
-    if wish.thinking is None or wish.thinking in THINKING_LEVELS:
-        return None
-    error = f"thinking: there is no such level, use one of {', '.join(THINKING_LEVELS)}"
-    return SpawnRefused(code="invalid_thinking", error=error)
-
-
-def _bad_model(config: Config, wish: SpawnWish) -> SpawnRefused | None:
-    if wish.model is None or find_model(config, wish.model) is not None:
-        return None
-    known = ", ".join(model_names(config)) or "provider/id"
-    return SpawnRefused(code="invalid_model", error=f"model: it is not configured, use one of {known}")
+def _error(config: Config, requester: Requester, denial: Denial, asked: StartSubagent, known: Nursery) -> str:
+    """Return what a caller is told of a sub-agent that may not be started."""
+    setting = "".join(denial.settings)
+    match denial.code:
+        case "subagent_spawn":
+            return (
+                f"task: a sub-agent at depth {_depth(known)} can't start another, report back what is left to do "
+                f"({setting} is {known.max_spawn_depth})"
+            )
+        case "spawn_limit":
+            return (
+                f"task: {known.running} sub-agents are running, wait until one has ended "
+                f"({setting} is {known.max_children})"
+            )
+        case "agent_not_allowed" if setting.endswith("requireAgentId"):
+            return f"agentId: has to be given here, name the agent to start ({setting})"
+        case "agent_not_allowed":
+            own = known.own or ""
+            anyone = requester.key is None or "*" in _allow_list(config, own)
+            others = filter(requester.may_know_agent, _startable(config, own, anyone=anyone))
+            startable = {own, *others} & {own, *config.agent_ids}
+            return (
+                f"agentId: this agent may not be started from here, use one of {', '.join(sorted(startable))} "
+                f"({setting})"
+            )
+        case "sandbox_inherit":
+            what = "a sandboxed session can't start an agent that is not sandboxed"
+            return f"agentId: {what}, use one that is ({setting})"
+        case "sandbox_required":
+            return f'sandbox: "require" and this agent is not sandboxed, use one that is ({setting})'
+        case "invalid_thinking":
+            return f"thinking: there is no such level, use one of {', '.join(THINKING_LEVELS)}"
+        case "invalid_model":
+            return (
+                f"model: it is not configured, use one of {', '.join(model_names(config)) or 'provider/id'}"
+            )
+        case _ if not asked.thread:
+            return 'mode: "session" needs a thread, give thread: true'
+        case _:
+            return 'cleanup: "delete" can\'t go with mode "session", use "keep"'
 
 
 def _allowed(
-    config: Config,
-    requester: Requester,
-    wish: SpawnWish,
-    agent_id: str,
-    mode: Literal["run", "session"],
-    *,
-    sandboxed: bool,
+    config: Config, requester: Requester, wish: SpawnWish, to_start: StartSubagent, known: Nursery
 ) -> SpawnAllowed:
+    agent_id = to_start.agent_id or known.own or config.default_agent
     default = config.agents.defaults.subagents
     own = config.agent(agent_id).subagents if agent_id in config.agent_ids else None
     asked = find_model(config, wish.model) if wish.model is not None else None
@@ -244,12 +302,12 @@ def _allowed(
     for level in THINKING_LEVELS:
         thinking = level if level == wish.thinking else thinking
     seconds = default.run_timeout_seconds if wish.run_timeout_seconds is None else wish.run_timeout_seconds
-    keeps_on = mode == "session" or wish.cleanup == "delete"
+    keeps_on = to_start.mode == "session" or wish.cleanup == "delete"
     return SpawnAllowed(
         agent_id=agent_id,
         depth=requester.spawn_depth + 1,
-        sandboxed=sandboxed,
-        mode=mode,
+        sandboxed=_is_sandboxed(to_start, known),
+        mode=to_start.mode,
         cleanup=wish.cleanup,
         model=asked
         or (own and primary_of(own.model))
@@ -258,4 +316,5 @@ def _allowed(
         thinking=thinking or (own and own.thinking) or default.thinking,
         run_timeout_ms=milliseconds(seconds),
         archive_after_ms=0 if keeps_on else milliseconds(default.archive_after_minutes * 60),
+        judged=Judgement(to_start, known),
     )

@@ -12,8 +12,12 @@ from intersession_actors.config import (
     ToolSettings,
     names_tool,
 )
+from intersession_actors.errors import Denial, Known, Question
+from intersession_actors.policy.access import Requester
 
 _ON_SESSIONS: Final = ("sessions_list", "sessions_history", "sessions_send", "sessions_search")
+
+_WITHHELD: Final = tuple(sorted(SESSION_TOOLS))
 
 _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
     "minimal": ("session_status",),
@@ -23,42 +27,99 @@ _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
 }
 
 
-def tools_for(
-    config: Config,
-    agent_id: str,
-    tools: Iterable[str],
-    *,
-    subagent: bool = False,
-    withheld: Collection[str] = SESSION_TOOLS,
-    sandboxed: bool = False,
-    may_spawn: bool = True,
-) -> tuple[str, ...]:
-    """Return those of `tools` that a session of this agent gets, in their order.
+class UseTool(Question, frozen=True, kw_only=True):
+    """Call a tool."""
 
-    `tools` and the agent's own settings narrow, one after the other; a `deny` anywhere is final. A sub-agent does not get what
-    is `withheld` from it, unless its settings say so. `may_spawn` False takes `sessions_spawn` away whatever they say (SPAWN-3).
+    tool: str
+
+
+class Rules(Known, frozen=True, kw_only=True):
+    """What one place of the settings says of tools."""
+
+    profile: ToolProfile | None = None
+    allow: tuple[str, ...] | None = None
+    also_allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Workshop(Known, frozen=True, kw_only=True):
+    """What decides on that: the settings in force, for a session that is sandboxed or not.
+
+    `everyone` and `own` narrow, one after the other, and those of `sandbox` and `own_sandbox` for a sandboxed session. `withheld`
+    are the tools that a sub-agent does not get (`subagent`), unless `subagents` says so. `missing`: there is no such tool.
+    `deepest` is how deep a sub-agent may be that starts others, `spawn_depth` how deep this one is.
     """
-    own = config.agent(agent_id).tools if agent_id in config.agent_ids else AgentTools()
-    rules: list[ToolRules | ToolSettings | AgentTools] = [config.tools, own]
-    if sandboxed:
-        rules += [config.tools.sandbox.tools, own.sandbox.tools]
-    kept = [tool for tool in tools if all(_gives(rule, tool) for rule in rules)]
-    if subagent:
-        kept = [tool for tool in kept if _child_gets(config.tools.subagents.tools, tool, withheld)]
-    return tuple(tool for tool in kept if may_spawn or tool != "sessions_spawn")
+
+    everyone: Rules = Rules()
+    own: Rules = Rules()
+    sandbox: Rules = Rules()
+    own_sandbox: Rules = Rules()
+    subagent: bool = False
+    subagents: Rules = Rules()
+    withheld: tuple[str, ...] = _WITHHELD
+    spawn_depth: int = 0
+    deepest: int = 1
+    missing: bool = False
 
 
-def _gives(rules: ToolRules | ToolSettings | AgentTools, tool: str) -> bool:
+def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = SESSION_TOOLS) -> Workshop:
+    """Return what decides on which tools a session has."""
+    key = requester.key
+    if key is None:
+        return Workshop()
+    own = config.agent(key.agent_id).tools if key.agent_id in config.agent_ids else AgentTools()
+    inside = requester.sandboxed
+    return Workshop(
+        everyone=_rules(config.tools),
+        own=_rules(own),
+        sandbox=_rules(config.tools.sandbox.tools) if inside else Rules(),
+        own_sandbox=_rules(own.sandbox.tools) if inside else Rules(),
+        subagent=key.is_spawned,
+        subagents=_rules(config.tools.subagents.tools) if key.is_spawned else Rules(),
+        withheld=tuple(sorted(withheld)) if key.is_spawned else _WITHHELD,
+        spawn_depth=requester.spawn_depth,
+        deepest=config.agents.defaults.subagents.max_spawn_depth,
+    )
+
+
+def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
+    """Decide whether a session has a tool; None: it has.
+
+    The settings narrow, one after the other; a `deny` anywhere is final. A sub-agent does not get what is withheld from it,
+    unless its settings say so. One that is too deep has no `sessions_spawn`, whatever they say (SPAWN-3).
+    """
+    given = (known.everyone, known.own, known.sandbox, known.own_sandbox)
+    if known.missing:
+        return Denial("not_supported")
+    if asked.tool == "sessions_spawn" and _is_too_deep(known):
+        return Denial("subagent_spawn", ("agents.defaults.subagents.maxSpawnDepth",))
+    if not all(_gives(rules, asked.tool) for rules in given):
+        return Denial("not_supported")
+    if known.subagent and not _child_gets(known.subagents, asked.tool, known.withheld):
+        return Denial("not_supported")
+    return None
+
+
+def _is_too_deep(known: Workshop) -> bool:
+    """Whether this is a sub-agent that starts none of its own (SPAWN-3)."""
+    return known.subagent and known.spawn_depth >= known.deepest
+
+
+def _rules(settings: ToolRules | ToolSettings | AgentTools) -> Rules:
+    profile = None if isinstance(settings, ToolRules) else settings.profile
+    return Rules(profile=profile, allow=settings.allow, also_allow=settings.also_allow, deny=settings.deny)
+
+
+def _gives(rules: Rules, tool: str) -> bool:
     if names_tool(rules.deny, tool):
         return False
-    profile = None if isinstance(rules, ToolRules) else rules.profile
-    lists = [rules.allow, None if profile is None else _PROFILES[profile]]
+    lists = [rules.allow, None if rules.profile is None else _PROFILES[rules.profile]]
     return names_tool(rules.also_allow, tool) or all(
         given is None or names_tool(given, tool) for given in lists
     )
 
 
-def _child_gets(rules: ToolRules, tool: str, withheld: Collection[str]) -> bool:
+def _child_gets(rules: Rules, tool: str, withheld: Collection[str]) -> bool:
     if names_tool(rules.deny, tool):
         return False
     if names_tool(rules.also_allow, tool) or (rules.allow is not None and names_tool(rules.allow, tool)):

@@ -6,7 +6,13 @@ with on_demand(globals()):
     from intersession_actors.replaying.difference import Difference
     from intersession_actors.replaying.exported import name_of_test, text_of_test
     from intersession_actors.replaying.recordings import Recordings
-    from intersession_actors.replaying.redeciding import Redecided, Sources, redecided, redecided_all
+    from intersession_actors.replaying.redeciding import (
+        Redecided,
+        Sources,
+        judged_in,
+        redecided,
+        redecided_all,
+    )
     from intersession_actors.replaying.replayed import (
         Replayed,
         replay_all,
@@ -21,6 +27,7 @@ __all__ = [
     "Redecided",
     "Replayed",
     "Sources",
+    "judged_in",
     "name_of_test",
     "redecided",
     "redecided_all",

@@ -29,7 +29,7 @@ class Difference(TypedDict):
     """The first event that is not as it was recorded.
 
     `kind`: it is another one, or has other fields (`changed`); nothing decided it (`missing`); it was never
-    recorded (`extra`); a door would not let it begin (`refused`); its actor failed (`failed`); or actors go round in
+    recorded (`extra`); a door would not let it begin (`refused`), or would say something else of it (`judged`); its actor failed (`failed`); or actors go round in
     circles and never come to it (`stuck`). `erased`: it can't be compared, since words that led to it were erased.
     `command` is what led to it, `text` says all of that in words.
     """
@@ -378,6 +378,21 @@ def refused(recorded: Recorded, code: str, error: str) -> Difference:
             f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
             f"today's rules refuse it ({code}): {error}"
         ),
+    )
+
+
+def judged_otherwise(recorded: Recorded, was: str | None, now: str | None, problem: str) -> Difference:
+    """Return that a door would say something else today; a code None is that it lets somebody in."""
+    return Difference(
+        kind="judged",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=now,
+        fields=[Field(path="code", recorded=was, now=now)],
+        command=None,
+        text=f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}): {problem}",
     )
 
 

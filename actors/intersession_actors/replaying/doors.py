@@ -13,18 +13,17 @@ import msgspec
 from intersession_actors.config import Config
 from intersession_actors.exchange import OpenExchange
 from intersession_actors.policy import (
-    Allowed,
+    SeeSession,
     SpawnRefused,
     SpawnWish,
-    Target,
     Verdict,
-    access_settings,
     begun,
     check_hop,
     effective_visibility,
-    judge,
+    judge_access,
     judge_spawn,
     one_hop_on,
+    sight_of,
     why_no_loop,
 )
 from intersession_actors.replaying.recording import Recording
@@ -100,12 +99,11 @@ class Doors:
         main_key = config.session.main_key
         target = SessionKey.recorded(accepted.target, main_key=main_key)
         own = accepted.requester and SessionKey.recorded(accepted.requester, main_key=main_key)
-        access = access_settings(config, asker.agent_id if asker.key is not None else None)
         in_tree = self._in_tree(accepted.requester, accepted.target)
-        asked = Target(given=accepted.target, key=target, exists=True, in_tree=in_tree)
-        verdict = judge(asker, asked, "send", access)
-        if not isinstance(verdict, Allowed):
-            return Refusal(verdict.code, verdict.error)
+        sight = msgspec.structs.replace(sight_of(config, asker), in_tree=in_tree)
+        denial = judge_access(SeeSession(key=accepted.target), sight)
+        if denial is not None:
+            return Refusal(denial.code, f"sessionKey: {', '.join(denial.settings) or denial.code}")
         policy = [
             self._judged(accepted.target, _channel(stood), stood)
             for stood in self._as_judged(recorded, accepted)
@@ -114,7 +112,7 @@ class Doors:
         if not said.allowed and accepted.send_rule is not None:
             return Refusal("policy_denied", said.rule)
         reason = why_no_loop(config.session.agent_to_agent.one_way, own or None, target)
-        sees = None if asker.key is None else effective_visibility(asker, access)
+        sees = None if asker.key is None else effective_visibility(sight)
         return msgspec.structs.replace(
             accepted,
             send_rule=said.rule,

@@ -6,11 +6,11 @@ from typing import Final, TypedDict
 
 import msgspec
 
-from intersession_actors.replaying.difference import Difference
+from intersession_actors.replaying.difference import Difference, judged_otherwise
 from intersession_actors.replaying.exported import Kept, Line, recorded_in
 from intersession_actors.replaying.recording import Recording, erased_by
 from intersession_actors.replaying.recordings import Recordings
-from intersession_actors.replaying.refusals import calls_refused
+from intersession_actors.replaying.redeciding import judged_again, lists_loaded
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events import facts
 from intersession_events.errors import CorruptEvent
@@ -122,14 +122,25 @@ def _replayed(
 
     with sealed():
         outcome = Replayer(recording, settings).run(progress)
+    difference = outcome.difference or _judged_otherwise(recording, events)
     return Replayed(
         run=run,
         events=len(events),
         decided=outcome.decided,
         given=outcome.given,
-        same=outcome.difference is None,
+        same=difference is None,
         walked=any(map(recording.is_walked, events)),
         laterRules=[*outcome.later],
-        notJudged=[*outcome.unjudged, *calls_refused(events)],
-        firstDifference=outcome.difference,
+        notJudged=[*outcome.unjudged],
+        firstDifference=difference,
     )
+
+
+def _judged_otherwise(recording: Recording, events: Sequence[Recorded]) -> Difference | None:
+    """Return the first event of a door of which the rules of today say something else than was said then."""
+    lists = lists_loaded(recording.order)
+    for recorded in events:
+        for judged in judged_again(recorded, lists.get):
+            if judged.problem is not None:
+                return judged_otherwise(recorded, judged.was, judged.now, judged.problem)
+    return None

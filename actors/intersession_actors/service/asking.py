@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from intersession_actors.chains import Cause, current_cause
-from intersession_actors.errors import LimitReached, ToolRefused
-from intersession_actors.policy import Tripped, begun, check_hop, one_hop_on
+from intersession_actors.errors import Judgement, LimitReached, ToolRefused
+from intersession_actors.policy import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
 from intersession_actors.runtime import Threads
 from intersession_actors.service.callers import Call, Caller
 from intersession_actors.service.pending import Pending, Result
@@ -158,13 +158,20 @@ def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget
 
 @contextmanager
 def keeping_refusals(
-    service: Service, caller: Caller, origin: Origin, tool: str, target: str
+    service: Service, caller: Caller, origin: Origin, tool: str, target: str, *, runs: bool = True
 ) -> Generator[None]:
-    """Put on record that a guard over the causal chain refused what is done inside (LOOP-5)."""
+    """Put on record that a guard over the causal chain refused what is done inside (LOOP-5).
+
+    `runs`: a run is asked for there. What its chain had used is said by whoever looked at that.
+    """
     try:
         yield
     except LimitReached as reached:
         requester, budget = caller.key or origin.session_key, origin.budget
+        used = Chain() if reached.judged is None else reached.judged.known
+        far = {"path": budget.path, "hops": budget.hops, "limits": service.config.session.limits}
+        judged = Judgement(CarryOn(target=target, runs=runs), msgspec.structs.replace(used, **far))
+        reached.judged = judged
         refused = SendRefused(
             requester=requester,
             target=target,
@@ -177,7 +184,7 @@ def keeping_refusals(
             root=budget.root,
             credential=caller.credential,
         )
-        service.receipts.record(requester, refused, correlation=budget.root)
+        service.receipts.record(requester, refused, correlation=budget.root, judged=judged)
         raise
 
 
@@ -192,7 +199,7 @@ def reserving(service: Service, caller: Caller, asked: AskedRun) -> Generator[Or
     if origin.begins:
         yield origin._replace(budget=msgspec.structs.replace(origin.budget, path=(asked.target,)))
         return
-    with keeping_refusals(service, caller, origin, asked.tool, asked.target):
+    with keeping_refusals(service, caller, origin, asked.tool, asked.target, runs=asked.runs):
         budget = gone_on(service, origin, asked.target, asked.field)
         now = service.world.now_of(budget)
         tripped = chains.reserve(budget, asked.run_id, now, by=asked.run_id) if asked.runs else None
@@ -207,7 +214,10 @@ def reserving(service: Service, caller: Caller, asked: AskedRun) -> Generator[Or
 
 
 def _reached(tripped: Tripped, error: str) -> LimitReached:
-    return LimitReached(error, limit=tripped.setting, value=tripped.value, allowed=tripped.allowed)
+    judged = Judgement(CarryOn(target=""), Chain(spent=tripped.spent, age=tripped.age))
+    return LimitReached(
+        error, limit=tripped.setting, value=tripped.value, allowed=tripped.allowed, judged=judged
+    )
 
 
 def ask_session(service: Service, key: str, command: Asked) -> Accepted:

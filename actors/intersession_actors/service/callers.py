@@ -4,9 +4,9 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import Judgement, ToolRefused
 from intersession_actors.gate import DENIED, storable
-from intersession_actors.policy import Requester, may_act_as, may_act_for, not_visible
+from intersession_actors.policy import Requester, SeeSession, Sight, may_act_as, may_act_for, not_visible
 from intersession_events.facts import Budget
 from intersession_events.keys import SessionKey
 
@@ -61,6 +61,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a session is within reach of the operator or a credential."""
         return self.is_operator or may_act_as(self.act_as, key)
 
+    def judged(self, key: SessionKey) -> Judgement:
+        """Return what is asked and known where a session is not within reach."""
+        return Judgement(SeeSession(operation="history", key=str(key)), Sight(within=self.act_as))
+
     def has_agent(self, agent_id: str) -> bool:
         """Whether any session of an agent can be within reach; who has none of an agent hears nothing of it."""
         return self.is_operator or may_act_for(self.act_as, agent_id)
@@ -73,17 +77,19 @@ OPERATOR: Final = Caller()
 class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What a call decided about access: the canonical keys it returned, and how many sessions were there and not shown.
 
-    `denied_targets` are single targets that were refused, as given, and why.
+    `denied_targets` are single targets that were refused, as given, and why. `judged` is what was asked and known: of the last
+    target that was refused, else of what was let.
     """
 
     keys: tuple[str, ...] = ()
     denied: int = 0
     denied_targets: tuple[tuple[str, str], ...] = ()
+    judged: Judgement | None = None
 
     @classmethod
-    def of_refused(cls, given: str, code: str) -> "AccessSummary":
+    def of_refused(cls, given: str, code: str, judged: Judgement | None = None) -> "AccessSummary":
         """Return the summary of a call whose one target was refused."""
-        return cls(denied_targets=((storable(given[: DENIED.most]), code),))
+        return cls(denied_targets=((storable(given[: DENIED.most]), code),), judged=judged)
 
 
 class Call:
@@ -112,9 +118,9 @@ class Call:
         """Take down that a session that is there is not in the answer, because it is beyond reach."""
         self._add(AccessSummary(denied=1))
 
-    def was_denied(self, given: str, code: str) -> None:
+    def was_denied(self, given: str, code: str, judged: Judgement | None = None) -> None:
         """Take down that a single target was refused."""
-        self._add(AccessSummary.of_refused(given, code))
+        self._add(AccessSummary.of_refused(given, code, judged))
 
     def check(self, key: SessionKey, given: str) -> None:
         """Refuse a session beyond reach, in the same words as one that is not there, and take that down.
@@ -123,9 +129,10 @@ class Call:
             ToolRefused: `not_visible`.
         """
         if not self.caller.reaches(key):
+            judged = self.caller.judged(key)
             self.left_out()
-            self.was_denied(given, "not_visible")
-            raise ToolRefused("not_visible", not_visible(given))
+            self.was_denied(given, "not_visible", judged)
+            raise ToolRefused("not_visible", not_visible(given), judged=judged)
 
     def _add(self, more: AccessSummary) -> None:
         so_far = self.summary or AccessSummary()
@@ -133,4 +140,5 @@ class Call:
             keys=so_far.keys + more.keys,
             denied=so_far.denied + more.denied,
             denied_targets=so_far.denied_targets + more.denied_targets,
+            judged=more.judged or so_far.judged,
         )

@@ -20,14 +20,16 @@ def claimed_session(
     Raises:
         ToolRefused: this is no key (`invalid_key`); the session is not there or beyond reach (`not_visible`, the same).
     """
+    refused_by = None
     try:
         key = resolve_target(service.reader, service.reader.requester(None), text, "send", field=field).key
     except ToolRefused as refused:
         if refused.code == "invalid_key":
             raise
-        key = None
+        key, refused_by = None, refused.judged
     if key is None or not caller.reaches(key):
-        service.receipts.keep(caller, what, arguments, AccessSummary.of_refused(text, "not_visible"))
+        judged = refused_by if key is None else caller.judged(key)
+        service.receipts.keep(caller, what, arguments, AccessSummary.of_refused(text, "not_visible", judged))
         # Whatever else there is to say of it would say that it is there.
         raise ToolRefused("not_visible", not_visible(text)) from None
     return key

@@ -7,7 +7,7 @@ from intersession_actors.config import Config
 from intersession_actors.disclosure import advised, redact_raw
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import storable
-from intersession_actors.policy import AccessSettings, Reach, Requester, access_settings, reach_of
+from intersession_actors.policy import Reach, Requester, Sight, reach_of, sight_of
 from intersession_actors.runtime import Clock
 from intersession_events.facts import AccessEvent, SessionOpened
 from intersession_events.keys import SessionKey, display
@@ -126,11 +126,11 @@ class Reader:
 
     def reach(self, requester: Requester) -> Reach:
         """Return what a requester sees, by the settings in force."""
-        return reach_of(requester, self.access(requester))
+        return reach_of(self.sight(requester))
 
-    def access(self, requester: Requester) -> AccessSettings:
-        """Return the settings that decide what a requester may see and reach."""
-        return access_settings(self.config, None if requester.key is None else requester.agent_id)
+    def sight(self, requester: Requester) -> Sight:
+        """Return what decides on what a requester may see and reach, by the settings in force."""
+        return sight_of(self.config, requester)
 
     def seen(self, requester: Requester) -> Seen | None:
         """Return which sessions a requester sees (VIS-2), None for all of them."""

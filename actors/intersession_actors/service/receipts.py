@@ -11,8 +11,10 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.errors import Judgement
 from intersession_actors.gate import FILTERS, storable
 from intersession_actors.service.callers import AccessSummary, Caller
+from intersession_actors.streams import judgement_record, said_by
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
 from intersession_events.log import ANY_VERSION, Appends, Draft, Outcome, StreamAppend, Unavailable
@@ -71,11 +73,29 @@ class Receipts:
         asking = caller.key
         if asking is None and caller.credential is not None:
             asking = f"credential:{caller.credential}"
-        self.record(asking, event, correlation=caller.run.budget.root if caller.run is not None else None)
+        root = caller.run.budget.root if caller.run is not None else None
+        self.record(asking, event, correlation=root, judged=summary.judged)
 
-    def record(self, requester: str | None, event: AccessEvent, *, correlation: str | None = None) -> None:
-        """Append an access event of whoever asked: a session, a credential, or None, the operator."""
-        draft = Draft(event=event, id=self._new_id(), time=self._now_ms(), correlation=correlation)
+    def record(
+        self,
+        requester: str | None,
+        event: AccessEvent,
+        *,
+        correlation: str | None = None,
+        judged: Judgement | None = None,
+    ) -> None:
+        """Append an access event of whoever asked: a session, a credential, or None, the operator.
+
+        `judged` is what was asked and known, which its decision record says as far as the event does not.
+        """
+        decision = "" if judged is None else judgement_record(judged, said_by(event))
+        draft = Draft(
+            event=event,
+            id=self._new_id(),
+            time=self._now_ms(),
+            correlation=correlation,
+            decision=decision,
+        )
         stream = ids.access_stream(requester)
         self._log.append(
             (StreamAppend(stream=stream, expected=ANY_VERSION, drafts=(draft,)),), _note, patient=True

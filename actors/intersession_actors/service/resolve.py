@@ -3,9 +3,18 @@
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_actors.policy import Allowed, Forbidden, NotVisible, Operation, Requester, Target, judge
+from intersession_actors.errors import Judgement, RefusalCode, ToolRefused
+from intersession_actors.policy import (
+    Operation,
+    Requester,
+    SeeSession,
+    Sight,
+    closed,
+    judge_access,
+    not_visible,
+)
 from intersession_actors.service.reader import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id
@@ -17,7 +26,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
     `session_id` is the generation that was authorised, and what is done is bound to it; `row` is the session as it
     stands, at the position asked for. Both are None for a main session that the call may open (SEND-2).
-    `generation_only`: an earlier generation or an archived session, which can be read and nothing else.
+    `generation_only`: an earlier generation or an archived session, which can be read and nothing else. `judged` is what was asked
+    and known of it.
     """
 
     key: SessionKey
@@ -25,6 +35,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None
     row: SessionRow | None
     generation_only: bool = False
+    judged: Judgement | None = None
 
 
 class TargetRefused(ToolRefused):
@@ -33,8 +44,16 @@ class TargetRefused(ToolRefused):
     `named` is the session that the error names, where it names one: whoever hands the error on has to know who may hear it.
     """
 
-    def __init__(self, code: RefusalCode, error: str, given: str, named: SessionKey | None = None) -> None:
-        super().__init__(code, error)
+    def __init__(
+        self,
+        code: RefusalCode,
+        error: str,
+        given: str,
+        named: SessionKey | None = None,
+        *,
+        judged: Judgement | None = None,
+    ) -> None:
+        super().__init__(code, error, judged=judged)
         self.given = given
         self.named = named
 
@@ -48,6 +67,11 @@ class _Call(NamedTuple):
     operation: Operation
     as_of: int | None = None
     field: str = "sessionKey"
+
+    @property
+    def sight(self) -> Sight:
+        """What decides on what the requester sees, of a session that is there."""
+        return self.reader.sight(self.requester)
 
 
 def resolve_target(
@@ -78,7 +102,7 @@ def resolve_target(
         case IdReference(text=session_id):
             return _by_id(call, session_id)
         case LookupMiss():
-            raise _missing(call)
+            raise _refused(call)
 
 
 def resolve_main(reader: Reader, requester: Requester, agent_id: str, operation: Operation) -> Resolved:
@@ -106,13 +130,14 @@ def resolve_label(
     found = reader.sessions.by_label(label, agent, seen=reader.seen(requester))
     if len(found) > 1:
         keys = ", ".join(reader.show(reader.parse(row.key), requester) for row in found)
-        raise TargetRefused(
-            "ambiguous_label", f"label: several sessions have it, name one by sessionKey: {keys}", label
-        )
+        raise _refused(call, keys=keys, labelled=len(found))
     if found:
-        return _resolved(call, found[0])
+        key = reader.parse(found[0].key)
+        sight = replace(call.sight, in_tree=_in_tree(call, key))
+        judged = _judged(call, key, sight, by_key=False)
+        return _resolved(call, found[0], judged)
     main = None if agent is None else SessionKey.main(agent, reader.config.session.main_key)
-    raise _missing(call, main)
+    raise _refused(call, main)
 
 
 def _by_key(call: _Call, key: SessionKey) -> Resolved:
@@ -123,10 +148,11 @@ def _by_key(call: _Call, key: SessionKey) -> Resolved:
     row = stood if stood is not None and stood.archived is None else None
     opens = call.operation == "send" and key.is_main and key.agent_id in reader.config.agent_ids
     exists = row is not None or opens
-    _check(call, Target(given=call.given, key=key, exists=exists, in_tree=_in_tree(call, key)))
+    judged = _judged(call, key, replace(call.sight, exists=exists, in_tree=_in_tree(call, key)))
     if row is None:
-        return Resolved(key=key, shown=reader.show(key, call.requester), session_id=None, row=None)
-    return _resolved(call, row)
+        shown = reader.show(key, call.requester)
+        return Resolved(key=key, shown=shown, session_id=None, row=None, judged=judged)
+    return _resolved(call, row, judged)
 
 
 def _by_id(call: _Call, session_id: str) -> Resolved:
@@ -136,24 +162,22 @@ def _by_id(call: _Call, session_id: str) -> Resolved:
     if found is None or row is None:
         _take_as_long(call, 2)
         _in_tree(call, call.requester.key)
-        raise _missing(call)
+        raise _refused(call)
     key = reader.parse(found.key)
     readable = call.operation == "history" or row.archived is None
-    _check(
-        call, Target(given=call.given, key=key, exists=readable, in_tree=_in_tree(call, key), by_key=False)
-    )
+    in_tree = _in_tree(call, key)
+    sight = replace(call.sight, exists=readable, earlier=not found.current, in_tree=in_tree)
+    judged = _judged(call, key, sight, by_key=False)
     if found.current:
-        return _resolved(call, row)
+        return _resolved(call, row, judged)
     shown = reader.show(key, call.requester)
-    if call.operation != "history":
-        what = f"{call.field}: {call.given} is an earlier generation of {shown}, name the session by that"
-        raise TargetRefused("old_generation", what, call.given, key)
-    return Resolved(key=key, shown=shown, session_id=session_id, row=row, generation_only=True)
+    return Resolved(key=key, shown=shown, session_id=session_id, row=row, generation_only=True, judged=judged)
 
 
-def _resolved(call: _Call, row: SessionRow) -> Resolved:
+def _resolved(call: _Call, row: SessionRow, judged: Judgement) -> Resolved:
     key = call.reader.parse(row.key)
-    return Resolved(key=key, shown=call.reader.show(key, call.requester), session_id=row.session_id, row=row)
+    shown = call.reader.show(key, call.requester)
+    return Resolved(key=key, shown=shown, session_id=row.session_id, row=row, judged=judged)
 
 
 def _in_tree(call: _Call, key: SessionKey | None) -> bool:
@@ -171,21 +195,45 @@ def _take_as_long(call: _Call, rows: int) -> None:
             call.reader.sessions.get(own, call.as_of)
 
 
-def _check(call: _Call, target: Target) -> None:
-    match judge(call.requester, target, call.operation, call.reader.access(call.requester)):
-        case Forbidden() | NotVisible() as verdict:
-            error = verdict.error
-            if error.startswith("sessionKey: "):
-                error = f"{call.field}: {error.removeprefix('sessionKey: ')}"
-            raise TargetRefused(verdict.code, error, call.given)
-        case Allowed():
-            pass
+def _judged(
+    call: _Call, key: SessionKey | None, sight: Sight, *, by_key: bool = True, keys: str = ""
+) -> Judgement:
+    """Return what was asked and known of a session that may be reached; `keys` are those that a label may mean.
+
+    Raises:
+        TargetRefused: it may not.
+    """
+    asked = SeeSession(operation=call.operation, key=None if key is None else str(key), by_key=by_key)
+    judged = Judgement(asked, sight)
+    denial = judge_access(asked, sight)
+    if denial is None:
+        return judged
+    error, named = _told(call, denial.code, asked, sight, keys), None
+    if denial.code == "old_generation":
+        named = key
+    raise TargetRefused(denial.code, error, call.given, named, judged=judged)
 
 
-def _missing(call: _Call, key: SessionKey | None = None) -> TargetRefused:
-    """Return the refusal of what resolved to nothing, by the same judge."""
+def _told(call: _Call, code: RefusalCode, asked: SeeSession, sight: Sight, keys: str) -> str:
+    match code:
+        case "ambiguous_label":
+            return f"label: several sessions have it, name one by sessionKey: {keys}"
+        case "forbidden":
+            return f"{call.field}: {closed(asked, sight)}"
+        case "old_generation" if asked.key is not None:
+            shown = call.reader.show(call.reader.parse(asked.key), call.requester)
+            return f"{call.field}: {call.given} is an earlier generation of {shown}, name the session by that"
+        case _:
+            return not_visible(call.given)
+
+
+def _refused(
+    call: _Call, key: SessionKey | None = None, *, labelled: int = 1, keys: str = ""
+) -> TargetRefused:
+    """Return the refusal of what resolved to no session, by the same judge."""
+    sight = replace(call.sight, exists=False, labelled=labelled)
     try:
-        _check(call, Target(given=call.given, key=key, exists=False, by_key=key is not None))
+        _judged(call, key, sight, by_key=key is not None, keys=keys)
     except TargetRefused as refusal:
         return refusal
     raise AssertionError(f"the judge allowed a session that is not there: {call.given!r}")

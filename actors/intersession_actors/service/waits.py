@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Final
 
-from intersession_actors.policy import find_wait_cycle
+from intersession_actors.policy import WaitFor, Waits, judge_wait
 from intersession_actors.runtime import Threads
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, PrimaryEnded, RunEnd
@@ -120,10 +120,8 @@ class WaitGraph:
             now = self._now()
             # Whoever was cut off while it waited never said that it is over; its time did.
             self._waits = [wait for wait in self._waits if wait.until > now]
-            waits: dict[str, list[str]] = defaultdict(list)
-            for wait in self._waits:
-                waits[wait.requester].append(wait.target)
-            path = find_wait_cycle(waits, requester, target)
+            waits = tuple((wait.requester, wait.target) for wait in self._waits)
+            path = judge_wait(WaitFor(requester=requester, target=target), Waits(waits=waits))
             if path is not None:
                 return path
             begun = Wait(requester, target, run_id=run_id, until=now + seconds)

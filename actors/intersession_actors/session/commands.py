@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from intersession_actors.agents import AgentResult
+from intersession_actors.errors import Judgement
 from intersession_actors.prompt import RunContext
 from intersession_actors.session.folding import Awake
 from intersession_actors.streams import Asked, Command, OfOneLife, Step
@@ -48,13 +49,15 @@ class Enqueue(Step, frozen=True, kw_only=True):
 class RecordMessages(Asked, frozen=True, kw_only=True):
     """An attempt of a run produced messages before its end: tool calls and their results.
 
-    `anew` says on record in which attempt that was, where it was not the first.
+    `anew` says on record in which attempt that was, where it was not the first. `judged` is what was asked and known, where it is a
+    refusal's.
     """
 
     run_id: str
     attempt: int
     messages: tuple[facts.Message, ...]
     anew: int | None = None
+    judged: Judgement | None = None
 
 
 class AddMessage(Asked, frozen=True, kw_only=True):

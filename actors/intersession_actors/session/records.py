@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from intersession_actors.agents import Answered, Broke
+from intersession_actors.errors import Judgement
 from intersession_actors.policy import Reckoned, Spent, budget_of
 from intersession_actors.prompt import RunContext, TranscriptFold
 from intersession_actors.session import commands
 from intersession_actors.session.answers import reply_id
 from intersession_actors.session.rules import Beginning, Circumstances, Start, ThreadLeft, beginning_of
 from intersession_actors.session.state import Session
-from intersession_actors.streams import Record, Words, digest_of, present, spent_in, spent_of
+from intersession_actors.streams import Record, Words, digest_of, judgement_value, present, spent_in, spent_of
 from intersession_events import facts
 from intersession_events.log import Recorded, StreamAppend
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -25,6 +26,8 @@ _UNUSED: Final = Spent()
 def inputs_of(command: commands.SessionCommand) -> JsonObject:
     """Return what a record says of a command beside its name: nothing, where events say it."""
     match command:
+        case commands.RecordMessages(judged=Judgement() as judged, messages=messages):
+            return {"judged": judgement_value(judged, {"tool": messages[0].tool_name})}
         case commands.Enqueue(at_most=None, only_bound=None) | commands.RecordMessages():
             return _BARE
         case commands.Enqueue():

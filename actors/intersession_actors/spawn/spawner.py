@@ -121,10 +121,13 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
     # --- the beginning
 
     def _open(self, flow: SpawnFlow, command: OpenSpawn) -> Plan | Accepted | Refused:
-        outcome = self.begins(flow, command)
+        now_ms = self.world.now_of(command.budget)
+        outcome = self.begins(flow, command, now_ms)
         if isinstance(outcome, Refused):
             return outcome
-        accepted = decide_open(command.accepted, command.budget)
+        accepted, knew = self.let_in(
+            flow, command, now_ms, lambda _: decide_open(command.accepted, command.budget)
+        )
         state = flow.state or evolve(None, accepted)
         if command.started is not None:
             self._waiting.hear(flow.stream, state, command.started)
@@ -134,6 +137,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             self.world.channels.threads.due(accepted.thread.key, 1)
         return Plan(
             events=(accepted,),
+            knew=knew,
             through=self.step(state, accepted, command.causation),
             cause=command.causation,
             correlation=command.budget.root,

@@ -42,6 +42,17 @@ with on_demand(globals()):
         Told,
     )
     from intersession_actors.streams.failures import Failures
+    from intersession_actors.streams.judgements import (
+        Listed,
+        judged_at_door,
+        judged_by_door,
+        judgement_in,
+        judgement_record,
+        judgement_value,
+        lists_in,
+        record_within,
+        said_by,
+    )
     from intersession_actors.streams.outcomes import Accepted, OnAnswer, Refused
     from intersession_actors.streams.owner import Owner, answer
     from intersession_actors.streams.plan import Plan, Through
@@ -90,6 +101,7 @@ __all__ = [
     "ForkOf",
     "Generations",
     "GivenUp",
+    "Listed",
     "Load",
     "Loaded",
     "Mail",
@@ -129,11 +141,19 @@ __all__ = [
     "foreign",
     "handle_timed",
     "into_outbox",
+    "judged_at_door",
+    "judged_by_door",
+    "judgement_in",
+    "judgement_record",
+    "judgement_value",
+    "lists_in",
     "present",
     "record_in",
     "record_of",
+    "record_within",
     "refused_in",
     "refused_of",
+    "said_by",
     "spent_in",
     "spent_of",
     "texts_in",

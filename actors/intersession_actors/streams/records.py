@@ -24,6 +24,7 @@ Words = Callable[[str], str]
 _NOTHING: Final[JsonObject] = {}
 
 
+@facts.ready
 class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A decision record as it is stored: canonical JSON, what is empty left out."""
 

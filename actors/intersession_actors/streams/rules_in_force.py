@@ -4,7 +4,16 @@ from collections.abc import Callable
 from typing import final
 
 from intersession_actors.config import Config, SendAction
-from intersession_actors.policy import ModelWindow, Reckoned, Requester, Speaker, Verdict, judge_send, reckon
+from intersession_actors.policy import (
+    ModelWindow,
+    Reckoned,
+    Requester,
+    Speak,
+    Speech,
+    Verdict,
+    judge_send,
+    reckon,
+)
 from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
 from intersession_events.keys import SessionKey
 
@@ -34,14 +43,16 @@ class RulesInForce:
         self, *, key: str, channel: str | None, chat_type: ChatType | None, override: SendAction | None
     ) -> Verdict:
         """Say whether a session's words may go out, and by which rule (POL-1, POL-2)."""
-        session = self._config().session
-        speaker = Speaker(
-            key=SessionKey.recorded(key, main_key=session.main_key),
+        policy = self._config().session.send_policy
+        asked = Speak(key=key)
+        known = Speech(
             channel=channel,
             chat_type=chat_type,
             override=override,
+            default=policy.default,
+            rules=policy.rules,
         )
-        return judge_send(session.send_policy, speaker)
+        return judge_send(asked, known)
 
     def judge_child(self, key: str) -> Verdict:
         """Say whether a task may go to a sub-agent: a new session, which has no channel and no setting of its own (POL-3)."""

@@ -6,6 +6,7 @@ from typing import Literal
 from intersession_actors.agents import Recorder
 from intersession_actors.attachments import blocks_without_contents
 from intersession_actors.chains import Times
+from intersession_actors.errors import Judgement
 from intersession_actors.gate import fit_block, id_of, invalid, storable, word_of
 from intersession_actors.service import CallingRun, Service, ask_session, digest_of
 from intersession_actors.session import RecordMessages
@@ -51,8 +52,15 @@ class RunRecorder(Recorder):
         block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
         self._record(self._message_id(f"call:{call_id}"), "assistant", (block,))
 
-    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
-        """Record what a tool gave."""
+    def tool_result(
+        self,
+        call_id: str,
+        name: str,
+        content: str,
+        is_error: bool,
+        judged: Judgement | None = None,
+    ) -> None:
+        """Record what a tool gave; `judged` is what was asked and known where a rule refused it."""
         self._record(
             self._message_id(f"result:{call_id}"),
             "toolResult",
@@ -60,6 +68,7 @@ class RunRecorder(Recorder):
             tool_call_id=id_of(call_id),
             tool_name=word_of(name),
             is_error=bool(is_error),
+            judged=judged,
         )
 
     def _message_id(self, what: str) -> str:
@@ -99,6 +108,7 @@ class RunRecorder(Recorder):
         tool_call_id: str | None = None,
         tool_name: str | None = None,
         is_error: bool | None = None,
+        judged: Judgement | None = None,
     ) -> None:
         run = self._run
         message = Message(
@@ -116,5 +126,7 @@ class RunRecorder(Recorder):
         except ValueError as error:
             raise invalid("blocks", f"{error}, leave it out") from None
         anew = run.attempt if run.attempt > 1 else None
-        told = RecordMessages(run_id=run.run_id, attempt=run.attempt, messages=(message,), anew=anew)
+        told = RecordMessages(
+            run_id=run.run_id, attempt=run.attempt, messages=(message,), anew=anew, judged=judged
+        )
         ask_session(self._service, self._key, told)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from intersession_actors.errors import Judgement
 from intersession_actors.policy import Verdict, effective_visibility, why_no_loop
 from intersession_actors.service import Call, Service, calling_row, flow_begun_by, route_of
 from intersession_events import ids
@@ -11,13 +12,14 @@ from intersession_projections.sessions import SessionRow
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the message is for, as authorised; `opening` where the session does not exist yet (SEND-2)."""
+    """Whom the message is for, as `judged`; `opening` where the session does not exist yet (SEND-2)."""
 
     key: SessionKey
     shown: str
     session_id: str
     opening: SessionOpened | None = None
     row: SessionRow | None = None
+    judged: Judgement | None = None
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,5 +68,5 @@ def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccep
         timeout_ms=round(send.timeout * 1000),
         send_rule=verdict.rule,
         target_version=0 if target.row is None else target.row.version,
-        visibility=None if caller.key is None else effective_visibility(requester, reader.access(requester)),
+        visibility=None if caller.key is None else effective_visibility(reader.sight(requester)),
     )

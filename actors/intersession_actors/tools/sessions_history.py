@@ -73,7 +73,7 @@ def read_history(
     if before is not None:
         answer["before"] = before
     answer |= limit.told
-    return answer, AccessSummary(keys=(key,))
+    return answer, AccessSummary(keys=(key,), judged=target.judged)
 
 
 def _page(

@@ -6,9 +6,9 @@ from typing import Annotated, Final
 import msgspec
 
 from intersession_actors.disclosure import redact_text, redact_value, shown_messages
-from intersession_actors.errors import UNREADABLE, refused_by
+from intersession_actors.errors import UNREADABLE, Judgement, refused_by
 from intersession_actors.gate import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText, invalid
-from intersession_actors.policy import Requester
+from intersession_actors.policy import ListSessions, Requester
 from intersession_actors.service import AccessSummary, Reader, bounded, read_arguments, whole
 from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_events.errors import InvalidKey
@@ -119,7 +119,8 @@ def list_sessions(
     if (more or kept.rows < len(rows)) and kept.rows:
         answer["nextCursor"] = _cursor(query, rows[kept.rows - 1][1])
     keys = tuple(row.key for _, row in rows[: kept.rows])
-    return answer, AccessSummary(keys=keys, denied=denied)
+    judged = Judgement(ListSessions(), reader.sight(requester))
+    return answer, AccessSummary(keys=keys, denied=denied, judged=judged)
 
 
 def _query(

@@ -4,8 +4,9 @@ from typing import Annotated, Final
 
 import msgspec
 
+from intersession_actors.errors import Judgement
 from intersession_actors.gate import CursorText, KeyText, PlaceText, SearchText
-from intersession_actors.policy import Requester
+from intersession_actors.policy import ListSessions, Requester
 from intersession_actors.service import AccessSummary, Reader, bounded, read_arguments, resolve_target
 from intersession_actors.tools.searching import Hit, before_of, page_of, words_asked
 from intersession_events.facts import MessageRecorded, ready
@@ -88,7 +89,8 @@ def search_sessions(
         **limit.told,
     }
     keys = dict.fromkeys(hit.session_key for hit in page.hits if hit.session_key is not None)
-    return answer, AccessSummary(keys=tuple(keys))
+    judged = Judgement(ListSessions(operation="search"), reader.sight(requester))
+    return answer, AccessSummary(keys=tuple(keys), judged=judged)
 
 
 def groups_of(reader: Reader, requester: Requester, found: Found, key: str | None) -> list[str]:

@@ -1,21 +1,24 @@
 """`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
 
 from functools import partial
+from itertools import pairwise
 from typing import Annotated, Final
 
 import msgspec
 
 from intersession_actors import gate
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import Judgement, ToolRefused
 from intersession_actors.exchange import OpenExchange
-from intersession_actors.policy import Verdict
+from intersession_actors.policy import Verdict, WaitFor, Waits, denial_of
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
     AccessSummary,
     Call,
     Pending,
+    Resolved,
     Result,
     Service,
+    TargetRefused,
     Wait,
     ask_flow,
     digest_of,
@@ -180,15 +183,31 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     else:
         raise gate.invalid("sessionKey", "give one of sessionKey, label, agentId")
     key = found.key
-    call.summary = AccessSummary(keys=(str(key),))
-    if str(key) == call.caller.key:
-        raise ToolRefused("self_send", "sessionKey: a session can't send to itself, answer in your own reply")
-    if found.generation_only:
-        raise ToolRefused("old_generation", "sessionKey: that generation is over, send to its sessionKey")
+    _check_other(found, given)
+    call.summary = AccessSummary(keys=(str(key),), judged=found.judged)
     if found.row is not None:
-        return Target(key=key, shown=found.shown, session_id=found.row.session_id, row=found.row)
+        return Target(
+            key=key,
+            shown=found.shown,
+            session_id=found.row.session_id,
+            row=found.row,
+            judged=found.judged,
+        )
     opened = opening(service, key, by="send")
-    return Target(key=key, shown=found.shown, session_id=opened.session_id, opening=opened)
+    return Target(
+        key=key, shown=found.shown, session_id=opened.session_id, opening=opened, judged=found.judged
+    )
+
+
+def _check_other(found: Resolved, given: SessionsSend) -> None:
+    """Refuse the caller's own session."""
+    if found.judged is None:
+        return
+    judged = found.judged._replace(asked=msgspec.structs.replace(found.judged.asked, other=True))
+    if denial_of(judged) is not None:
+        named = given.session_key or given.label or given.agent_id or ""
+        error = "sessionKey: a session can't send to itself, answer in your own reply"
+        raise TargetRefused("self_send", error, named, judged=judged)
 
 
 def _begin_wait(send: Send, target: Target) -> Wait | tuple[str, ...] | None:
@@ -205,7 +224,7 @@ def _begin_wait(send: Send, target: Target) -> Wait | tuple[str, ...] | None:
 
 def _closes_cycle(send: Send, target: Target, path: tuple[str, ...]) -> ToolRefused:
     """Put on record that a send is refused, as its caller would wait in a cycle, and return the refusal."""
-    requester = send.call.caller.key
+    requester, judged = send.call.caller.key, None
     if requester is not None:
         refused = SendRefused(
             requester=requester,
@@ -216,10 +235,11 @@ def _closes_cycle(send: Send, target: Target, path: tuple[str, ...]) -> ToolRefu
             chain=path,
             credential=send.call.caller.credential,
         )
-        send.service.receipts.record(requester, refused)
-    return ToolRefused(
-        "cycle", f"sessionKey: waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0"
-    )
+        asked = WaitFor(requester=requester, target=str(target.key))
+        judged = Judgement(asked, Waits(waits=tuple(pairwise(path[:-1]))))
+        send.service.receipts.record(requester, refused, judged=judged)
+    error = f"waiting would close a cycle ({' -> '.join(path)}), send with timeoutSeconds 0"
+    return ToolRefused("cycle", f"sessionKey: {error}", judged=judged)
 
 
 def _accept_now(send: Send, given: SessionsSend, target: Target) -> Target:
@@ -252,6 +272,7 @@ def _accept(send: Send, target: Target) -> None:
             run_timeout_ms=service.config.run_timeout_ms(),
             at_most=service.config.runs.inbox_max,
             causation=origin.causation,
+            judged=tuple(one for one in (target.judged, verdict.judged) if one is not None),
         )
         ask_flow(service, command)
 
@@ -266,7 +287,8 @@ def _policy(service: Service, target: Target) -> Verdict:
         override=row.send_policy if row is not None else None,
     )
     if not verdict.allowed:
-        raise ToolRefused("policy_denied", f"sessionKey: send policy forbids it ({verdict.rule})")
+        error = f"sessionKey: send policy forbids it ({verdict.rule})"
+        raise ToolRefused("policy_denied", error, judged=verdict.judged)
     return verdict
 
 

@@ -20,7 +20,7 @@ from intersession_actors.attachments import (
     taken_out,
 )
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnWish, judge_spawn
+from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnWish, Verdict, judge_spawn
 from intersession_actors.service import (
     AccessSummary,
     Call,
@@ -159,13 +159,14 @@ def _begin(service: Service, call: Call, asked: _Asked, run_id: str) -> tuple[Sp
         rules = service.config.tools.sessions_spawn.attachments
         files = check_attachments(given.attachments, rules, references)
     accepted = accepted_spawn(service, call, words, allowed, files=files, run_id=run_id)
-    _check_policy(service, accepted)
+    spoken = _check_policy(service, accepted)
     with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
         command = OpenSpawn(
             budget=gone_on(service, origin, accepted.child, "task"),
             accepted=accepted,
             started=started,
             causation=origin.causation,
+            judged=tuple(one for one in (allowed.judged, spoken.judged) if one is not None),
         )
         _stage(service, accepted, files)
         crash_point("P1")
@@ -178,11 +179,13 @@ def _begin(service: Service, call: Call, asked: _Asked, run_id: str) -> tuple[Sp
     return accepted, started
 
 
-def _check_policy(service: Service, accepted: SpawnAccepted) -> None:
+def _check_policy(service: Service, accepted: SpawnAccepted) -> Verdict:
     """Ask the send policy for the child: it has a key, and no channel and no setting of its own yet (POL-3)."""
     verdict = service.world.rules.judge_child(accepted.child)
     if not verdict.allowed:
-        raise ToolRefused("policy_denied", f"agentId: send policy forbids it ({verdict.rule})")
+        error = f"agentId: send policy forbids it ({verdict.rule})"
+        raise ToolRefused("policy_denied", error, judged=verdict.judged)
+    return verdict
 
 
 def _stage(service: Service, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
@@ -207,7 +210,7 @@ def _judge(service: Service, call: Call, given: SessionsSpawn) -> SpawnAllowed:
     wish = msgspec.convert(given, SpawnWish, from_attributes=True)
     verdict = judge_spawn(service.config, call.requester, wish, running=running)
     if isinstance(verdict, SpawnRefused):
-        raise ToolRefused(verdict.code, verdict.error)
+        raise ToolRefused(verdict.code, verdict.error, judged=verdict.judged)
     return verdict
 
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from intersession_actors.agents import Given, ToolBox
 from intersession_actors.chains import Times
-from intersession_actors.errors import ToolRefused, not_on_a_loop
+from intersession_actors.errors import Judgement, ToolRefused, not_on_a_loop
 from intersession_actors.gate import flaw_of, invalid
 from intersession_actors.host import DoorThreads
-from intersession_actors.policy import Requester
+from intersession_actors.policy import Requester, UseTool, judge_tool
 from intersession_actors.service import (
     AccessSummary,
     Call,
@@ -26,12 +26,15 @@ from intersession_actors.service import (
     was_asked_for,
 )
 from intersession_actors.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
-from intersession_actors.tools.offered import is_too_deep, tools_offered
+from intersession_actors.tools.offered import tools_offered, workshop
 from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, SessionOpened
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
+
+_NAME: Final = 128
+"""So many characters are told of the name of a tool that is not there."""
 
 
 class _Recording(NamedTuple):
@@ -53,10 +56,11 @@ class _Said(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    """A call that is under way. `recording` is None where the result is not recorded."""
+    """A call that is under way. `recording` is None where the result is not recorded; `judged` is what a refusal was judged by."""
 
     recording: _Recording | None
     answer: Result | Pending
+    judged: Judgement | None = None
 
 
 class Tools(ToolBox):
@@ -135,7 +139,7 @@ class Tools(ToolBox):
                     result = finished(answer, self._service.blocking)
             except ToolRefused as refused:
                 result = dict(refused.as_result())
-            _record_result(begun.recording, name, result)
+            _record_result(begun, name, result)
         return result
 
     async def _acalled(self, name: str, arguments: Given) -> Result:
@@ -175,9 +179,7 @@ class Tools(ToolBox):
             result = dict(refused.as_result())
         if begun.recording is not None:
             with suppress(StoreUnavailable):
-                await self._threads.run(
-                    lambda: _record_result(begun.recording, name, result), self._caller.name
-                )
+                await self._threads.run(lambda: _record_result(begun, name, result), self._caller.name)
         return result
 
     # --- one call
@@ -200,7 +202,7 @@ class Tools(ToolBox):
                 answer = self._made(said, before)
             return _Begun(None if before is not None and before.is_answered else recording, answer)
         except ToolRefused as refused:
-            return _Begun(recording, dict(refused.as_result()))
+            return _Begun(recording, dict(refused.as_result()), refused.judged)
 
     def _made(self, said: _Said, before: MadeCall | None) -> Result | Pending:
         name, arguments = said.name, said.arguments
@@ -210,9 +212,10 @@ class Tools(ToolBox):
             return self._tool(name, call.requester).call(self._service, call, arguments)
         except ToolRefused as refused:
             if isinstance(refused, TargetRefused):
-                call.summary = AccessSummary.of_refused(refused.given, refused.code)
+                call.summary = AccessSummary.of_refused(refused.given, refused.code, refused.judged)
             elif refused.status == "forbidden":
-                call.summary = AccessSummary.of_refused(str(arguments.get("agentId", "")), refused.code)
+                named = str(arguments.get("agentId", ""))
+                call.summary = AccessSummary.of_refused(named, refused.code, refused.judged)
             raise
         finally:
             if call.summary is not None:
@@ -234,16 +237,20 @@ class Tools(ToolBox):
         return asked_within(service, self._caller, said.name, words) or (None, False)
 
     def _tool(self, name: str, requester: Requester) -> Tool:
-        if name not in TOOLS or not self._names(requester, (name,)):
-            if name == "sessions_spawn" and is_too_deep(self._service.config, requester):
-                raise ToolRefused(
-                    "subagent_spawn",
-                    "tool: a sub-agent can't start another, report back what is left to do "
-                    "(agents.defaults.subagents.maxSpawnDepth)",
-                )
+        known = workshop(self._service.config, requester)
+        asked = UseTool(tool=name[:_NAME])
+        if name not in TOOLS:
+            known = msgspec.structs.replace(known, missing=True)
+        denial = judge_tool(asked, known)
+        if denial is None:
+            return TOOLS[name]
+        if denial.code == "subagent_spawn":
+            error = "a sub-agent can't start another, report back what is left to do"
+            error = f"tool: {error} ({', '.join(denial.settings)})"
+        else:
             had = ", ".join(self._names(requester)) or "none"
-            raise ToolRefused("not_supported", f"tool: there is no {name[:128]!r} here, use one of {had}")
-        return TOOLS[name]
+            error = f"tool: there is no {name[:_NAME]!r} here, use one of {had}"
+        raise ToolRefused(denial.code, error, judged=Judgement(asked, known))
 
     # --- its record in the transcript
 
@@ -259,13 +266,14 @@ class Tools(ToolBox):
         return _Recording(self._service, recorder, call_id)
 
 
-def _record_result(recording: _Recording | None, name: str, result: Result) -> None:
+def _record_result(begun: _Begun, name: str, result: Result) -> None:
+    recording = begun.recording
     if recording is None:
         return
     is_error = result.get("status") in {"error", "forbidden"}
     try:
         with recording.service.refusing_without_store():
-            recording.recorder.tool_result(recording.call_id, name, _source(result), is_error)
+            recording.recorder.tool_result(recording.call_id, name, _source(result), is_error, begun.judged)
     except ToolRefused as refused:
         # Else the attempt is over; its agent is talking to nobody.
         if refused.code == "unavailable":

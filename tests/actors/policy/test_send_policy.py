@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.config import SendPolicy, load_config
-from intersession_actors.policy import Speaker, judge_send, parse_send_command
+from intersession_actors.policy import Speak, Speech, Verdict, judge_send, parse_send_command
 from intersession_events.keys import SessionKey
 
 GROUP = SessionKey.parse("agent:main:discord:group:42:thread:7")
@@ -22,13 +22,17 @@ def policy(*rules: dict[str, Any], default: str | None = None) -> SendPolicy:
     return load_config({"session": {"sendPolicy": given_policy}}).config.session.send_policy
 
 
+def judged(of: SendPolicy, key: SessionKey, **known: Any) -> Verdict:
+    return judge_send(Speak(key=str(key)), Speech(default=of.default, rules=of.rules, **known))
+
+
 def rule(action: str, **match: str) -> dict[str, Any]:
     return {"action": action, "match": match}
 
 
 @pytest.mark.clause("POL-1")
 def test_without_a_policy_words_go_out() -> None:
-    verdict = judge_send(policy(), Speaker(key=GROUP))
+    verdict = judged(policy(), GROUP)
 
     assert verdict.allowed
     assert verdict.rule == "no rule of session.sendPolicy matches: allow"
@@ -38,7 +42,7 @@ def test_without_a_policy_words_go_out() -> None:
 def test_a_matching_deny_wins_over_a_matching_allow_in_any_order() -> None:
     rules = [rule("allow", channel="discord"), rule("deny", chatType="group"), rule("allow")]
     for order in permutations(rules):
-        verdict = judge_send(policy(*order, default="allow"), Speaker(key=GROUP))
+        verdict = judged(policy(*order, default="allow"), GROUP)
 
         assert not verdict.allowed
         assert verdict.rule == f"session.sendPolicy.rules[{order.index(rules[1])}]: deny chatType 'group'"
@@ -48,10 +52,8 @@ def test_a_matching_deny_wins_over_a_matching_allow_in_any_order() -> None:
 def test_a_matching_allow_wins_over_the_default_and_the_default_over_nothing() -> None:
     narrow = policy(rule("allow", channel="discord"), default="deny")
 
-    assert (
-        judge_send(narrow, Speaker(key=GROUP)).rule == "session.sendPolicy.rules[0]: allow channel 'discord'"
-    )
-    assert judge_send(narrow, Speaker(key=JOB)).rule == "session.sendPolicy.default: deny"
+    assert judged(narrow, GROUP).rule == "session.sendPolicy.rules[0]: allow channel 'discord'"
+    assert judged(narrow, JOB).rule == "session.sendPolicy.default: deny"
 
 
 @pytest.mark.clause("POL-1")
@@ -76,25 +78,23 @@ def test_a_matching_allow_wins_over_the_default_and_the_default_over_nothing() -
     ],
 )
 def test_a_rule_matches_where_all_that_it_names_does(match: dict[str, str], matches: bool) -> None:
-    assert judge_send(policy(rule("deny", **match)), Speaker(key=GROUP)).allowed is not matches
+    assert judged(policy(rule("deny", **match)), GROUP).allowed is not matches
 
 
 @pytest.mark.clause("POL-1")
 def test_what_is_recorded_on_the_session_counts_more_than_its_key() -> None:
     deny = policy(rule("deny", channel="telegram", chatType="direct"))
 
-    assert judge_send(deny, Speaker(key=SessionKey.main("main"))).allowed
-    assert not judge_send(
-        deny, Speaker(key=SessionKey.main("main"), channel="telegram", chat_type="direct")
-    ).allowed
-    assert not judge_send(deny, Speaker(key=GROUP, channel="Telegram", chat_type="direct")).allowed
+    assert judged(deny, SessionKey.main("main")).allowed
+    assert not judged(deny, SessionKey.main("main"), channel="telegram", chat_type="direct").allowed
+    assert not judged(deny, GROUP, channel="Telegram", chat_type="direct").allowed
 
 
 @pytest.mark.clause("POL-2")
 @pytest.mark.parametrize("override", ["allow", "deny"])
 def test_the_sessions_own_setting_beats_every_rule(override: str) -> None:
     for other in ("allow", "deny"):
-        verdict = judge_send(policy(rule(other), default=other), Speaker(key=GROUP, override=override))  # type: ignore[arg-type]
+        verdict = judged(policy(rule(other), default=other), GROUP, override=override)
 
         assert verdict.action == override
         assert verdict.rule == f"the session's own sendPolicy: {override}"

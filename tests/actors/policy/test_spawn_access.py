@@ -7,12 +7,15 @@ import msgspec
 import pytest
 
 from intersession_actors.config import Config, load_config
+from intersession_actors.errors import Judgement
 from intersession_actors.policy import (
     THINKING_LEVELS,
+    Nursery,
     Requester,
     SpawnAllowed,
     SpawnRefused,
     SpawnWish,
+    StartSubagent,
     agents_list,
     find_model,
     judge_spawn,
@@ -57,6 +60,7 @@ def test_a_bare_spawn_starts_the_requesters_own_agent_with_the_defaults() -> Non
         thinking=None,
         run_timeout_ms=0,
         archive_after_ms=3_600_000,
+        judged=Judgement(StartSubagent(), Nursery(requester="agent:main:main", own="main")),
     )
 
 

@@ -5,16 +5,26 @@ from typing import Any
 import pytest
 
 from intersession_actors.config import SESSION_TOOLS, load_config
-from intersession_actors.policy import tools_for
+from intersession_actors.policy import Requester, UseTool, judge_tool, workshop_of
+from intersession_events.keys import SessionKey
 
+CHILD = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 TOOLS = (*SESSION_TOOLS, "session_status", "exec")
 
 
 def given(
-    tools: dict[str, Any] | None = None, own: dict[str, Any] | None = None, **more: Any
+    tools: dict[str, Any] | None = None,
+    own: dict[str, Any] | None = None,
+    *,
+    subagent: bool = False,
+    sandboxed: bool = False,
+    may_spawn: bool = True,
 ) -> tuple[str, ...]:
     config = load_config({"tools": tools or {}, "agents": {"list": [{"id": "a", "tools": own or {}}]}}).config
-    return tools_for(config, "a", TOOLS, **more)
+    key = SessionKey.subagent("a", CHILD) if subagent else SessionKey.main("a")
+    asks = Requester(key=key, agent_id="a", sandboxed=sandboxed, spawn_depth=0 if may_spawn else 1)
+    known = workshop_of(config, asks)
+    return tuple(tool for tool in TOOLS if judge_tool(UseTool(tool=tool), known) is None)
 
 
 def test_an_agent_gets_every_tool_unless_something_takes_it() -> None:

@@ -21,8 +21,9 @@ from intersession import (
     open_log,
     replay_file,
 )
+from intersession_actors.errors import Denial
 from intersession_actors.exchange import rules as exchange_rules
-from intersession_actors.policy import SpawnRefused, Tripped, Verdict, access, one_hop_on, spawning
+from intersession_actors.policy import Tripped, Verdict, access, one_hop_on, spawning
 from intersession_actors.replaying import Recordings, doors
 from intersession_actors.session import answers
 from intersession_actors.simulation import SimulatedRuntime
@@ -37,7 +38,7 @@ from support.simulated_runs import run_of
 
 DENIED = Verdict(action="deny", rule="the moon is full")
 BY_ANOTHER_RULE = Verdict(action="allow", rule="the moon is new")
-NOT_STARTED = SpawnRefused(code="agent_not_allowed", error="not today")
+NOT_STARTED = Denial("agent_not_allowed", ("agents.list[].subagents.allowAgents",))
 
 GOLDEN = sorted((TESTS / "golden" / "0.1.0").glob("*.db.xz"))
 
@@ -198,14 +199,14 @@ def test_a_turn_limit_that_is_one_higher_is_caught_and_said_in_words(recorded: P
         (in_force, "judge_send", DENIED, "policy_denied"),
         (in_force, "judge_send", BY_ANOTHER_RULE, "ExchangeAccepted"),
         (doors, "why_no_loop", "one_way", "ExchangeAccepted"),
-        (spawning, "_not_allowed", NOT_STARTED, "agent_not_allowed"),
+        (spawning, "judge_start", NOT_STARTED, "agent_not_allowed"),
         (in_force.RulesInForce, "judge_child", DENIED, "policy_denied"),
     ],
 )
 def test_a_rule_of_a_door_that_is_another_one_is_told(
     request: pytest.FixtureRequest, module: ModuleType | type, rule: str, says: object, now: str
 ) -> None:
-    of_spawns = rule in {"_not_allowed", "judge_child"}
+    of_spawns = rule in {"judge_start", "judge_child"}
     store = request.getfixturevalue("spawned" if of_spawns else "recorded")
     with open_log(store) as log:
         assert log.debug.replay()["same"]

@@ -95,7 +95,8 @@ The envelope around a payload, and how to hash both again: [read the log with sq
 ## Decision records
 
 What a decision of a session, an exchange, a spawn or a delivery led to has its record at the first event of the append:
-canonical JSON, in which is left out what is nothing, false or zero.
+canonical JSON, in which is left out what is nothing, false or zero. What a door judged has its record at the receipt of
+the call, at the event of a guard's refusal, and at the answer that a tool gave an agent.
 
 | field | says |
 | --- | --- |
@@ -128,6 +129,22 @@ the append, and the record has their SHA-256.
 | `tooOldS` | deliveries | how old a text may get, in seconds, where this one was older |
 | `cutOff`, `idempotent` | deliveries | that nobody made the attempt any more; that the channel takes the same key twice |
 | `nowMs` | deliveries | when an attempt came back that may be made again |
+| `door` | exchanges, spawns | the judgements by which a door let the call in, as below; `age` is in that of the chain |
+
+A judgement at a door leaves out each field that has its usual value, and each that its event says (the caller, the tool,
+the target as it was given, the chain). It has no label and no text of the caller. A list of the settings that takes more
+than 80 bytes is there by the SHA-256 of its canonical JSON; a `ConfigLoaded` of the log has it. At a tool's answer, and at
+the denial of a delivery, it stands in `with`, as `judged`.
+
+| `asked` | `with` | `knew` |
+| --- | --- | --- |
+| `SeeSession` | `operation`, `key` (what was resolved, null for nothing), `byKey`, `other` (not the caller's own) | the caller: `requester`, `agentId`, `sandboxed`, `within` (the globs of its credential); the settings: `visibility`, `agentToAgent`, `allow`, `sandboxedSee`; the session: `exists`, `earlier` (a generation that is over), `inTree` (the caller spawned it), `labelled` (how many have the label) |
+| `ListSessions` | `operation` | the same of the caller and the settings |
+| `Speak` | `key` | the session: `channel`, `chatType`, `override`; the policy: `default`, `rules` |
+| `CarryOn` | `target`, `runs` (a run is asked for) | the chain: `path`, `hops`, `spent`, `age`; its `limits` |
+| `WaitFor` | `requester`, `target` | `waits`: who waited for whom |
+| `StartSubagent` | `agentId`, `sandbox`, `mode`, `thread`, `cleanup` | the caller: `requester`, `own` (its agent), `sandboxed`, `spawnDepth`, `within`, `running` (its sub-agents at work); the settings: `maxSpawnDepth`, `maxChildren`, `requireAgentId`, `allow`, `ownSandboxed`; what is asked for: `configured`, `childSandboxed`, `noModel`, `noThinking` |
+| `UseTool` | `tool` | the session: `subagent`, `spawnDepth`; the settings: `everyone`, `own`, `sandbox`, `ownSandbox`, `subagents`, `withheld`, `deepest`; `missing` (there is no such tool) |
 """
 
 

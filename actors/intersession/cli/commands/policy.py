@@ -8,7 +8,7 @@ from intersession.cli.host import reading_log
 from intersession.cli.shell import OK, REFUSED, Answer, Common, ConfigFile, Json, Screen, safe
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import Speaker, judge_send
+from intersession_actors.policy import Speak, Speech, judge_send
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import KeyReference, SessionKey
 from intersession_projections.inline_views import inline_views
@@ -47,10 +47,12 @@ def verdict(
     settings = load_config(config).config
     key = _key(settings, session)
     row = None if store is None else _row(store, key)
+    policy = settings.session.send_policy
     found = judge_send(
-        settings.session.send_policy,
-        Speaker(
-            key=key,
+        Speak(key=str(key)),
+        Speech(
+            default=policy.default,
+            rules=policy.rules,
             channel=channel or (None if row is None else row.channel or row.last_channel),
             chat_type=chat_type or (None if row is None else row.chat_type),
             override=override or (None if row is None else row.send_policy),

@@ -7,7 +7,7 @@ import msgspec
 from intersession_actors.debugger.view import View
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.exchange import Exchange, exchange_in
-from intersession_actors.policy import Speaker, judge_send
+from intersession_actors.policy import Speak, Speech, judge_send
 from intersession_actors.service import Reader
 from intersession_actors.spawn import spawn_in
 from intersession_events.facts import SessionArchived
@@ -45,10 +45,12 @@ class Values:
     def _session(self, row: SessionRow, reader: Reader) -> JsonObject:
         view = self._view
         key = reader.parse(row.key)
+        policy = self._config.session.send_policy
         verdict = judge_send(
-            self._config.session.send_policy,
-            Speaker(
-                key=key,
+            Speak(key=row.key),
+            Speech(
+                default=policy.default,
+                rules=policy.rules,
                 channel=row.channel or row.last_channel,
                 chat_type=row.chat_type,
                 override=row.send_policy,

@@ -4,6 +4,20 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_actors.replaying.redeciding.deciding_again import Redecided, redecided, redecided_all
-    from intersession_actors.replaying.redeciding.sources import Sources
+    from intersession_actors.replaying.redeciding.judging_again import (
+        Judged,
+        judged_again,
+        judged_in,
+    )
+    from intersession_actors.replaying.redeciding.sources import Sources, lists_loaded
 
-__all__ = ["Redecided", "Sources", "redecided", "redecided_all"]
+__all__ = [
+    "Judged",
+    "Redecided",
+    "Sources",
+    "judged_again",
+    "judged_in",
+    "lists_loaded",
+    "redecided",
+    "redecided_all",
+]

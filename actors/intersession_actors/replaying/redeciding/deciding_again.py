@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from intersession_actors import delivery, exchange, session, spawn
 from intersession_actors.flows import RecordRead, Rules, announce_of
 from intersession_actors.prompt import TranscriptFold
+from intersession_actors.replaying.redeciding.judging_again import judged_again, refused_at_door
 from intersession_actors.replaying.redeciding.sources import Sources, are_erased
 from intersession_actors.replaying.redeciding.steps import step_again
 from intersession_actors.streams import (
@@ -94,7 +95,7 @@ _Decided = tuple[object, Plan | Refused] | None
 
 
 def redecided_all(sources: Sources) -> Iterator[Redecided]:
-    """Decide all appends of all sessions, exchanges, spawns and deliveries again."""
+    """Decide all appends of all sessions, exchanges, spawns and deliveries again, and all that doors judged."""
     return chain.from_iterable(redecided(sources, stream) for stream in sources.streams)
 
 
@@ -110,7 +111,13 @@ def redecided(sources: Sources, stream: str) -> Iterator[Redecided]:
         case "delivery":
             yield from _again(sources, stream, delivery.RULES)
         case _:
-            pass
+            yield from _doors(sources, stream)
+
+
+def _doors(sources: Sources, stream: str) -> Iterator[Redecided]:
+    for recorded in sources.streams[stream]:
+        for judged in judged_again(recorded, sources.listed):
+            yield Redecided((recorded,), problem=judged.problem)
 
 
 _NO_RECORD: Final = "it has no decision record"
@@ -153,25 +160,27 @@ def _redecided(
     try:
         words = words_of((*append, *sources.behind(append)))
         read = RecordRead(record_in(first.decision), first.stream, sources.log_id_of(first), words)
-        return _compared(sources, append, decide(sources, append, read))
+        found = _compared(sources, append, decide(sources, append, read))
     except Exception as error:  # noqa: BLE001 - a record that was made up can say anything
         return Redecided(
             append, problem=f"its decision record says nothing that could be decided upon: {error!r}"
         )
+    # What it was told of a judgement is judged again beside it.
+    judged = judged_again(append[0], sources.listed) if found.is_same else ()
+    return next((found._replace(problem=one.problem) for one in judged), found)
 
 
 def _begun(sources: Sources, append: tuple[Recorded, ...], read: RecordRead) -> _Decided:
     """Decide the beginning of an exchange or a spawn: the event is what the door handed on, with what the chain had used."""
-    del sources
     match append[0].event:
         case facts.ExchangeAccepted(budget=facts.Budget() as budget) as accepted:
-            return accepted, _as_caused(
-                append, [exchange.decide_open(accepted, budget, spent_in(read.record.knew))]
-            )
+            opened: facts.Event = exchange.decide_open(accepted, budget, spent_in(read.record.knew))
         case facts.SpawnAccepted(budget=facts.Budget() as budget) as accepted:
-            return accepted, _as_caused(append, [spawn.decide_open(accepted, budget)])
+            opened = spawn.decide_open(accepted, budget)
         case _:
             return None
+    refused = refused_at_door(read.record, accepted, sources.listed)
+    return accepted, refused or _as_caused(append, [opened])
 
 
 def _decided_in_session(

@@ -1,15 +1,18 @@
 """What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from intersession_actors.delivery import ended_in
 from intersession_actors.session import Enqueue, ended_again
-from intersession_actors.streams import DeliveryEnded, RunEnded, texts_in
+from intersession_actors.streams import DeliveryEnded, RunEnded, lists_in, texts_in
 from intersession_events import facts
 from intersession_events.log import Draft, Lineage, Recorded, StreamAppend, rows_erased
+from intersession_events.plain_json import JsonValue
 
 Place = tuple[str, int]
 """A stream and a version."""
@@ -46,6 +49,14 @@ class Sources:
         """The first event of each stream whose words were erased."""
         for stream, version in self._erased:
             self._first_erased[stream] = min(version, self._first_erased.get(stream, version))
+
+    @cached_property
+    def _lists(self) -> Mapping[str, JsonValue]:
+        return lists_loaded(self._streams.get("log", ()))
+
+    def listed(self, digest: str) -> JsonValue:
+        """Return the list of a setting that has a digest; None where no configuration of the log has one."""
+        return self._lists.get(digest)
 
     @property
     def streams(self) -> Mapping[str, Sequence[Recorded]]:
@@ -157,6 +168,15 @@ def erased_by(events: Iterable[Recorded]) -> frozenset[Place]:
         if isinstance(item.event, facts.Erased)
         for version in rows_erased(item.event, stream=item.stream, position=item.position)
     )
+
+
+def lists_loaded(events: Iterable[Recorded]) -> dict[str, JsonValue]:
+    """Return the lists of all configurations among some events, by their digests."""
+    found: dict[str, JsonValue] = {}
+    for one in events:
+        if isinstance(one.event, facts.ConfigLoaded):
+            found |= lists_in(msgspec.json.decode(one.event.config))
+    return found
 
 
 def _begun(stream: Sequence[Recorded], run_id: str) -> int | None:
