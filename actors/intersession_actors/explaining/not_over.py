@@ -11,7 +11,7 @@ from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonObject
 from intersession_projections.flow_summary import kind_of
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
-from intersession_projections.frozen import Frozen, frozen_in
+from intersession_projections.forks import Frozen, frozen_in
 from intersession_projections.places import Flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionNames

@@ -8,7 +8,7 @@ from intersession_actors.explaining.rules import WAITING, Waiting
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_projections.frozen import frozen_in
+from intersession_projections.forks import frozen_in
 from intersession_projections.wording import HELD_TEXTS, route_text
 
 

@@ -7,26 +7,25 @@ with on_demand(globals()):
         Carried,
         Stopping,
         carry_on,
-        leaving_recorded,
         stopping_of,
     )
     from intersession_actors.forking.door import ForkDoor
     from intersession_actors.forking.listing import Listed, forks_of
     from intersession_actors.forking.making import MadeFork, Wanted, make_fork
+    from intersession_actors.forking.of_system import Forks
     from intersession_actors.forking.overlay import fork_of, overlaid, set_in
-    from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
+    from intersession_actors.forking.playing import Cast, Forker, Playing
     from intersession_actors.forking.told import Came, came_told, outcomes_told
 
 __all__ = [
     "Came",
     "Carried",
-    "CarriedSystem",
     "Cast",
     "ForkDoor",
     "Forker",
+    "Forks",
     "Listed",
     "MadeFork",
-    "Opens",
     "Playing",
     "Stopping",
     "Wanted",
@@ -34,7 +33,6 @@ __all__ = [
     "carry_on",
     "fork_of",
     "forks_of",
-    "leaving_recorded",
     "make_fork",
     "outcomes_told",
     "overlaid",

@@ -11,8 +11,7 @@ from intersession_actors.streams import NOT_A_FORK, ForkOf
 from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
-from intersession_projections.forks import pauses_in, without_pauses
-from intersession_projections.frozen import frozen_in
+from intersession_projections.forks import frozen_in, pauses_in, without_pauses
 
 _FROM_AFAR: Final = ("agents", "deliveries", "runs", "session", "tools")
 _EDITED: Final = "fork_edited.%"

@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.agents import runner_of
 from intersession_actors.service import Service
 from intersession_events.facts import HeldText
-from intersession_projections.frozen import frozen_in
+from intersession_projections.forks import frozen_in
 from intersession_projections.run_outcomes import RunOutcome
 
 

@@ -17,7 +17,7 @@ from intersession_events.log import Log, read_together
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import PortableLog
 from intersession_projections.flows import Flows, held_value
-from intersession_projections.frozen import frozen_in
+from intersession_projections.forks import frozen_in
 from intersession_projections.held_sessions import HeldSessions
 from intersession_projections.run_outcomes import Runs
 

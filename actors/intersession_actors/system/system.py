@@ -23,6 +23,7 @@ from intersession_actors.failures import OnFailure
 from intersession_actors.forking import (
     Carried,
     Cast,
+    Forks,
     MadeFork,
     Playing,
     Stopping,
@@ -58,7 +59,6 @@ from intersession_actors.service import (
 )
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
-from intersession_actors.system.forks import Forks
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_reload
 from intersession_actors.system.operated import Operated

@@ -14,7 +14,7 @@ from intersession.cli.story import Names, Standing, agent_named, began_ms, kind_
 from intersession_actors.debugger import session_named
 from intersession_events.stores import has_writer
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
-from intersession_projections.frozen import frozen_in
+from intersession_projections.forks import frozen_in
 from intersession_projections.places import Flow, Then, flow_id, flow_sessions
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.work import WorkFound, WorkKind, WorkWanted

@@ -20,8 +20,7 @@ from intersession_events.stores import has_writer
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import ExchangeSummary, held_ms
-from intersession_projections.forks import pauses_in, without_pauses
-from intersession_projections.frozen import frozen_in
+from intersession_projections.forks import frozen_in, pauses_in, without_pauses
 from intersession_projections.places import Flow, calling_run, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step

@@ -15,7 +15,7 @@ from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
-from intersession_projections.frozen import frozen_in
+from intersession_projections.forks import frozen_in
 from intersession_projections.places import Located
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionRow

@@ -7,20 +7,10 @@ from typing import TypeVar
 from intersession_actors.agents import Agent
 from intersession_actors.config import Config
 from intersession_actors.debugger import ForkViews, View
-from intersession_actors.forking import (
-    Carried,
-    CarriedSystem,
-    Cast,
-    ForkDoor,
-    Forker,
-    MadeFork,
-    Opens,
-    Playing,
-    Stopping,
-    Wanted,
-    carry_on,
-    leaving_recorded,
-)
+from intersession_actors.forking.carrying import Carried, Stopping, carry_on, leaving_recorded
+from intersession_actors.forking.door import ForkDoor
+from intersession_actors.forking.making import MadeFork, Wanted
+from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
 from intersession_actors.gate import RUN_TIME, invalid, seconds_of
 from intersession_actors.service import Reader, Service
 from intersession_events.stores import MEMORY, PortableLog
