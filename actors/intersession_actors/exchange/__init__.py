@@ -15,7 +15,7 @@ with on_demand(globals()):
     from intersession_actors.exchange.fixed import fixed_by
     from intersession_actors.exchange.holds import stops
     from intersession_actors.exchange.records import RULES
-    from intersession_actors.exchange.rules import Circumstances, decide_open, exchange_in, speaker_of
+    from intersession_actors.exchange.rules import Circumstances, decide_open, speaker_of
     from intersession_actors.exchange.steps import (
         announce_run,
         primary_run,
@@ -37,7 +37,6 @@ __all__ = [
     "StopAsking",
     "announce_run",
     "decide_open",
-    "exchange_in",
     "fixed_by",
     "primary_run",
     "primary_step",

@@ -4,7 +4,6 @@ No threads, no clock, no store: what is needed of them comes in as arguments, so
 again, gives the same events (`replay`).
 """
 
-from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
@@ -94,17 +93,6 @@ def fold(state: Exchange | None, recorded: Recorded) -> Exchange:
     if not isinstance(recorded.event, facts.ExchangeEvent):
         raise foreign(recorded)
     return evolve(state, recorded.event)
-
-
-def exchange_in(events: Iterable[Recorded]) -> Exchange | None:
-    """Return how an exchange stands after events of its stream; None before its beginning."""
-    state: Exchange | None = None
-    for event in (recorded.event for recorded in events):
-        if isinstance(event, facts.ExchangeEvent) and (
-            state is not None or isinstance(event, facts.ExchangeAccepted)
-        ):
-            state = evolve(state, event)
-    return state
 
 
 def decide_open(

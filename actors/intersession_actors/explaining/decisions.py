@@ -1,6 +1,6 @@
 """A decision of an exchange or a spawn as it was made, to be made again: what was asked, what was known, and which events it led to."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from intersession_actors.delivery import ended_in
@@ -58,12 +58,10 @@ def are_erased(came: Sequence[Recorded], outcome: object) -> bool:
     return said == facts.ERASED or facts.ERASED in texts_in(came)
 
 
-def decision_of(
-    log: Log, recorded: Recorded, rules: Rules[S, C, N], standing: Callable[[Iterable[Recorded]], S | None]
-) -> Decision[S, C, N] | None:
+def decision_of(log: Log, recorded: Recorded, rules: Rules[S, C, N]) -> Decision[S, C, N] | None:
     """Return the decision that an event of a flow is of; None where the log does not have what it was made on."""
     before, came = parted(log.stream(recorded.stream), recorded)
-    state, first = standing(before), came[0]
+    state, first = rules.state_in(before), came[0]
     if state is None or not first.decision:
         return None
     log_id = log.lineage.log_id_at(first.position)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from intersession_actors.exchange import RULES, ReleaseExchange, exchange_in
+from intersession_actors.exchange import RULES, ReleaseExchange
 from intersession_actors.explaining.changes import ANNOUNCE, TURNS, Decision, instead_of
 from intersession_actors.explaining.decisions import decision_of
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead, Rule
@@ -20,7 +20,7 @@ Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
     """Explain an end in an exchange's stream."""
     about, code, rule, said = _told(event)
-    decision = decision_of(log, recorded, RULES, exchange_in)
+    decision = decision_of(log, recorded, RULES)
     holds = None if decision is None else decision.holds
     instead: tuple[Instead, ...] = ()
     if decision is not None and holds:

@@ -10,7 +10,7 @@ from intersession_actors.explaining.explanation import About, Explanation, Input
 from intersession_actors.explaining.rules import CLOSES, SILENCES
 from intersession_actors.policy import check_run
 from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
-from intersession_actors.spawn import RULES, Circumstances, Spawn, SpawnCommand, spawn_in
+from intersession_actors.spawn import RULES, Circumstances, Spawn, SpawnCommand
 from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
 from intersession_events.facts import topic_of
@@ -39,7 +39,7 @@ def _verdict(decision: _Decision, of: Ending) -> str:
 
 def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
     """Explain an end in a spawn's stream."""
-    decision = decision_of(log, recorded, RULES, spawn_in)
+    decision = decision_of(log, recorded, RULES)
     code: str
     match event:
         case facts.AnnounceDecided():

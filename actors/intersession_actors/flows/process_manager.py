@@ -27,7 +27,6 @@ from intersession_actors.streams import (
     Failures,
     FlowCommand,
     Loaded,
-    Overtaken,
     Owner,
     OwnerEffect,
     Plan,
@@ -157,9 +156,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
 
     # --- what the owner of a flow gives back
 
-    def do(  # noqa: C901 - one case an effect
-        self, owner: Owner[S, C], effect: OwnerEffect[S, C]
-    ) -> None:
+    def do(self, owner: Owner[S, C], effect: OwnerEffect[S, C]) -> None:
         """Do one effect."""
         match effect:
             case Answer(command, outcome):
@@ -177,10 +174,8 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
             case Loaded():
                 if owner.state is None:
                     self._never_began(owner)
-            case Overtaken(told, error):
-                # A word that is void leads to nothing.
-                if not (isinstance(told.command, RunEnded) and told.command.is_void):
-                    self._cannot_go_on(owner, error, told)
+            case Failed(AppendConflict(), Told(RunEnded(is_void=True))):
+                pass  # a word that is void leads to nothing
             case Failed(error, told):
                 self._cannot_go_on(owner, error, told)
             case _:
@@ -276,7 +271,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
 
     def _step_refused(self, flow: Flow[S, C], message: StepRefused) -> None:
         """Decide again what a session would not take part in; a flow that has not begun does not begin."""
-        told = flow.step_failed() if flow.awaits(message.ask) else None
+        told = flow.give_back() if flow.awaits(message.ask) else None
         if told is None:
             return
         if flow.state is None:

@@ -1,6 +1,6 @@
 """What one kind of flow is decided by, and how its decision records are written and read: the same for a system, a replay and `why`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
@@ -37,6 +37,13 @@ class Rules(NamedTuple, Generic[S, C, N]):
     command_in: Callable[[RecordRead], C | None]
     """Reads the command of a record, where the record says all of it."""
     circumstances_in: Callable[[RecordRead, S], N]
+
+    def state_in(self, stream: Iterable[Recorded]) -> S | None:
+        """Return how a flow stands after events of its stream; None before its beginning."""
+        state: S | None = None
+        for recorded in stream:
+            state = self.fold(state, recorded)
+        return state
 
     def takes(self, command: object) -> TypeGuard[C]:
         """Whether this is a command to a flow of the kind."""

@@ -9,14 +9,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from intersession_actors import exchange, spawn
 from intersession_actors.agents import RecordedAttempt
 from intersession_actors.errors import ToolRefused
-from intersession_actors.exchange import announce_run, exchange_in, primary_run, turn_run
 from intersession_actors.forking.edits import Replaced
 from intersession_actors.policy import budget_of
 from intersession_actors.prompt import visible_text
-from intersession_actors.spawn import announce_run as spawn_announce_run
-from intersession_actors.spawn import spawn_in, task_run
 from intersession_events import facts
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded
@@ -224,23 +222,25 @@ def _run_of(events: Sequence[Recorded], asked: _Asks) -> tuple[facts.RunQueued, 
     """Return the run that the last of a flow's events asks for, as it would have been queued here, and its session's key."""
     correlation, started_ms = events[0].correlation, events[0].time
     if isinstance(asked, facts.SpawnAccepted):
-        queued, key = task_run(asked), asked.child
+        queued, key = spawn.task_run(asked), asked.child
         budget = budget_of(asked, correlation, started_ms)
-    elif isinstance(asked, facts.AnnounceRequested) and (spawn := spawn_in(events)) is not None:
+    elif isinstance(asked, facts.AnnounceRequested) and isinstance(events[0].event, facts.SpawnAccepted):
         # No import shows this one: a fork asked for it that is forked again.
-        queued, key = spawn_announce_run(spawn, asked), asked.speaker
-        budget = budget_of(spawn.accepted, correlation, started_ms)
+        spawned = spawn.RULES.state_in(events)
+        assert spawned is not None  # noqa: S101 - its first event is its beginning
+        queued, key = spawn.announce_run(spawned, asked), asked.speaker
+        budget = budget_of(spawned.accepted, correlation, started_ms)
     else:
-        state = exchange_in(events)
+        state = exchange.RULES.state_in(events)
         assert state is not None  # noqa: S101 - its first event is its beginning
         budget = state.budget
         match asked:
             case facts.ExchangeAccepted():
-                queued, key = primary_run(asked, 0), asked.target
+                queued, key = exchange.primary_run(asked, 0), asked.target
             case facts.TurnRequested():
-                queued, key = turn_run(state, asked), asked.speaker
+                queued, key = exchange.turn_run(state, asked), asked.speaker
             case facts.AnnounceRequested():
-                queued, key = announce_run(state, asked), asked.speaker
+                queued, key = exchange.announce_run(state, asked), asked.speaker
     return msgspec.structs.replace(queued, chain=budget.path, hops=budget.hops, budget=budget), key
 
 

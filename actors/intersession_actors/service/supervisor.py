@@ -21,8 +21,8 @@ from intersession_actors.streams import (
     Refused,
     SessionReadBack,
     Step,
-    StepRefused,
     answer,
+    refusal_of,
 )
 
 
@@ -249,10 +249,8 @@ class Supervisor:
         """Tell whoever waits for a command that nothing comes of it: a door, or a flow whose step it was."""
         answer(command, Refused(code=code, error=error))
         if isinstance(command, Step) and command.flow is not None and to_flow is not None:
-            refused = StepRefused(
-                stream=command.flow, run_id=command.run_id, code=to_flow, error=error, ask=command.ask
-            )
-            self.tell_flow(command.flow, refused)
+            refused = Refused(code=to_flow, error=error)
+            self.tell_flow(command.flow, refusal_of(command, command.flow, refused))
 
 
 def _is_from_a_door(command: Command) -> bool:

@@ -34,7 +34,6 @@ from intersession_actors.streams import (
     GivenUp,
     Load,
     Loaded,
-    Overtaken,
     Owner,
     OwnerEffect,
     ReadBack,
@@ -48,6 +47,7 @@ from intersession_actors.streams import (
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
+from intersession_events.errors import AppendConflict
 from intersession_events.log import Folded, InFlight, Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
@@ -151,17 +151,14 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             case Loaded():
                 self._loaded(owner)
             case ReadBack():
-                self.world.mail.read_back(
-                    self.key
-                )  # flows look for what they were not told: a run of theirs may have ended
-            case Overtaken(told, error):
-                if isinstance(told.command, commands.RunReturned):
-                    raise error
-                owner.drop(
-                    told.command
-                )  # somebody else took the step: whoever leads the flow reads its stream again
+                # Flows look for what they were not told: a run of theirs may have ended.
+                self.world.mail.read_back(self.key)
             case GivenUp(command):
                 self._give_up(owner, command)
+            case Failed(AppendConflict(), Told(command)) if not isinstance(command, commands.RunReturned):
+                owner.drop(
+                    command
+                )  # somebody else took the step: whoever leads the flow reads its stream again
             case Failed(error, told):
                 self._refuse_and_raise(error, told)
             case _:
@@ -208,7 +205,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
         What doors have asked for ends with this actor, so they are told.
         """
-        if told is not None:
+        if told is not None and not isinstance(error, AppendConflict):
             if isinstance(told.command, commands.RunReturned):
                 self.world.agents.results.failed_on(told.command.run_id, told.command.attempt, error)
             refused = refused_by(error, f"the session failed: {type(error).__name__}: {error}")

@@ -12,7 +12,7 @@ with on_demand(globals()):
         SpawnCommand,
     )
     from intersession_actors.spawn.records import RULES
-    from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open, spawn_in
+    from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open
     from intersession_actors.spawn.spawner import Spawner
     from intersession_actors.spawn.steps import announce_run, step_asked, task_run, way_out
 
@@ -29,7 +29,6 @@ __all__ = [
     "Spawner",
     "announce_run",
     "decide_open",
-    "spawn_in",
     "step_asked",
     "task_run",
     "way_out",

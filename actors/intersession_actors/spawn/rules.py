@@ -3,7 +3,7 @@
 The spawner asks them: state and outcome in, events out. No threads, no clock, no store.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec.structs import replace
@@ -112,17 +112,6 @@ def fold(state: Spawn | None, recorded: Recorded) -> Spawn:
     if not isinstance(recorded.event, facts.SpawnEvent):
         raise foreign(recorded)
     return evolve(state, recorded.event)
-
-
-def spawn_in(events: Iterable[Recorded]) -> Spawn | None:
-    """Return how a spawn stands after events of its stream; None before its beginning."""
-    state: Spawn | None = None
-    for event in (recorded.event for recorded in events):
-        if isinstance(event, facts.SpawnEvent) and (
-            state is not None or isinstance(event, facts.SpawnAccepted)
-        ):
-            state = evolve(state, event)
-    return state
 
 
 def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:

@@ -23,6 +23,7 @@ with on_demand(globals()):
         StepTaken,
         StoreDue,
         StreamLoaded,
+        refusal_of,
     )
     from intersession_actors.streams.drafting import append_of, caused_by, into_outbox
     from intersession_actors.streams.effects import (
@@ -34,7 +35,6 @@ with on_demand(globals()):
         GivenUp,
         Load,
         Loaded,
-        Overtaken,
         OwnerEffect,
         ReadBack,
         TellFlow,
@@ -108,7 +108,6 @@ __all__ = [
     "OfOneLife",
     "OfStream",
     "OnAnswer",
-    "Overtaken",
     "Owner",
     "OwnerEffect",
     "Plan",
@@ -151,6 +150,7 @@ __all__ = [
     "record_in",
     "record_of",
     "record_within",
+    "refusal_of",
     "refused_in",
     "refused_of",
     "said_by",

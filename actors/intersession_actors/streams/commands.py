@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from intersession_actors.errors import RefusalCode
-from intersession_actors.streams.outcomes import OnAnswer
+from intersession_actors.streams.outcomes import OnAnswer, Refused
 from intersession_events.facts import Route, RunStatus, Usage
 from intersession_events.log import InFlight, Outcome, Recorded
 
@@ -191,6 +191,11 @@ class StepRefused(FlowCommand, frozen=True, kw_only=True):
     code: RefusalCode
     error: str
     ask: Ask | None = None
+
+
+def refusal_of(step: Step, flow: str, refused: Refused) -> StepRefused:
+    """Return the word to a flow whose step was refused."""
+    return StepRefused(stream=flow, run_id=step.run_id, code=refused.code, error=refused.error, ask=step.ask)
 
 
 class SessionReadBack(Command, frozen=True, kw_only=True):

@@ -9,7 +9,6 @@ import msgspec
 
 from intersession_actors.streams.commands import Ask, Command, FlowCommand, Step
 from intersession_actors.streams.outcomes import Accepted, Refused
-from intersession_events.errors import AppendConflict
 from intersession_events.log import InFlight, Recorded, StreamAppend
 
 S = TypeVar("S")
@@ -31,10 +30,6 @@ class Told(NamedTuple, Generic[C]):
     """Since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
     asked: AskedAppend | None = None
     """The append that the store was asked for. If its answer was lost, only the very same append finds itself in the log."""
-
-    def anew(self) -> "Told[C]":
-        """Return it as one that is to be decided again."""
-        return self._replace(asked=None)
 
 
 class Commit(NamedTuple, Generic[S]):
@@ -58,17 +53,13 @@ class Commit(NamedTuple, Generic[S]):
         return {name: tuple(item for item in self.recorded if item.stream == name) for name in others}
 
 
-class Effect(msgspec.Struct, frozen=True):
-    """Base of what is to be done."""
-
-
-class Load(Effect, frozen=True):
+class Load(msgspec.Struct, frozen=True):
     """Have the stream read."""
 
     ask: Ask
 
 
-class Append(Effect, frozen=True):
+class Append(msgspec.Struct, frozen=True):
     """Ask the log for an append; `behind` is the one that it follows from, if that may not be durable yet."""
 
     asked: AskedAppend
@@ -76,62 +67,58 @@ class Append(Effect, frozen=True):
     behind: InFlight | None = None
 
 
-class AskStoreAgain(Effect, frozen=True):
+class AskStoreAgain(msgspec.Struct, frozen=True):
     """Ask the store again, after a while, for what it could not do."""
 
     number: int
 
 
-class TellFlow(Effect, frozen=True):
+class TellFlow(msgspec.Struct, frozen=True):
     """Tell the flow that a command names."""
 
     command: FlowCommand
 
 
-class TellSession(Effect, frozen=True):
+class TellSession(msgspec.Struct, frozen=True):
     """Tell a session's actor a step that it is to record."""
 
     key: str
     command: Step
 
 
-class Answer(Effect, Generic[C], frozen=True):
+class Answer(msgspec.Struct, Generic[C], frozen=True):
     """A command has its outcome: tell whoever waits for it."""
 
     command: C
     outcome: Accepted | Refused
 
 
-class Durable(Effect, Generic[S, C], frozen=True):
+class Durable(msgspec.Struct, Generic[S, C], frozen=True):
     """An append is durable: do what its events ask for. `command` led to it, if one of ours did."""
 
     command: C | None
     commit: Commit[S]
 
 
-class ReadBack(Effect, frozen=True):
+class ReadBack(msgspec.Struct, frozen=True):
     """Make good what nobody acted on: the log holds events of the stream that its owner has not heard of."""
 
 
-class Loaded(Effect, frozen=True):
+class Loaded(msgspec.Struct, frozen=True):
     """The stream was read; its owner goes on from there."""
 
 
-class Overtaken(Effect, Generic[C], frozen=True):
-    """Another stream of an append was not where it was expected."""
-
-    told: Told[C]
-    error: AppendConflict
-
-
-class GivenUp(Effect, Generic[C], frozen=True):
+class GivenUp(msgspec.Struct, Generic[C], frozen=True):
     """The store was away too long for a command that is not kept for ever."""
 
     command: C
 
 
-class Failed(Effect, Generic[C], frozen=True):
-    """The owner can't go on: its stream is damaged, or a command broke it."""
+class Failed(msgspec.Struct, Generic[C], frozen=True):
+    """The owner can't go on: its stream is damaged, or a command broke it.
+
+    With `AppendConflict` another stream of the append was not where it was expected.
+    """
 
     error: Exception
     told: Told[C] | None
@@ -146,7 +133,6 @@ OwnerEffect = (
     | GivenUp[C]
     | Load
     | Loaded
-    | Overtaken[C]
     | ReadBack
     | TellFlow
     | TellSession

@@ -25,10 +25,10 @@ from intersession_actors.streams.commands import (
     Asked,
     Command,
     Step,
-    StepRefused,
     StepTaken,
     StoreDue,
     StreamLoaded,
+    refusal_of,
 )
 from intersession_actors.streams.drafting import append_of, caused_by
 from intersession_actors.streams.effects import (
@@ -42,7 +42,6 @@ from intersession_actors.streams.effects import (
     GivenUp,
     Load,
     Loaded,
-    Overtaken,
     OwnerEffect,
     ReadBack,
     TellFlow,
@@ -189,9 +188,9 @@ class Owner(Generic[S, C]):
 
     def reload(self) -> None:
         """Give the command under way back and read the stream again: it is decided anew."""
-        told = self._answered()
+        told = self.give_back()
         if told is not None:
-            self._waiting.appendleft(told.anew())
+            self._waiting.appendleft(told._replace(asked=None))
         self.load()
 
     def read_back(self) -> None:
@@ -324,18 +323,18 @@ class Owner(Generic[S, C]):
                     return
                 self.committed(recorded, again=again)
             case Conflict(stream=stream, actual=actual) as conflict if stream != self.stream:
-                self._answered()
+                self.give_back()
                 if told is not None:
-                    self.effects.append(Overtaken(told, AppendConflict(stream, conflict.expected, actual)))
+                    self.effects.append(Failed(AppendConflict(stream, conflict.expected, actual), told))
             case Conflict():
                 # Somebody else wrote: an import, or we ourselves before a commit whose answer was lost.
                 self.read_back()
             case Unavailable(error=error):
-                self._answered()
+                self.give_back()
                 if told is not None:
                     self._not_appended(told, error)
 
-    def _answered(self) -> Told[C] | None:
+    def give_back(self) -> Told[C] | None:
         """Return the command that was under way; nothing is awaited for it any more."""
         told, self._under_way, self._asked, self.asks_session = self._under_way, None, None, False
         return told
@@ -362,7 +361,7 @@ class Owner(Generic[S, C]):
 
     def committed(self, recorded: Sequence[Recorded], *, again: bool = False) -> None:
         """Take the events of an append that is durable, have them acted on, and go on."""
-        told = self._answered()
+        told = self.give_back()
         command = told.command if told is not None else None
         fresh = tuple(item for item in recorded if item.stream == self.stream and item.version > self.version)
         commit = Commit(tuple(recorded), fresh, self.state, again)
@@ -385,21 +384,10 @@ class Owner(Generic[S, C]):
         """Give a command its outcome. A flow whose step it was hears of a refusal, and that the step had been taken before."""
         if isinstance(command, Step) and command.flow is not None:
             if isinstance(outcome, Refused):
-                refused = StepRefused(
-                    stream=command.flow,
-                    run_id=command.run_id,
-                    code=outcome.code,
-                    error=outcome.error,
-                    ask=command.ask,
-                )
-                self.effects.append(TellFlow(refused))
+                self.effects.append(TellFlow(refusal_of(command, command.flow, outcome)))
             elif not outcome.recorded:
                 self.effects.append(TellFlow(StepTaken(stream=command.flow, recorded=(), ask=command.ask)))
         self.effects.append(Answer(command, outcome))
-
-    def step_failed(self) -> Told[C] | None:
-        """Give the command under way back: the session's actor did not take the step."""
-        return self._answered()
 
     def decide_again(self, told: Told[C]) -> None:
         """Decide a command again, before all that wait."""
@@ -412,7 +400,7 @@ class Owner(Generic[S, C]):
     # --- what can't be recorded, and a store that is away
 
     def _not_storable(self, told: Told[C], error: NotStorable) -> None:
-        told = told.anew()
+        told = told._replace(asked=None)
         instead = self._deciding.unstorable(told.command, error)
         if isinstance(instead, Refused):
             self._answer(told.command, instead)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from intersession_actors import exchange, spawn
 from intersession_actors.debugger.view import View
 from intersession_actors.disclosure import shown_messages
-from intersession_actors.exchange import Exchange, exchange_in
+from intersession_actors.exchange import Exchange
 from intersession_actors.policy import Speak, Speech, judge_send
 from intersession_actors.service import Reader
-from intersession_actors.spawn import spawn_in
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, for_each
@@ -168,7 +168,7 @@ class Values:
 
     def _decided_exchange(self, flow: ExchangeSummary, events: Sequence[Recorded]) -> JsonObject:
         """Return what the coordinator knew of an exchange: what it waited for, the words it would hand on, and its settings."""
-        decided = exchange_in(events)
+        decided = exchange.RULES.state_in(events)
         if decided is None:
             return {}
         settings = decided.accepted.settings
@@ -233,7 +233,7 @@ class Values:
 
     def _decided_spawn(self, flow: SpawnSummary, events: Sequence[Recorded]) -> JsonObject:
         """Return what the spawner knew of a spawn: what it waited for, and what the child had come to."""
-        decided = spawn_in(events)
+        decided = spawn.RULES.state_in(events)
         if decided is None:
             return {}
         return {

@@ -32,14 +32,14 @@ def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | Non
     stream, first = carried.stream, carried.drafts[0]
     past = [one for one in sources.streams[stream] if one.version <= carried.expected + len(carried.drafts)]
     if stream.startswith("exchange:"):
-        state = exchange.exchange_in(past)
+        state = exchange.RULES.state_in(past)
         if state is None:
             return None
         state = replace(state, accepted=sources.accepted_as(state.accepted, past[-1]))
         if isinstance(first.event, facts.ExchangeAccepted) and isinstance(said, session.Enqueue):
             return lambda appends: exchange.primary_step(_opened(state, said), appends)
         return _first(exchange.step_asked(state, draft.event, first.causation) for draft in carried.drafts)
-    spawned = spawn.spawn_in(past)
+    spawned = spawn.RULES.state_in(past)
     if spawned is None:
         return None
     return _first(spawn.step_asked(spawned, draft.event, first.causation) for draft in carried.drafts)
