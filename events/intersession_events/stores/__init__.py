@@ -10,6 +10,7 @@ with on_demand(globals()):
         Located,
         filling_at,
         gateway_of,
+        has_writer,
         located,
         open_log,
         writer_of,
@@ -28,7 +29,6 @@ with on_demand(globals()):
         place_of,
     )
     from intersession_events.stores.url import VARIABLE
-    from intersession_events.stores.written import has_writer
 
 __all__ = [
     "MEMORY",

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from intersession_events.errors import MissingExtra, NoSuchStore, StoreUnavailable
-from intersession_events.log import InlineView
+from intersession_events.log import InlineView, Log, as_it_is
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores import sqlite
 from intersession_events.stores.portable import Filling, Holder, PortableLog
@@ -133,6 +133,12 @@ def writer_of(where: Located) -> Holder | None:
         return sqlite.writer_of(where.url)
     found: Holder | None = _postgres().writer_at(where.url)
     return found
+
+
+def has_writer(log: Log) -> bool:
+    """Whether a process writes a log now: only then is anybody at work on what is open in it."""
+    log = as_it_is(log)
+    return isinstance(log, PortableLog) and (log.epoch > 0 or log.written_by() is not None)
 
 
 def _postgres() -> ModuleType:
