@@ -173,11 +173,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         self.world.channels.turns.over(stream)
         longest = self._longest_ms
         if longest:
-            self.world.time.timers.after(
-                max(longest - self._age_ms(stream, state), 0),
-                ("parked", stream),
-                lambda: self.tell_self(TooOld(stream=stream)),
-            )
+            self.later(max(longest - self._age_ms(stream, state), 0), "parked", TooOld(stream=stream))
         return True
 
     def _is_too_old(self, stream: str, state: Delivery) -> bool:
@@ -300,14 +296,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 self._tell("delivery_unknown", stream, state, f"the channel may have shown the text{said}")
             case facts.DeliveryDenied():
                 self._tell("delivery_denied", stream, state, event.rule)
-            case (
-                facts.DeliveryDecided()
-                | facts.DeliveryStarted()
-                | facts.DeliveryPartDone()
-                | facts.DeliveryDone()
-                | facts.DeliveryWithheld()
-                | facts.DeliveryRetried()
-            ):
+            case _:
                 pass
         if state.phase == "final":
             self._told_parked.discard(stream)
@@ -359,9 +348,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 # decided by that.
                 self.world.channels.turns.failed(stream)
                 again_ms = ASK_BUSY_AGAIN_MS if verdict.code == "busy" else ASK_AGAIN_MS
-                self.world.time.timers.after(
-                    again_ms, ("ask", stream), lambda: self.tell_self(Resume(stream=stream))
-                )
+                self.later(again_ms, "ask", Resume(stream=stream))
                 return
             self.tell_self(SendChecked(stream=stream, verdict=verdict, after=state.attempt))
 
@@ -397,16 +384,12 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
 
     def _retry_later(self, stream: str, state: Delivery) -> None:
         if state.retry_at_ms is not None:
-            attempt, since_ms = state.attempt, state.retry_at_ms - state.pause_ms
+            since_ms = state.retry_at_ms - state.pause_ms
             left = state.pause_ms - self.world.time.stopwatch.elapsed_ms("failed", stream, since_ms=since_ms)
             longest = self._longest_ms
             if longest:  # it is given up on time, however long the pause
                 left = min(left, longest - self._age_ms(stream, state))
-            self.world.time.timers.after(
-                left,
-                ("retry", stream),
-                lambda: self.tell_self(RetryDue(stream=stream, attempt=attempt)),
-            )
+            self.later(left, "retry", RetryDue(stream=stream, attempt=state.attempt))
 
     def _inside(
         self, decided: facts.DeliveryDecided, event: str | None, *, attempt: int | None = None

@@ -3,10 +3,17 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.flows.leader import Decided, Leader
-    from intersession_actors.flows.led import ENDS, Begins, Circumstances, Led, announce_requested
+    from intersession_actors.flows.leader import Leader
+    from intersession_actors.flows.led import (
+        ENDS,
+        Begins,
+        Circumstances,
+        Led,
+        announce_requested,
+        circumstances_in,
+        knew_of,
+    )
     from intersession_actors.flows.process_manager import Flow, ProcessManager
-    from intersession_actors.flows.records import circumstances_in, knew_of
     from intersession_actors.flows.rules import RecordRead, Rules
     from intersession_actors.flows.steps import Appends, announce_of, step_of
 
@@ -15,7 +22,6 @@ __all__ = [
     "Appends",
     "Begins",
     "Circumstances",
-    "Decided",
     "Flow",
     "Leader",
     "Led",

@@ -6,9 +6,21 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_actors.errors import Judgement
-from intersession_actors.policy import Spent, budget_of
-from intersession_actors.streams import BeginsFlow, DeliveryEnded, Resume, RunEnded, StepRefused
+from intersession_actors.flows.rules import RecordRead
+from intersession_actors.policy import Spent, age_s, budget_of, time_at_age
+from intersession_actors.streams import (
+    BeginsFlow,
+    DeliveryEnded,
+    Resume,
+    RunEnded,
+    StepRefused,
+    refused_in,
+    refused_of,
+    spent_in,
+    spent_of,
+)
 from intersession_events import facts, ids
+from intersession_events.plain_json import JsonObject
 
 Accepted = facts.ExchangeAccepted | facts.SpawnAccepted
 
@@ -73,3 +85,25 @@ ENDS: Final[
     "withheld": "withheld",
 }
 """Why a flow is closed, by how the delivery of its announce has ended."""
+
+
+def knew_of(budget: facts.Budget, now: Circumstances) -> JsonObject:
+    """Return what a record says of circumstances; `budget` is the chain's, whose age stands for the time."""
+    return {
+        "age": age_s(budget, now.now_ms) if now.now_ms else 0,
+        "hasRoute": now.has_route,
+        "refused": refused_of(now.refused),
+        "spent": spent_of(now.spent),
+    }
+
+
+def circumstances_in(read: RecordRead, budget: facts.Budget) -> Circumstances:
+    """Return the circumstances that a record tells of."""
+    knew = read.record.knew
+    return Circumstances(
+        log_id=read.log_id,
+        now_ms=time_at_age(budget, knew.get("age", 0)),
+        has_route=knew.get("hasRoute", False),
+        refused=refused_in(knew, read.stream, read.words),
+        spent=spent_in(knew),
+    )

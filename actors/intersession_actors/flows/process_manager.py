@@ -122,6 +122,10 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
             case _:
                 logger.warning("%s can't take %r", type(self).__name__, message)
 
+    def later(self, after_ms: int, name: str, command: C) -> None:
+        """Tell a flow a command after a while; there is one timer of a name for each flow."""
+        self.world.time.timers.after(after_ms, (name, command.stream), lambda: self.tell_self(command))
+
     def _flow(self, stream: str) -> Flow[S, C]:
         flow = self._flows.get(stream)
         if flow is None:
@@ -289,7 +293,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
 
         A step that it did take is known to it, and an end that was told is heard once. What the log is asked for, it answers.
         """
-        for stream, flow in list(self._flows.items()):
+        for flow in list(self._flows.values()):
             if flow.told not in {session_key, None}:
                 continue
             if lost and flow.told is not None and flow.asks_session:
@@ -299,4 +303,4 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 # Resumed now, it would ask the store at once, be refused, have the session read back, be told again, …
                 flow.looks_again = True
             else:
-                self.world.mail.resume_flow(stream)
+                self.do(flow, ReadBack())

@@ -265,7 +265,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
                 after_ms -= self.world.time.stopwatch.elapsed_ms(
                     "ended", stream, since_ms=ended.ended_ms or 0
                 )
-            self._wake(stream, after_ms)
+            self.later(after_ms, "archive", ArchiveDue(stream=stream))
         self._remove_files(stream, state)
 
     def _remove_files(self, stream: str, state: Spawn) -> None:
@@ -278,7 +278,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         """Archive the child, if it does nothing; else look again later."""
         refusal = flow.refused.pop("", None)
         if refusal is not None and refusal.code != "not_visible":
-            self._wake(flow.stream, BUSY_CHILD_MS)
+            self.later(BUSY_CHILD_MS, "archive", command)
             return None
         plan = self._on(flow, state, command)
         if isinstance(plan, Plan):
@@ -286,11 +286,6 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             if refusal is not None:  # somebody archived the child before us; say so in the spawn's stream
                 return msgspec.structs.replace(plan, through=None)
         return plan
-
-    def _wake(self, stream: str, after_ms: int) -> None:
-        self.world.time.timers.after(
-            after_ms, ("archive", stream), lambda: self.tell_self(ArchiveDue(stream=stream))
-        )
 
 
 def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:

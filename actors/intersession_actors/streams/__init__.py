@@ -29,6 +29,7 @@ with on_demand(globals()):
     from intersession_actors.streams.effects import (
         Answer,
         Append,
+        AskStoreAgain,
         Commit,
         Durable,
         Failed,
@@ -86,6 +87,7 @@ __all__ = [
     "Append",
     "Appended",
     "Ask",
+    "AskStoreAgain",
     "Asked",
     "AskedOfFlow",
     "BeginsFlow",

@@ -1,6 +1,5 @@
 """What a flow is told late, after it was read again, is not taken for the answer to what was asked since."""
 
-from collections import deque
 from collections.abc import Iterator
 from queue import Queue
 from typing import Any
@@ -9,19 +8,30 @@ import pytest
 
 from intersession_actors.flows import Flow, ProcessManager
 from intersession_actors.streams import (
+    Accepted,
+    Answer,
+    Append,
+    Appended,
     Ask,
+    AskStoreAgain,
     BeginsFlow,
     FlowCommand,
+    Load,
+    Loaded,
+    Owner,
     Plan,
+    ReadBack,
     SessionReadBack,
     Step,
     StepRefused,
     StepTaken,
+    StreamLoaded,
+    TellSession,
     Told,
 )
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ExchangeClosed, LoopEnded
-from intersession_events.log import OnLoaded, Recorded, StreamAppend
+from intersession_events.log import Conflict, Recorded, StreamAppend
 from intersession_events.stores import SqliteLog
 from support.flows import a_world, counting
 
@@ -49,34 +59,17 @@ class StepOfSession(Step, frozen=True, kw_only=True):
     carried: tuple[StreamAppend, ...]
 
 
-class ReadsAtOnce(SqliteLog):
-    """A log that is read before it writes what it was asked for earlier, as a log with threads may be."""
-
-    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
-        on_loaded(list(self.stream(stream, after=after)))
-
-
-COUNTING = counting(Begin | Go)
-
-
 class Bench(ProcessManager[int, Begin | Go, None]):
-    """A manager whose inbox, log and sessions are moved by hand."""
+    """A manager whose effects are looked at and not done; what they ask for is answered by hand."""
 
     def __init__(self, log: SqliteLog) -> None:
-        aside: Queue[tuple[str, str]] = Queue()
-        world = a_world(log, aside)
-        self.asked: list[Any] = []
-        """What sessions' actors were told, in order."""
-        self.resumed: list[str] = []
-        self.acted: list[str] = []
-        self.inbox: deque[Any] = deque()
+        super().__init__(a_world(log, Queue()), counting(Begin | Go))
         self.log = log
-        world.mail.tell_session = lambda _key, command: self.asked.append(command)
-        world.mail.resume_flow = self.resumed.append
-        super().__init__(world, COUNTING)
+        self.done: list[Any] = []
 
-    def tell_self(self, command: Any) -> None:
-        self.inbox.append(command)
+    def do(self, owner: Owner[int, Begin | Go], effect: Any) -> None:
+        del owner
+        self.done.append(effect)
 
     def decide(self, flow: Flow[int, Begin | Go], command: Begin | Go) -> Plan | None:
         if isinstance(command, Begin):
@@ -88,10 +81,6 @@ class Bench(ProcessManager[int, Begin | Go, None]):
             return plan.sent_through(lambda carried: (KEY, StepOfSession(flow=flow.stream, carried=carried)))
         return plan
 
-    def act(self, stream: str, state: int, recorded: Recorded) -> None:
-        del stream, recorded
-        self.acted.append(f"event {state}")
-
     def is_over(self, state: int) -> bool:
         del state
         return False
@@ -101,33 +90,37 @@ class Bench(ProcessManager[int, Begin | Go, None]):
     def under_way(self) -> Begin | Go | None:
         return self._flow(STREAM).under_way
 
-    def settle(self) -> None:
-        """Let the log do what it is asked for, and the manager hear of it, until nobody has anything to do."""
-        while self.log.step() or self.inbox:
-            self.hear()
+    def told(self, message: object) -> list[Any]:
+        """Tell the manager something, and return what is to be done."""
+        self.done = []
+        self.on_receive(message)
+        return self.done
 
-    def hear(self) -> None:
-        while self.inbox:
-            self.on_receive(self.inbox.popleft())
+    def stored(self, append: Append) -> list[Any]:
+        outcome = self.log.append_now(append.asked.appends)
+        return self.told(Appended(stream=STREAM, ask=append.ask, outcome=outcome))
+
+    def read(self, load: Load) -> list[Any]:
+        return self.told(StreamLoaded(stream=STREAM, ask=load.ask, recorded=self.log.stream(STREAM)))
 
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    with ReadsAtOnce(":memory:", threads=False) as log:
+    with SqliteLog(":memory:") as log:
         bench = Bench(log)
-        bench.on_receive(Begin())
-        bench.settle()
-        assert bench.acted == ["event 1"]
+        (append,) = bench.told(Begin())
+        bench.stored(append)
         yield bench
 
 
 def asked_twice(bench: Bench) -> tuple[StepOfSession, StepOfSession]:
     """Have a step asked of a session that has lost what it was asked, and asked again."""
-    bench.on_receive(THROUGH)
-    bench.on_receive(SessionReadBack(key=KEY, lost=True))
-    bench.settle()
-    first, second = bench.asked
-    return first, second
+    (first,) = bench.told(THROUGH)
+    load, read_back = bench.told(SessionReadBack(key=KEY, lost=True))
+    assert read_back == ReadBack()
+    loaded, second = bench.read(load)
+    assert loaded == Loaded()
+    return first.command, second.command
 
 
 def recorded_by_session(bench: Bench, command: StepOfSession) -> tuple[Recorded, ...]:
@@ -136,63 +129,60 @@ def recorded_by_session(bench: Bench, command: StepOfSession) -> tuple[Recorded,
 
 @pytest.mark.clause("O4", "O5")
 def test_an_answer_to_an_append_that_was_asked_for_twice_ends_no_other_command(bench: Bench) -> None:
-    bench.on_receive(OWN)
-    bench.on_receive(StepTaken(stream=STREAM, recorded=()))
-    bench.hear()
+    (first,) = bench.told(OWN)
+    load, _ = bench.told(StepTaken(stream=STREAM, recorded=()))
+    _, second = bench.read(load)
     assert bench.under_way() is OWN, "it was decided anew, and asked for again"
-    bench.on_receive(THROUGH)
+    assert bench.told(THROUGH) == []
 
-    bench.settle()
+    load, _ = bench.stored(first)
+    _, told = bench.read(load)
+    late = Appended(stream=STREAM, ask=second.ask, outcome=Conflict(stream=STREAM, expected=1, actual=2))
+    assert bench.told(late) == []
 
     assert bench.under_way() is THROUGH, "nobody has answered this one"
-    assert bench.log.head() == 2
-    assert len(bench.asked) == 1
-    bench.on_receive(
-        StepTaken(stream=STREAM, recorded=recorded_by_session(bench, bench.asked[0]), ask=bench.asked[0].ask)
-    )
-    assert bench.acted[-1] == "event 3"
+    assert told == TellSession(KEY, told.command)
+    recorded = recorded_by_session(bench, told.command)
+    answer, durable = bench.told(StepTaken(stream=STREAM, recorded=recorded, ask=told.command.ask))
+    assert answer == Answer(THROUGH, Accepted(recorded=recorded))
+    assert durable.commit.fresh == recorded
     assert bench.under_way() is None
 
 
 @pytest.mark.clause("O4")
 def test_a_refusal_of_what_was_asked_before_refuses_nothing_else(bench: Bench) -> None:
     first, second = asked_twice(bench)
+    refused = StepRefused(stream=STREAM, run_id="", code="not_visible", error="it is gone", ask=first.ask)
 
-    bench.on_receive(
-        StepRefused(stream=STREAM, run_id="", code="not_visible", error="it is gone", ask=first.ask)
-    )
-
+    assert bench.told(refused) == []
     assert bench.under_way() is THROUGH
-    bench.on_receive(
-        StepRefused(stream=STREAM, run_id="", code="not_visible", error="it is gone", ask=second.ask)
-    )
-    assert len(bench.asked) == 3, "that was the answer: it is decided again"
+    refused = StepRefused(stream=STREAM, run_id="", code="not_visible", error="it is gone", ask=second.ask)
+    (third,) = bench.told(refused)
+    assert isinstance(third, TellSession), "that was the answer: it is decided again"
 
 
 @pytest.mark.clause("O4")
 def test_a_step_that_was_taken_late_is_read_back(bench: Bench) -> None:
     first, second = asked_twice(bench)
-    bench.resumed.clear()
 
-    bench.on_receive(StepTaken(stream=STREAM, recorded=recorded_by_session(bench, first), ask=first.ask))
-    bench.settle()
+    late = StepTaken(stream=STREAM, recorded=recorded_by_session(bench, first), ask=first.ask)
+    load, read_back = bench.told(late)
 
-    assert bench.resumed == [STREAM], "as after a start: what the step leads to is done"
-    third = bench.asked[-1]
-    assert third is not second
-    assert third.carried[0].expected == 2
+    assert read_back == ReadBack(), "as after a start: what the step leads to is done"
+    _, third = bench.read(load)
+    assert third.command is not second
+    assert third.command.carried[0].expected == 2
 
 
 @pytest.mark.clause("O4", "D7")
 def test_a_session_that_reads_its_stream_again_is_not_told_again_what_it_was_told(bench: Bench) -> None:
     """Two flows whose steps a session could not record told it again and again, as fast as it could refuse them."""
-    bench.on_receive(THROUGH)
-    bench.on_receive(SessionReadBack(key=KEY, lost=False))
-    bench.settle()
+    bench.told(THROUGH)
 
-    assert len(bench.asked) == 1
+    assert bench.told(SessionReadBack(key=KEY, lost=False)) == [ReadBack()], (
+        "it may not have told a run's end"
+    )
     assert bench.under_way() is THROUGH
-    assert bench.resumed == [STREAM], "it may not have told the end of a run"
 
 
 @pytest.mark.clause("O5")
@@ -205,6 +195,7 @@ def test_what_is_told_again_and_again_while_the_store_is_away_is_asked_of_it_onc
     flow.store_away(Told(THROUGH), away)
 
     assert flow.waiting() == (OWN, THROUGH)
+    assert [*flow.effects] == [AskStoreAgain(1), AskStoreAgain(2)]
 
 
 def test_each_asking_is_another() -> None:
