@@ -22,21 +22,30 @@ from intersession_actors.delivery import rules as delivery_rules
 from intersession_actors.exchange import RULES, coordinator, holds
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.methods import runs
-from intersession_actors.policy import one_hop_on
+from intersession_actors.policy import Sight, judge_send, one_hop_on
 from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_actors.runtime import Stopwatch
-from intersession_actors.service import ask_session, gone_on
+from intersession_actors.service import ask_session, gone_on, receipts, resolve
 from intersession_actors.session import deciding
 from intersession_actors.session import records as session_records
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session.answers import decide_returned
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
 from intersession_actors.spawn import rules as spawn_rules
-from intersession_actors.streams import Accepted, Asked, Commit, Generations, Owner
+from intersession_actors.streams import (
+    Accepted,
+    Asked,
+    Commit,
+    Generations,
+    Owner,
+    judgement_record,
+    rules_in_force,
+)
 from intersession_actors.tools import sessions_send, sessions_spawn
 from intersession_events.stores.portable import InlineViews
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite import identity
+from intersession_projections.flows import Flows
 
 Bug = Callable[[], AbstractContextManager[object]]
 
@@ -350,6 +359,38 @@ def records_no_time_of_a_session() -> AbstractContextManager[object]:
     return patch.object(deciding, "knew_of", less)
 
 
+def sees_no_lineage() -> AbstractContextManager[object]:
+    """Whoever judges what a session sees is not told that it started the other one."""
+    return patch.object(resolve, "_in_tree", lambda *_: False)
+
+
+def does_not_count_sub_agents() -> AbstractContextManager[object]:
+    """Whoever judges a spawn is told that no sub-agent is at work."""
+    return patch.object(Flows, "running_children", lambda *_: 0)
+
+
+def hears_of_no_setting_of_a_session() -> AbstractContextManager[object]:
+    """Whoever judges what goes out is not told of the session's own setting."""
+    judge = judge_send
+
+    def deaf(asked: Any, known: Any) -> Any:
+        return judge(asked, msgspec.structs.replace(known, override=None))
+
+    return patch.object(rules_in_force, "judge_send", deaf)
+
+
+def records_another_judgement() -> AbstractContextManager[object]:
+    """The record of a door says that the session was there, whether it was or not."""
+    record = judgement_record
+
+    def another(judgement: Any, said: Any) -> Any:
+        if isinstance(judgement.known, Sight):
+            judgement = judgement._replace(known=msgspec.structs.replace(judgement.known, exists=True))
+        return record(judgement, said)
+
+    return patch.object(receipts, "judgement_record", another)
+
+
 BUGS: Final[dict[str, Bug]] = {
     bug.__name__: bug
     for bug in (
@@ -387,5 +428,9 @@ BUGS: Final[dict[str, Bug]] = {
         nobody_is_to_hear_of_a_failure,
         a_session_reads_another_clock,
         records_no_time_of_a_session,
+        sees_no_lineage,
+        does_not_count_sub_agents,
+        hears_of_no_setting_of_a_session,
+        records_another_judgement,
     )
 }

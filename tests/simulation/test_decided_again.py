@@ -227,3 +227,18 @@ def test_a_record_that_says_less_than_was_known_is_not_decided_as_it_was() -> No
     for bug in ("records_what_it_did_not_know", "records_no_time_of_a_session"):
         with BUGS[bug]():
             assert differing(recorded_in(0)) != []
+
+
+@pytest.mark.clause("C2", "C8")
+@pytest.mark.parametrize(
+    ("bug", "seed"),
+    [
+        ("sees_no_lineage", 17),
+        ("does_not_count_sub_agents", 4),
+        ("hears_of_no_setting_of_a_session", 6),
+        ("records_another_judgement", 1),
+    ],
+)
+def test_a_door_that_is_told_less_than_there_is_is_seen_by_its_record(bug: str, seed: int) -> None:
+    with BUGS[bug]():
+        assert "judged_as_it_was" in {finding.law for finding in simulate(seed).findings}

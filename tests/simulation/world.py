@@ -12,6 +12,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 from intersession import SessionSystem
+from intersession_actors.errors import Known, Question
 from intersession_actors.session.commands import StartNext
 from intersession_actors.session.deciding import Decider
 from intersession_actors.simulation import SimulatedRuntime, Stuck
@@ -35,6 +36,7 @@ from simulation.clients import Answer, Client
 from simulation.clumsy import CLUMSY, clumsy_calls
 from simulation.disk import Disk, wrong_with_files
 from simulation.faults import Crash, Faults, Tally
+from simulation.judging import judging
 from simulation.people import AGENTS, MAINS, Agents, Channels, host_rule
 from simulation.settings import settings_of
 from simulation.store import SIMULATED, STORE, cut_off
@@ -87,6 +89,7 @@ class World:
         self._decided: dict[str, int] = {}
         """How far the log had come when the first start of a run was decided."""
         self._held: dict[tuple[str, int, str], Held] = {}
+        self._judged: list[tuple[int, Question, Known]] = []
         self.aborts: set[str] = set()
         self._crashed = False
         self._down_until = 0.0
@@ -433,7 +436,11 @@ class World:
                 self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
             return made
 
-        with patch.object(Decider, "plan", noted), patch.object(Owner, "_appends", appended):
+        with (
+            patch.object(Decider, "plan", noted),
+            patch.object(Owner, "_appends", appended),
+            judging(lambda asked, known: self._judged.append((self.log.head(), asked, known))),
+        ):
             yield
 
     def evidence(self, events: Sequence[Recorded]) -> Evidence:
@@ -448,6 +455,7 @@ class World:
             passed=self._passed,
             decided=self._decided,
             held=self._held,
+            judged=self._judged,
             answers=self.agents.answers,
             attempts=self.attempts,
             ended=True,

@@ -8,7 +8,16 @@ from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog, views_proven
 from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
-from support.history import of_children, of_events, of_holds, of_outside, of_records, of_sessions, of_talk
+from support.history import (
+    of_children,
+    of_doors,
+    of_events,
+    of_holds,
+    of_outside,
+    of_records,
+    of_sessions,
+    of_talk,
+)
 from support.history.evidence import Evidence
 
 Law = Callable[[Evidence], Iterator[str]]
@@ -70,6 +79,7 @@ LAWS: Final[Mapping[str, Law]] = {
         of_outside.given_what_is_recorded,
         of_outside.shown_once,
         of_records.known_as_it_was,
+        of_doors.judged_as_it_was,
         of_events.all_ended,
     )
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
+from intersession_actors.errors import Known, Question
 from intersession_events.facts import (
     Message,
     MessageRecorded,
@@ -97,7 +98,7 @@ class Evidence:
     `called` are the keys that channels were called with, `aborts` the sessions in which somebody asked for an abort, `passed`
     says for positions when they were committed, in seconds of a clock that nobody sets. `decided` says for runs which position
     the log had come to when their first start was decided. `answers` are the texts that agents gave, by run and attempt, where
-    somebody listened. `held` is what the world held at decisions, by stream, version and decision record. `attempts` is how often a run may be tried. With `ended` nothing may be open.
+    somebody listened. `held` is what the world held at decisions, by stream, version and decision record. `judged` is what doors judged, each with the log's head then. `attempts` is how often a run may be tried. With `ended` nothing may be open.
     """
 
     events: Sequence[Recorded]
@@ -110,6 +111,7 @@ class Evidence:
     decided: Mapping[str, int] = field(default_factory=dict[str, int])
     answers: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     held: Mapping[tuple[str, int, str], Held] = field(default_factory=dict[tuple[str, int, str], Held])
+    judged: Sequence[tuple[int, Question, Known]] | None = None
     attempts: int = 2
     ended: bool = False
 
