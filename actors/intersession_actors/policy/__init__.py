@@ -60,9 +60,7 @@ with on_demand(globals()):
         SpawnWish,
         StartSubagent,
         agents_list,
-        asked_to_start,
         judge_spawn,
-        judge_start,
     )
     from intersession_actors.policy.tools import Rules, UseTool, Workshop, judge_tool, workshop_of
     from intersession_actors.policy.windows import (
@@ -112,7 +110,6 @@ __all__ = [
     "Workshop",
     "age_s",
     "agents_list",
-    "asked_to_start",
     "begun",
     "budget_of",
     "check_asked",
@@ -130,7 +127,6 @@ __all__ = [
     "judge_chain",
     "judge_send",
     "judge_spawn",
-    "judge_start",
     "judge_tool",
     "judge_wait",
     "may_act_as",

@@ -1,6 +1,7 @@
 """What doors refused and let in is judged again from its decision record: by other rules it comes out otherwise, and a doctored
 record is named."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -311,6 +312,25 @@ def test_a_replay_judges_refusals_again(kept: Kept, tmp_path: Path) -> None:
     assert (differs["kind"], differs["now"]) == ("judged", None)
     assert differs["text"].endswith("it was refused (forbidden), and today it would be allowed")
     assert (of_run["same"], of_run["notJudged"]) == (True, [])
+
+
+@pytest.mark.clause("C7", "ERASE-1")
+def test_what_was_refused_in_words_that_are_erased_is_judged_again(kept: Kept, tmp_path: Path) -> None:
+    copied = Path(shutil.copy(kept.path, tmp_path / "copied.db"))
+    with SessionSystem(copied, agents={"main": calls}, config=CLOSED) as system:
+        asked = {"key": MAIN, "reason": "asked for", "unsent": "giveUp"}
+        assert "error" not in system.gateway.call("sessions.erase", asked)
+        erased = list(system.log.all())
+
+    answers = [
+        facts.text_of(one.event.message)
+        for one, _ in judged(erased)
+        if isinstance(one.event, facts.MessageRecorded)
+    ]
+    assert facts.ERASED in answers
+    assert {*different(kept, erased)} <= {"words that it was decided upon were erased"}
+    with rewritten(access, "return patterns is None or any(", "return True or any("):
+        assert "it was refused (erased), and today it would be allowed" in different(kept, erased)
 
 
 WHY = {
