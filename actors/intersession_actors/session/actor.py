@@ -20,7 +20,7 @@ from intersession_actors.session.folding import Awake
 from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RunStarter, TurnMaker
-from intersession_actors.session.state import Running, Session
+from intersession_actors.session.state import Running, Session, without
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
@@ -73,8 +73,8 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     @property
     def state(self) -> Session:
-        """Where the session stands."""
-        return self._decider.state_of(self._owner)
+        """Where the session stands; of its runs those that are not to go on in a fork are left out."""
+        return without(self._owner.state or Session(), self.world.fork.frozen_runs)
 
     def on_start(self) -> None:
         """Read the stream."""

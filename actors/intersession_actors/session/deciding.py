@@ -38,12 +38,6 @@ class Decider:
         """Apply one recorded event."""
         return evolve(state or Session(), recorded)
 
-    def state_of(self, owner: SessionOwner) -> Session:
-        """Return where the session stands; of its runs those that are not to go on in a fork are left out."""
-        if owner.state is None:
-            raise RuntimeError(f"{self.key}: an owner that began with a state has lost it")
-        return without(owner.state, self.world.fork.frozen_runs)
-
     def record(self, command: commands.SessionCommand, plan: Plan) -> str:
         """Return the record of a decision."""
         return record_of(type(command).__name__, inputs_of(command), plan.knew)
@@ -79,7 +73,7 @@ class Decider:
         if isinstance(command, commands.ReadAgain):
             owner.load()
             return None
-        state = self.state_of(owner)
+        state = without(owner.state or Session(), self.world.fork.frozen_runs)
         if isinstance(command, commands.CheckSend):
             if command.answer is not None:
                 command.answer(self._policy(state, command.channel))

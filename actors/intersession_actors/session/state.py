@@ -1,6 +1,6 @@
 """Where a session stands, folded from its stream: settings, the queue, the run under way, never the transcript. Pure."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, Literal, TypeGuard, get_args
 
 import msgspec
@@ -135,8 +135,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def without(state: Session, frozen: Container[str]) -> Session:
+def without(state: Session, frozen: Collection[str]) -> Session:
     """Return where a session stands for those runs that go on: the frozen ones of a fork are as if they were not there."""
+    if not frozen:
+        return state
     running = state.running
     if running is not None and running.waiting.queued.run_id in frozen:
         running = None

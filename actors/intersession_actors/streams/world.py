@@ -3,7 +3,7 @@
 Handed in and never reached for, so that the same actors run in a simulator, in a replay and in production.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -38,7 +38,7 @@ class ForkOf:
     """Says with which settings an exchange goes on: those it was accepted with, but for what was set in the fork (FORK-4)."""
     sealed: Callable[[str], bool] = lambda _: False
     """Says whether nothing goes to a channel: those of a fork are sealed (FORK-5)."""
-    frozen_runs: Container[str] = ()
+    frozen_runs: Collection[str] = ()
     """The runs that do not go on, since they were open when the log was forked and are not of the run that was (FORK-6)."""
     frozen_flows: Container[str] = ()
     """The streams of exchanges, spawns and deliveries that do not go on, for the same reason."""

@@ -1,6 +1,6 @@
 """What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -32,7 +32,7 @@ class Sources:
         *,
         lineage: Lineage | None = None,
         accepted_as: Callable[[facts.ExchangeAccepted], facts.ExchangeAccepted] | None = None,
-        frozen: Container[str] = (),
+        frozen: Collection[str] = (),
     ) -> None:
         self._lineage = lineage or Lineage(log_id)
         self._accepted_as = accepted_as
