@@ -42,6 +42,9 @@ class Rules(Known, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
 
 
+_NO_RULES: Final = Rules()
+
+
 class Workshop(Known, frozen=True, kw_only=True):
     """What decides on that: the settings in force, for a session that is sandboxed or not.
 
@@ -50,12 +53,12 @@ class Workshop(Known, frozen=True, kw_only=True):
     `deepest` is how deep a sub-agent may be that starts others, `spawn_depth` how deep this one is.
     """
 
-    everyone: Rules = Rules()
-    own: Rules = Rules()
-    sandbox: Rules = Rules()
-    own_sandbox: Rules = Rules()
+    everyone: Rules = _NO_RULES
+    own: Rules = _NO_RULES
+    sandbox: Rules = _NO_RULES
+    own_sandbox: Rules = _NO_RULES
     subagent: bool = False
-    subagents: Rules = Rules()
+    subagents: Rules = _NO_RULES
     withheld: tuple[str, ...] = _WITHHELD
     spawn_depth: int = 0
     deepest: int = 1
@@ -72,10 +75,10 @@ def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = 
     return Workshop(
         everyone=_rules(config.tools),
         own=_rules(own),
-        sandbox=_rules(config.tools.sandbox.tools) if inside else Rules(),
-        own_sandbox=_rules(own.sandbox.tools) if inside else Rules(),
+        sandbox=_rules(config.tools.sandbox.tools) if inside else _NO_RULES,
+        own_sandbox=_rules(own.sandbox.tools) if inside else _NO_RULES,
         subagent=key.is_spawned,
-        subagents=_rules(config.tools.subagents.tools) if key.is_spawned else Rules(),
+        subagents=_rules(config.tools.subagents.tools) if key.is_spawned else _NO_RULES,
         withheld=tuple(sorted(withheld)) if key.is_spawned else _WITHHELD,
         spawn_depth=requester.spawn_depth,
         deepest=config.agents.defaults.subagents.max_spawn_depth,
@@ -88,13 +91,13 @@ def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
     The settings narrow, one after the other; a `deny` anywhere is final. A sub-agent does not get what is withheld from it,
     unless its settings say so. One that is too deep has no `sessions_spawn`, whatever they say (SPAWN-3).
     """
-    given = (known.everyone, known.own, known.sandbox, known.own_sandbox)
     if known.missing:
         return Denial("not_supported")
     if asked.tool == "sessions_spawn" and _is_too_deep(known):
         return Denial("subagent_spawn", ("agents.defaults.subagents.maxSpawnDepth",))
-    if not all(_gives(rules, asked.tool) for rules in given):
-        return Denial("not_supported")
+    for rules in (known.everyone, known.own, known.sandbox, known.own_sandbox):
+        if rules != _NO_RULES and not _gives(rules, asked.tool):
+            return Denial("not_supported")
     if known.subagent and not _child_gets(known.subagents, asked.tool, known.withheld):
         return Denial("not_supported")
     return None
