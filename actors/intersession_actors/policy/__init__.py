@@ -44,13 +44,6 @@ with on_demand(globals()):
     from intersession_actors.policy.looping import why_no_loop
     from intersession_actors.policy.models import find_model, model_names
     from intersession_actors.policy.questions import OPERATORS, check_asked
-    from intersession_actors.policy.recorded_use import (
-        MONEY,
-        RUNS,
-        TOKENS,
-        WALL,
-        used_when_stopped,
-    )
     from intersession_actors.policy.sending import Speak, Speech, Verdict, judge_send, parse_send_command
     from intersession_actors.policy.spawning import (
         THINKING_LEVELS,
@@ -76,12 +69,8 @@ with on_demand(globals()):
 __all__ = [
     "KNOWN",
     "LEAST_ROOM",
-    "MONEY",
     "OPERATORS",
-    "RUNS",
     "THINKING_LEVELS",
-    "TOKENS",
-    "WALL",
     "CarryOn",
     "Chain",
     "HoldOrder",
@@ -141,7 +130,6 @@ __all__ = [
     "sight_of",
     "time_at_age",
     "tokens_of_tools",
-    "used_when_stopped",
     "why_no_loop",
     "workshop_of",
 ]

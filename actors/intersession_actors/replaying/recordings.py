@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from intersession_actors.replaying.begun import MARGIN, Begun, begun_before
 from intersession_actors.replaying.exported import Kept, line_of, lines_of
 from intersession_actors.replaying.part import Part, read_until
-from intersession_actors.replaying.recording import MANAGED, Place, Recording, erased_by
+from intersession_actors.replaying.recording import MANAGED, Recording
+from intersession_actors.replaying.redeciding import Place, erased_by
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.facts import ConfigLoaded, DeliveryDecided, ExchangeAccepted, ForkEdited, LogOpened
 from intersession_events.ids import delivery_stream, session_stream
@@ -46,26 +47,27 @@ class Recordings:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    def whole(self) -> tuple[Recording, RecordedSettings]:
+    def whole(self) -> Recording:
         """Return the whole log."""
         events = list(self._log.all())
-        recording = Recording(self._log.log_id, events, begins=self._forked_at, erased=erased_by(events))
-        return recording, RecordedSettings(events)
+        return Recording(self._log.log_id, events, RecordedSettings(events), begins=self._forked_at)
 
     def _erased(self, streams: Iterable[str]) -> frozenset[Place]:
         """Return the places whose words were erased in some streams."""
         return erased_by(item for stream in streams for item in self._log.stream(erased_stream(stream)))
 
-    def of(self, flow: Flow) -> tuple[Recording, RecordedSettings]:
+    def of(self, flow: Flow) -> Recording:
         """Return the streams that a run touches, from its first event to its last; what came before has happened."""
         extent = self._extent(flow)
-        events, begins = self._touched(extent), self._begins(extent)
-        recording = Recording(
-            self._log.log_id, events, begins=begins, stood=self._stood, erased=self._erased(extent.streams)
+        return Recording(
+            self._log.log_id,
+            self._touched(extent),
+            RecordedSettings(self._configurations()),
+            begins=self._begins(extent),
+            erased=self._erased(extent.streams),
         )
-        return recording, RecordedSettings(self._configurations())
 
-    def of_late(self, flow: Flow) -> tuple[Recording, RecordedSettings] | None:
+    def of_late(self, flow: Flow) -> Recording | None:
         """Return the same, of long sessions only what came behind a snapshot; None where there is none that would do."""
         of_log = self._log.query(_OF_LOG)
         if any(is_import for _, is_import in of_log):
@@ -89,16 +91,14 @@ class Recordings:
                     begun[stream], late[stream] = found
         if not begun:
             return None
-        events = self._touched(extent, late)
-        recording = Recording(
+        return Recording(
             self._log.log_id,
-            events,
+            self._touched(extent, late),
+            RecordedSettings(self._configured(version for version, _ in of_log)),
             begins=begins,
             begun=begun,
-            stood=self._stood,
             erased=self._erased(extent.streams),
         )
-        return recording, RecordedSettings(self._configured(version for version, _ in of_log))
 
     def write(self, flow: Flow, file: Path) -> int:
         """Write the recording of a run to a new file, as lines of JSON; return how many events it has."""
@@ -106,28 +106,12 @@ class Recordings:
         begins, touched = self._begins(extent), self._touched(extent)
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
         kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
-        before = {
-            item.position + 1: item.time
-            for item in self._log.at({max(recorded.position - 1, 1) for recorded in events})
-        }
         gone = self._erased(extent.streams)
-        lines = [
-            line_of(
-                recorded,
-                stood=before.get(recorded.position, -1) >= recorded.time,
-                erased=(recorded.stream, recorded.version) in gone,
-            )
-            for recorded in events
-        ]
+        lines = [line_of(recorded, erased=(recorded.stream, recorded.version) in gone) for recorded in events]
         with private_file(file, new=True) as written:
             for line in lines_of(kept, lines):
                 written.write(line + b"\n")
         return len(events)
-
-    def _stood(self, recorded: Recorded) -> bool:
-        """Whether the log's time had not moved on since the event before."""
-        before = self._log.all(after=max(recorded.position - 2, 0), to=recorded.position - 1)
-        return any(item.time >= recorded.time for item in before)
 
     @property
     def _forked_at(self) -> int:

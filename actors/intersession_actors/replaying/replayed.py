@@ -1,16 +1,16 @@
 """Replays a run, a whole log, or a recording in a file, and says whether all came out as it was recorded (SEAL)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypedDict
 
 import msgspec
 
-from intersession_actors.replaying.difference import Difference, judged_otherwise
+from intersession_actors.replaying.difference import Difference
 from intersession_actors.replaying.exported import Kept, Line, recorded_in
-from intersession_actors.replaying.recording import Recording, erased_by
+from intersession_actors.replaying.judging import Judging, Progress
+from intersession_actors.replaying.recording import Recording
 from intersession_actors.replaying.recordings import Recordings
-from intersession_actors.replaying.redeciding import judged_again, lists_loaded
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events import facts
 from intersession_events.errors import CorruptEvent
@@ -21,15 +21,13 @@ from intersession_projections.places import Flow, flow_id
 MOST_BYTES: Final = 268_435_456
 """So much is read of a recording: no run has as many words."""
 
-Progress = Callable[[int, int], None]
-
 
 class Replayed(TypedDict):
     """What came of a sealed replay.
 
     `run` is None for a whole log. Of `events`, `decided` were decided anew and are the same, `given` were inputs that nothing
     decides (configurations, receipts, imports). `walked`: another system decided some of it, so that these were only walked
-    (SEAL-4). `laterRules` say in words what is recorded today and was not then, `notJudged` what nobody can judge, with how often.
+    (SEAL-4). `notJudged` say in words what nobody can judge, with how often.
     """
 
     run: str | None
@@ -38,7 +36,6 @@ class Replayed(TypedDict):
     given: int
     same: bool
     walked: bool
-    laterRules: list[str]
     notJudged: list[str]
     firstDifference: Difference | None
 
@@ -47,29 +44,28 @@ def replay_run(log: Log, flow: Flow, progress: Progress | None = None) -> Replay
     """Replay a run of a log, or the exchange or spawn that it is of."""
     recordings = Recordings(log)
     if (late := recordings.of_late(flow)) is not None:
-        found = _replayed(*late, flow_id(flow), progress)
+        found = _replayed(late, flow_id(flow), progress)
         if found["same"]:
             return found
     # Whatever differs has to differ with all that came before it, too.
-    return _replayed(*recordings.of(flow), flow_id(flow), progress)
+    return _replayed(recordings.of(flow), flow_id(flow), progress)
 
 
 def replay_all(log: Log, progress: Progress | None = None) -> Replayed:
     """Replay a whole log."""
-    return _replayed(*Recordings(log).whole(), None, progress)
+    return _replayed(Recordings(log).whole(), None, progress)
 
 
 def replay_events(log_id: str, events: Sequence[Recorded]) -> Replayed:
     """Replay a whole log that is given as its events, in its order, and that is no fork."""
-    recording = Recording(log_id, events, erased=erased_by(events))
-    return _replayed(recording, RecordedSettings(events), None, None)
+    return _replayed(Recording(log_id, events, RecordedSettings(events)), None, None)
 
 
 def replay_file(file: Path | str) -> Replayed:
     """Replay a recording that `intersession export-test` wrote.
 
     Raises:
-        CorruptEvent: it is none, its lines are not those that its first line says (older recordings don't say it), or
+        CorruptEvent: it is none, its lines are not those that its first line says, or
             the run that this names is not in it, or began before what is to be decided.
     """
     try:
@@ -83,18 +79,16 @@ def replay_file(file: Path | str) -> Replayed:
         raise CorruptEvent(f"{file}: it is no recording of a run: {error}") from error
     if (misfit := kept.misfit(lines)) is not None:
         raise CorruptEvent(f"{file}: it was changed after it was written: {misfit}; export the run again")
-    stood = {line.position for line in read if line.stood}
-    unknown = any(line.stood is None for line in read)
     recording = Recording(
         kept.log_id,
         events,
+        RecordedSettings(events),
         begins=kept.begins,
-        stood=None if unknown else lambda recorded: recorded.position in stood,
         erased=frozenset((line.stream, line.version) for line in read if line.erased),
     )
     if kept.run is not None and (misfit := _misfit(recording, kept.run)) is not None:
         raise CorruptEvent(f"{file}: its first line says what can't be: {misfit}; export the run again")
-    return _replayed(recording, RecordedSettings(events), kept.run, None)
+    return _replayed(recording, kept.run, None)
 
 
 def _misfit(recording: Recording, run: str) -> str | None:
@@ -104,7 +98,7 @@ def _misfit(recording: Recording, run: str) -> str | None:
         return f"it is of run {run}, and no event is of that"
     had_happened = first.position <= recording.begins
     # What a fork goes on from was recorded in another log, and had happened; of an import nothing was decided here.
-    if had_happened and recording.fits(first) and not recording.has_imports():
+    if had_happened and first.id == recording.derived_id(first) and not recording.has_imports():
         return f"all up to position {recording.begins} had happened before run {run}, which begins at {first.position}"
     return None
 
@@ -113,34 +107,18 @@ def _is_of(recorded: Recorded, run: str) -> bool:
     return run in {recorded.stream.partition(":")[2], facts.run_named(recorded.event)}
 
 
-def _replayed(
-    recording: Recording, settings: RecordedSettings, run: str | None, progress: Progress | None
-) -> Replayed:
-    events = recording.order_to_come()
-    # With it comes the simulation, which nobody else of those who look at a log needs.
-    from intersession_actors.replaying.replayer import Replayer  # noqa: PLC0415
-
+def _replayed(recording: Recording, run: str | None, progress: Progress | None) -> Replayed:
+    events = recording.to_come()
     with sealed():
-        outcome = Replayer(recording, settings).run(progress)
-    difference = outcome.difference or _judged_otherwise(recording, events)
+        outcome = Judging(recording).judged(progress)
+    erased = f"erased text, and what was given of it to agents, in events of which all else is the same: {outcome.erased}"
     return Replayed(
         run=run,
         events=len(events),
         decided=outcome.decided,
-        given=outcome.given,
-        same=difference is None,
+        given=len(events) - outcome.decided,
+        same=outcome.difference is None,
         walked=any(map(recording.is_walked, events)),
-        laterRules=[*outcome.later],
-        notJudged=[*outcome.unjudged],
-        firstDifference=difference,
+        notJudged=[erased] if outcome.erased else [],
+        firstDifference=outcome.difference,
     )
-
-
-def _judged_otherwise(recording: Recording, events: Sequence[Recorded]) -> Difference | None:
-    """Return the first event of a door of which the rules of today say something else than was said then."""
-    lists = lists_loaded(recording.order)
-    for recorded in events:
-        for judged in judged_again(recorded, lists.get):
-            if judged.problem is not None:
-                return judged_otherwise(recorded, judged.was, judged.now, judged.problem)
-    return None

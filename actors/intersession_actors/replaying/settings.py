@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.config import Config
-from intersession_events.facts import ConfigLoaded, ForkEdit, ForkEdited, Limits
+from intersession_events.facts import ConfigLoaded, ForkEdit, ForkEdited
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 
@@ -35,12 +35,12 @@ class RecordedSettings:
         number = bisect_right(self._positions, position)
         return self._configs[number - 1] if number else None
 
-    def limits_at(self, position: int) -> list[Limits]:
-        """Return the limits of chains in force at a position, and those before the last time that they were loaded."""
+    def around(self, position: int) -> list[Config]:
+        """Return what was in force at a position, and before the last time that it was loaded: who looked did so a little earlier."""
         found = [self.recorded_at(position)]
         number = bisect_right(self._positions, position)
         found += self._configs[max(number - 2, 0) : max(number - 1, 0)]
-        return [config.session.limits for config in found if config is not None]
+        return [config for config in found if config is not None]
 
     def at(self, position: int) -> Config:
         """Return the same, or the default."""

@@ -23,7 +23,7 @@ with on_demand(globals()):
         message_for,
     )
     from intersession_actors.session.context_cache import ContextCache
-    from intersession_actors.session.folding import SHAPE, Awake, session_in
+    from intersession_actors.session.folding import SHAPE, Awake, begun_in, session_in
     from intersession_actors.session.past_contexts import past_context
     from intersession_actors.session.records import circumstances_in, command_in
     from intersession_actors.session.rules import decide
@@ -51,6 +51,7 @@ __all__ = [
     "SessionActor",
     "Unbind",
     "Wake",
+    "begun_in",
     "circumstances_in",
     "command_in",
     "decide",

@@ -53,6 +53,18 @@ def session_in(data: bytes) -> Session:
     return _DECODE(data).session
 
 
+def begun_in(data: bytes, version: int) -> Awake:
+    """Return a session with all of its transcript behind a snapshot, by what that holds; without one from its beginning on.
+
+    Raises:
+        ValueError: it is none of a session.
+    """
+    if not version:
+        return Awake(Session(), TranscriptFold())
+    kept = _DECODE(data)
+    return Awake(kept.session, TranscriptFold(kept.transcript, version=version))
+
+
 class SessionFolding:
     """Folds a session's stream; of its messages it keeps the last ones, `room` bytes of them. `earlier` reads the others."""
 

@@ -3,7 +3,7 @@
 What was said and done stands in the events of the append, so that a record seldom has more than the command's name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from intersession_actors.agents import Answered, Broke
@@ -19,6 +19,9 @@ from intersession_events import facts
 from intersession_events.log import Recorded, StreamAppend
 from intersession_events.plain_json import JsonMapping, JsonObject
 
+ToolsOf = Callable[[facts.SessionOpened | None, facts.RunStarted], tuple[str, ...] | None]
+"""Says which tools a session had that was opened so, when a run of it started."""
+
 _BARE: Final[JsonObject] = {}
 _UNUSED: Final = Spent()
 
@@ -28,20 +31,32 @@ def inputs_of(command: commands.SessionCommand) -> JsonObject:
     match command:
         case commands.RecordMessages(judged=Judgement() as judged, messages=messages):
             return {"judged": judgement_value(judged, {"tool": messages[0].tool_name})}
-        case commands.Enqueue(at_most=None, only_bound=None) | commands.RecordMessages():
-            return _BARE
         case commands.Enqueue():
-            return present({"atMost": command.at_most, "onlyBound": command.only_bound is not None})
+            at_most, bound, of = command.at_most, command.only_bound is not None, _of(command)
+            return (
+                present({"atMost": at_most, "onlyBound": bound, "sessionId": of})
+                if at_most or of or bound
+                else _BARE
+            )
+        case commands.AddMessage():
+            return present({"sessionId": command.session_id})
+        case commands.Reset():
+            return present({"sessionId": command.previous})
         case commands.RunReturned(result=Broke(too_long=True)):
             return {"tooLong": True}
         case commands.Archive():
-            return present({"onlyIdle": command.only_idle})
+            return present({"onlyIdle": command.only_idle, "sessionId": _of(command)})
         case commands.Abort():
             return present({"all": command.run_id is None})
         case commands.Unbind():
             return present({"onlyDue": command.only_due})
         case _:
             return _BARE
+
+
+def _of(command: commands.Enqueue | commands.Archive) -> str | None:
+    """Return for which generation a door was allowed to say something; what a flow says its own events tell."""
+    return command.session_id if command.flow is None else None
 
 
 def knew_of(now: Circumstances) -> JsonObject:
@@ -97,7 +112,7 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
                 anew=last.attempt,
             )
         case "AddMessage", facts.MessageRecorded():
-            return commands.AddMessage(message=last.message, session_id=last.session_id)
+            return commands.AddMessage(message=last.message, session_id=inputs.get("sessionId"))
         case "Patch", facts.SessionPatched() | facts.SessionOpened():
             opening = first.event if isinstance(first.event, facts.SessionOpened) else None
             patched = last if isinstance(last, facts.SessionPatched) else facts.SessionPatched()
@@ -107,7 +122,7 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
         case "Reset", facts.SessionReset():
             return commands.Reset(
                 session_id=last.session_id,
-                previous=last.previous_session_id,
+                previous=inputs.get("sessionId"),
                 reason=last.reason,
                 by=last.by,
             )
@@ -115,7 +130,7 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
             return commands.Archive(
                 reason=last.reason,
                 by=last.by,
-                session_id=last.session_id,
+                session_id=inputs.get("sessionId"),
                 only_idle=inputs.get("onlyIdle", False),
                 carried=() if carried is None else (carried,),
             )
@@ -141,15 +156,16 @@ def circumstances_in(
     *,
     log_id: str,
     words: Words,
+    tools_of: ToolsOf,
 ) -> Circumstances:
-    """Return the circumstances that a record tells of. How a run begins its start says, and the transcript before it."""
+    """Return the circumstances that a record tells of. How a run begins its start says, and what was before it."""
     knew = record.knew
     return Circumstances(
         log_id=log_id,
         key=append[0].stream.partition(":")[2],
         now_ms=knew.get("nowMs", 0),
         thread_left=_thread_left(knew),
-        start=_start(record, append, state, transcript),
+        start=_start(record, append, state, transcript, tools_of),
         spent=spent_in(knew),
         age_ms=knew.get("ageMs", 0),
         was_called=not knew.get("notCalled", False),
@@ -164,7 +180,11 @@ def _thread_left(knew: JsonMapping) -> ThreadLeft:
 
 
 def _start(
-    record: Record, append: Sequence[Recorded], state: Session, transcript: TranscriptFold
+    record: Record,
+    append: Sequence[Recorded],
+    state: Session,
+    transcript: TranscriptFold,
+    tools_of: ToolsOf,
 ) -> Start | None:
     last = append[-1]
     match record.asked, last.event:
@@ -172,7 +192,7 @@ def _start(
             return Start(Beginning(None, None, None, None), transcript.context(failed.run_id))
         case "StartNext" | "Enqueue", facts.RunStarted() as begun:
             withheld: int = record.knew.get("withheld", 0)
-            tools = ("",) * withheld if withheld else begun.tools
+            tools = ("",) * withheld if withheld else tools_of(state.opened, begun)
             beginning = beginning_of(state, tools, Reckoned(begun.context_tokens, begun.room))
             context = _context(append, transcript, begun.run_id)
             return Start(beginning, context.fitted(beginning.words, may_read=True) or context)
@@ -231,7 +251,7 @@ def _enqueued(  # noqa: C901 - one case an event
         opening=opening,
         route=route,
         patch=patch,
-        session_id=said.session_id,
+        session_id=inputs.get("sessionId"),
         bound=bound,
         only_bound=only_bound,
         carried=() if carried is None else (carried,),

@@ -8,7 +8,7 @@ from intersession_actors import flows
 from intersession_actors.flows import RecordRead, Rules
 from intersession_actors.spawn.commands import ArchiveDue, FilesRemoved, Prepared, SpawnCommand
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide, fold
-from intersession_actors.streams import ChildGone, Refused, digest_of, present
+from intersession_actors.streams import ChildGone, Refused, RunEnded, digest_of, present
 from intersession_events import facts
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -27,6 +27,8 @@ def inputs_of(command: SpawnCommand) -> JsonObject:
             )
         case Prepared(refused=Refused() as refused):
             return {"code": refused.code, "error": digest_of(refused.error)}
+        case RunEnded(thread=facts.Route() as thread):
+            return {"thread": present(asdict(thread))}
         case FilesRemoved():
             return present({"error": command.error})
         case _:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel
-from intersession_actors.replaying.difference import fields_that_differ
 from intersession_events import facts
-from intersession_events.log import Draft, Log, Recorded
+from intersession_events.log import Log, Recorded
 from intersession_projections.causes import Causes, Effects
 from support.running import Booth, wait_for
 from support.story import Story
@@ -112,22 +111,3 @@ def test_a_log_of_before_is_read_as_if_it_had_been_right(story: Story) -> None:
     ]
     assert led is not None
     assert [one.topic for one in led.effects[0].effects] == ["delivery_decided.1"]
-
-
-@pytest.mark.clause("SEAL-2", "LIVE-1")
-@pytest.mark.parametrize("is_of_hold", [True, False])
-def test_a_sealed_replay_excuses_the_cause_of_before_and_no_other(story: Story, is_of_hold: bool) -> None:
-    _, text = of_before(story)
-    now = Draft(event=text.event, id=text.id, time=text.time, causation="announced", correlation="chain")
-    fields, later = fields_that_differ(
-        text,
-        now,
-        is_exact=True,
-        waited_ms=0,
-        behind_ms=lambda: 0,
-        is_of_hold=lambda: is_of_hold,
-        is_older=lambda: True,
-    )
-
-    assert [field["path"] for field in fields] == ([] if is_of_hold else ["causation"])
-    assert later == (["what led to a text that was held is its release"] if is_of_hold else [])

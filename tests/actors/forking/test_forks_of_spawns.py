@@ -10,16 +10,10 @@ import pytest
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.channels import ThreadWanted
 from intersession_actors.forking import carry_on
-from intersession_actors.replaying.feeding import goes_on
-from intersession_actors.replaying.recording import Recording
-from intersession_actors.streams import Resume, RunEnded
 from intersession_events.facts import (
-    AnnounceDecided,
     AttachmentsReady,
     DeliveryWithheld,
     ForkEdit,
-    Route,
-    RunCompleted,
     SpawnAccepted,
     ThreadBound,
     ThreadOpened,
@@ -120,26 +114,6 @@ def test_what_a_spawn_got_from_outside_is_withheld_in_a_fork_and_all_else_is_as_
                 assert bound.route == thread.route
                 assert recorded(fork, DeliveryWithheld)
     assert len(source.channel.wanted) == asked
-
-
-@pytest.mark.clause("FORK-5", "SEAL-2", "SPAWN-12")
-def test_a_sealed_replay_tells_a_spawn_of_the_thread_of_its_child_as_the_start_of_the_fork_did(
-    source: Source,
-) -> None:
-    """What had ended before the cut and was not announced yet is announced in the thread, in the fork and in its replay."""
-    events, accepted = list(source.system.log.all()), spawned(source.system, "talk there")
-    spawn, child = f"spawn:{accepted.spawn_id}", f"session:{accepted.child}"
-    *_, ended = (one for one in events if one.stream == child and isinstance(one.event, RunCompleted))
-    (decided,) = (one for one in events if one.stream == spawn and isinstance(one.event, AnnounceDecided))
-
-    recording = Recording(source.system.log.log_id, events, begins=ended.position)
-    word = goes_on(decided, recording)
-
-    assert word is not None
-    assert isinstance(word.command, Resume)
-    (told,) = word.command.ended
-    assert isinstance(told, RunEnded)
-    assert told.thread == Route(channel="x", to="1", thread="t1")
 
 
 @pytest.mark.clause("FORK-4", "ATT-5")

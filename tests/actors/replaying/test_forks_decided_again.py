@@ -30,7 +30,7 @@ def decided(path: str, *, with_edits: bool = True) -> list[Redecided]:
             log.log_id,
             log.all(),
             lineage=log.lineage,
-            accepted_as=(lambda accepted: fixed_by(settings, edits, accepted)) if with_edits else None,
+            accepted_as=(lambda accepted, _: fixed_by(settings, edits, accepted)) if with_edits else None,
         )
         return [*redecided_all(sources)]
 

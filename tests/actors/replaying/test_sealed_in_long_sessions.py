@@ -80,10 +80,10 @@ def test_a_run_comes_out_the_same_of_a_small_part_of_its_sessions(debugger: Debu
         assert found["same"]
         assert found["decided"] > 15
 
-    (whole, _), late = recordings.of(flow), recordings.of_late(flow)
+    whole, late = recordings.of(flow), recordings.of_late(flow)
     assert late is not None
     assert len(whole.order) > 2 * EVERY
-    assert len(late[0].order) < 2 * EVERY + found["events"] + 50
+    assert len(late.order) < 2 * EVERY + found["events"] + 50
 
 
 @pytest.mark.clause("SEAL-2")
@@ -175,7 +175,7 @@ def test_what_waited_and_was_over_before_a_run_is_not_read(tmp_path: Path) -> No
             begun
             for run in runs
             if (late := Recordings(log.log).of_late(log.debug.view.flow(run))) is not None
-            for begun in late[0].begun.values()
+            for begun in late.sources.begun.values()
         ]
         assert max(len(one.session.queue) for one in begun) > 5
         assert all(one.first == one.version for one in begun)

@@ -125,11 +125,11 @@ ANSWERS: list[tuple[tuple[str, ...], set[str]]] = [
     (("forks",), {"forks", "unread"}),
     (
         ("replay", "RUN", "--sealed"),
-        {"run", "events", "decided", "given", "same", "walked", "laterRules", "notJudged", "firstDifference"},
+        {"run", "events", "decided", "given", "same", "walked", "notJudged", "firstDifference"},
     ),
     (
         ("replay", "--all", "--sealed"),
-        {"run", "events", "decided", "given", "same", "walked", "laterRules", "notJudged", "firstDifference"},
+        {"run", "events", "decided", "given", "same", "walked", "notJudged", "firstDifference"},
     ),
     (("fork", "RUN", "--at", "reply", "--no-run"), {"fork", "store", "from", "run", "edits"}),
     (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from intersession_actors.replaying import Sources, redecided_all, replay_events
+from intersession_actors.replaying import replay_events
 from intersession_events.log import Recorded, verify_log
 from intersession_events.stores import SqliteLog, views_proven
 from intersession_events.stores.portable import PortableLog
@@ -102,14 +102,7 @@ def check_whole(log: PortableLog) -> list[Finding]:
 def check_sealed(log_id: str, events: Sequence[Recorded]) -> list[Finding]:
     """Return what of a log its own rules decide otherwise when they are given what came from outside once more (SEAL-2)."""
     differs = replay_events(log_id, events)["firstDifference"]
-    return [
-        *([] if differs is None else [Finding("sealed", differs["text"])]),
-        *(
-            Finding("redecided", f"#{one.append[0].position}: {one.problem or one.now}, was {one.recorded}")
-            for one in redecided_all(Sources(log_id, events))
-            if not one.is_same
-        ),
-    ]
+    return [] if differs is None else [Finding("sealed", differs["text"])]
 
 
 def check_views(log: PortableLog, views: list[str]) -> list[Finding]:

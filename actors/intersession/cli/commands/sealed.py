@@ -28,8 +28,6 @@ def _show(screen: Screen, found: Replayed) -> None:
     )
     if found["walked"]:
         screen.line("  walked: another system decided some of it, and that can't be decided again")
-    for rule in found["laterRules"]:
-        screen.line(f"  since then: {rule}")
     for times in found["notJudged"]:
         screen.line(f"  not judged: {times}")
     if differs is None:

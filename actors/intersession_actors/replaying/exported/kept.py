@@ -16,22 +16,16 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     log_id: str
     run: str | None
     begins: int
-    events: int | None = None
-    """How many lines follow; None was not written."""
-    sha256: str | None = None
-    """The SHA-256 of all lines, each with a line feed behind it, this value left empty; in hex. None was not written."""
+    events: int = 0
+    """How many lines follow."""
+    sha256: str = ""
+    """The SHA-256 of all lines, each with a line feed behind it, this value left empty; in hex."""
 
     def misfit(self, lines: Sequence[bytes]) -> str | None:
-        """Return in words why the lines of the file, this one first, are not those that were written; None: they are.
-
-        Older recordings have neither the number nor the hash: of them nobody can say.
-        """
-        if self.events is None and self.sha256 is None:
-            return None
+        """Return in words why the lines of the file, this one first, are not those that were written; None: they are."""
         if self.events != len(lines) - 1:
-            number = "no number of" if self.events is None else self.events
-            return f"its first line says {number} events, and {len(lines) - 1} follow"
-        said = self.sha256 or ""
+            return f"its first line says {self.events} events, and {len(lines) - 1} follow"
+        said = self.sha256
         found = _hash_of([lines[0].replace(said.encode(), b"", 1), *lines[1:]])
         return (
             None
@@ -53,10 +47,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     time: int
     causation: str | None = None
     correlation: str | None = None
-    stood: bool | None = None
-    """Whether the log's time had not moved on since the event before, so that the clock may have been behind it; None was not written."""
-    epoch: int = 0
-    """Which process recorded it; 0 was not written."""
     erased: bool = False
     """Whether its words were erased before it was exported."""
     decision: str = ""
@@ -79,8 +69,8 @@ def _hash_of(lines: Sequence[bytes]) -> str:
     return found.hexdigest()
 
 
-def line_of(recorded: Recorded, *, stood: bool, erased: bool = False) -> Line:
-    """Return the line of an event; `stood`: the log's time had not moved on since the event before; `erased`: its words are gone."""
+def line_of(recorded: Recorded, *, erased: bool = False) -> Line:
+    """Return the line of an event; `erased`: its words are gone."""
     return Line(
         position=recorded.position,
         stream=recorded.stream,
@@ -91,8 +81,6 @@ def line_of(recorded: Recorded, *, stood: bool, erased: bool = False) -> Line:
         time=recorded.time,
         causation=recorded.causation,
         correlation=recorded.correlation,
-        stood=stood,
-        epoch=recorded.epoch,
         erased=erased,
         decision=recorded.decision,
     )
@@ -110,7 +98,7 @@ def recorded_in(line: Line) -> Recorded:
         time=line.time,
         causation=line.causation,
         correlation=line.correlation,
-        epoch=line.epoch,
+        epoch=0,
         prev="",
         digest="",
         hash="",

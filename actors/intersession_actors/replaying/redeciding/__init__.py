@@ -1,23 +1,30 @@
-"""Each recorded append of a flow, decided again from its own decision record: sealed replay without actors."""
+"""Each recorded append, and each judgement of a door, decided again from its own decision record."""
 
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.replaying.redeciding.deciding_again import Redecided, redecided, redecided_all
-    from intersession_actors.replaying.redeciding.judging_again import (
-        Judged,
-        judged_again,
-        judged_in,
+    from intersession_actors.replaying.redeciding.deciding_again import (
+        Redecided,
+        is_as_recorded,
+        redecided,
+        redecided_all,
     )
-    from intersession_actors.replaying.redeciding.sources import Sources, lists_loaded
+    from intersession_actors.replaying.redeciding.judging_again import judged_in
+    from intersession_actors.replaying.redeciding.sources import (
+        Place,
+        Sources,
+        erased_by,
+        is_begun_with_another,
+    )
 
 __all__ = [
-    "Judged",
+    "Place",
     "Redecided",
     "Sources",
-    "judged_again",
+    "erased_by",
+    "is_as_recorded",
+    "is_begun_with_another",
     "judged_in",
-    "lists_loaded",
     "redecided",
     "redecided_all",
 ]

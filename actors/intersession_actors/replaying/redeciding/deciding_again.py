@@ -6,21 +6,24 @@ Nothing else is looked at: no actor, no clock, no chance, and no event of the ap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import chain, starmap, zip_longest
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from intersession_actors import delivery, exchange, session, spawn
 from intersession_actors.flows import RecordRead, Rules, announce_of
 from intersession_actors.prompt import TranscriptFold
-from intersession_actors.replaying.redeciding.judging_again import judged_again, refused_at_door
+from intersession_actors.replaying.redeciding.doors import sent_today, spawned_today
+from intersession_actors.replaying.redeciding.judging_again import judged_again
 from intersession_actors.replaying.redeciding.sources import Sources, are_erased
 from intersession_actors.replaying.redeciding.steps import step_again
 from intersession_actors.streams import (
+    DeliveryEnded,
     Plan,
     Record,
     Refused,
     Resume,
+    RunEnded,
     append_of,
     appends_in,
     caused_by,
@@ -39,7 +42,9 @@ N = TypeVar("N")
 class Redecided(NamedTuple):
     """An append as it was recorded, and the appends that the rules of today come to: the stream's own, and what it carries.
 
-    `problem` says in words why it could not be decided again.
+    `problem` says in words why it could not be decided again, and `kind` what that is: today it is `refused`, its record says
+    nothing that could be decided upon (`failed`), it has none or what it was asked is not here (`missing`), or words that it
+    was decided upon are not there any more (`erased`); or a door would say something else (`judged`). `asked` is the command's name.
     """
 
     append: tuple[Recorded, ...]
@@ -47,6 +52,11 @@ class Redecided(NamedTuple):
     carried: tuple[Recorded, ...] = ()
     """What was recorded in the places of what is carried."""
     problem: str | None = None
+    kind: Literal["refused", "failed", "missing", "erased", "judged"] | None = None
+    asked: str | None = None
+    refused: Refused | None = None
+    judged: tuple[str | None, str | None] | None = None
+    """The code of a door's refusal as it was and as it is today, where the event is of a door; None is that it lets in."""
 
     @property
     def recorded(self) -> tuple[facts.Event, ...]:
@@ -77,10 +87,11 @@ class Redecided(NamedTuple):
     @property
     def is_same(self) -> bool:
         """Whether the rules of today say what was recorded."""
-        return self.problem is None and all(starmap(_is_same, self.pairs))
+        return self.problem is None and all(starmap(is_as_recorded, self.pairs))
 
 
-def _is_same(recorded: Recorded | None, draft: Draft | None) -> bool:
+def is_as_recorded(recorded: Recorded | None, draft: Draft | None) -> bool:
+    """Whether an event is as it was recorded, with what led to it."""
     return (
         recorded is not None
         and draft is not None
@@ -100,7 +111,7 @@ def redecided_all(sources: Sources) -> Iterator[Redecided]:
 
 
 def redecided(sources: Sources, stream: str) -> Iterator[Redecided]:
-    """Decide the appends of a stream again; none, where it is of another kind, was imported or begun by another's append."""
+    """Decide the appends of a stream again, which end behind where the replay begins; none, where it is of another kind, was imported or begun by another's append."""
     match stream.partition(":")[0]:
         case "session":
             yield from _of_session(sources, stream)
@@ -111,13 +122,22 @@ def redecided(sources: Sources, stream: str) -> Iterator[Redecided]:
         case "delivery":
             yield from _again(sources, stream, delivery.RULES)
         case _:
-            yield from _doors(sources, stream)
+            for recorded in sources.streams[stream]:
+                if recorded.position > sources.begins:
+                    yield from _judged(sources, recorded)
 
 
-def _doors(sources: Sources, stream: str) -> Iterator[Redecided]:
-    for recorded in sources.streams[stream]:
-        for judged in judged_again(recorded, sources.listed):
-            yield Redecided((recorded,), problem=judged.problem)
+def _judged(sources: Sources, recorded: Recorded) -> Iterator[Redecided]:
+    """Judge again what doors judged, as an event has the record of it."""
+    for judged in judged_again(recorded, sources.listed):
+        kind: Literal["failed", "judged"] = "failed" if judged.judgement is None else "judged"
+        problem = judged.problem
+        yield Redecided(
+            (recorded,),
+            problem=problem,
+            kind=None if problem is None else kind,
+            judged=(judged.was, judged.now),
+        )
 
 
 _NO_RECORD: Final = "it has no decision record"
@@ -128,27 +148,41 @@ _ERASED: Final = "words that it was decided upon were erased"
 def _again(sources: Sources, stream: str, rules: Rules[S, C, N]) -> Iterator[Redecided]:
     state: S | None = None
     for append in appends_in(sources.streams[stream]):
-        if append[0].decision:
-            decide = _begun if state is None else partial(_decided, state=state, rules=rules)
-            yield _redecided(sources, append, decide)
-        elif state is not None:
-            yield Redecided(append, problem=_NO_RECORD)
-        for one in append:
-            state = rules.fold(state, one)
+        if append[-1].position > sources.begins:
+            if append[0].decision:
+                decide = _begun if state is None else partial(_decided, state=state, rules=rules)
+                yield _redecided(sources, append, decide)
+            elif state is not None:
+                yield Redecided(append, problem=_NO_RECORD, kind="missing")
+        try:
+            state = reduce(rules.fold, append, state)
+        except Exception as error:  # noqa: BLE001 - what can follow on nothing that is there
+            yield Redecided(append, problem=_no_fold(error), kind="failed")
+            return
+
+
+def _no_fold(error: Exception) -> str:
+    return f"it can't have happened where it stands: {error!r}"
 
 
 def _of_session(sources: Sources, stream: str) -> Iterator[Redecided]:
-    state, transcript = session.Session(), TranscriptFold()
+    begun = sources.begun.get(stream)
+    now = session.begun_in(b"" if begun is None else begun.data, 0 if begun is None else begun.version)
+    state, transcript = now.session, now.transcript
     for append in appends_in(sources.streams[stream]):
-        if append[0].decision:
+        is_behind = begun is None or append[0].version > begun.version
+        if append[0].decision and append[-1].position > sources.begins and is_behind:
             yield _redecided(
                 sources, append, partial(_decided_in_session, state=state, transcript=transcript)
             )
-        elif not sources.is_given(append):
-            yield Redecided(append, problem=_NO_RECORD)
-        for one in append:
-            state = session.evolve(state, one)
-            transcript.apply(one)
+        try:
+            for one in append:
+                if begun is None or one.version > begun.version:
+                    state = session.evolve(state, one)
+                    transcript.apply(one)
+        except Exception as error:  # noqa: BLE001 - as above
+            yield Redecided(append, problem=_no_fold(error), kind="failed")
+            return
 
 
 def _redecided(
@@ -158,29 +192,37 @@ def _redecided(
 ) -> Redecided:
     first = append[0]
     try:
-        words = words_of((*append, *sources.behind(append)))
+        words = words_of((*append, *sources.texts_with(append)))
         read = RecordRead(record_in(first.decision), first.stream, sources.log_id_of(first), words)
-        found = _compared(sources, append, decide(sources, append, read))
+        found = _compared(sources, append, decide(sources, append, read))._replace(asked=read.record.asked)
     except Exception as error:  # noqa: BLE001 - a record that was made up can say anything
-        return Redecided(
-            append, problem=f"its decision record says nothing that could be decided upon: {error!r}"
-        )
+        problem = f"its decision record says nothing that could be decided upon: {error!r}"
+        return Redecided(append, problem=problem, kind="failed")
     # What it was told of a judgement is judged again beside it.
-    judged = judged_again(append[0], sources.listed) if found.is_same else ()
-    return next((found._replace(problem=one.problem) for one in judged), found)
+    judged = _judged(sources, first) if found.is_same else iter(())
+    otherwise = next((one for one in judged if one.problem is not None), None)
+    return found if otherwise is None else otherwise._replace(asked=found.asked)
 
 
 def _begun(sources: Sources, append: tuple[Recorded, ...], read: RecordRead) -> _Decided:
     """Decide the beginning of an exchange or a spawn: the event is what the door handed on, with what the chain had used."""
-    match append[0].event:
+    first, record = append[0], read.record
+    match first.event:
         case facts.ExchangeAccepted(budget=facts.Budget() as budget) as accepted:
-            opened: facts.Event = exchange.decide_open(accepted, budget, spent_in(read.record.knew))
+            sent = sent_today(sources, first, accepted, record)
+            if isinstance(sent, Refused):
+                return accepted, sent
+            opened: facts.Event = exchange.decide_open(
+                sent, sent.budget or budget, spent_in(read.record.knew)
+            )
         case facts.SpawnAccepted(budget=facts.Budget() as budget) as accepted:
-            opened = spawn.decide_open(accepted, budget)
+            spawned = spawned_today(sources, first, accepted, record)
+            if isinstance(spawned, Refused):
+                return accepted, spawned
+            opened = spawn.decide_open(spawned, spawned.budget or budget)
         case _:
             return None
-    refused = refused_at_door(read.record, accepted, sources.listed)
-    return accepted, refused or _as_caused(append, [opened])
+    return accepted, Plan(events=(opened,), cause=append[0].causation, correlation=budget.root)
 
 
 def _decided_in_session(
@@ -195,10 +237,19 @@ def _decided_in_session(
     command = session.command_in(read.record, append, carried, state, read.log_id)
     if command is None:
         return None
-    if carried is not None and isinstance(command, session.Enqueue | session.Archive):
-        command = step_again(sources, carried, command)
+    if isinstance(command, session.Enqueue | session.Archive):
+        told = step_again(sources, append[0], carried, command)
+        if told is None:
+            return None
+        command = told
     now = session.circumstances_in(
-        read.record, append, state, transcript, log_id=read.log_id, words=read.words
+        read.record,
+        append,
+        state,
+        transcript,
+        log_id=read.log_id,
+        words=read.words,
+        tools_of=partial(sources.tools_at, append[-1].position),
     )
     return command, session.decide(state, command, now)
 
@@ -212,9 +263,15 @@ def _decided(
     command = rules.command_in(read) or _outcome(sources, read.record, first)
     if not rules.takes(command):
         return None
-    plan = _as_caused(append, rules.decide(state, command, rules.circumstances_in(read, state)))
-    if isinstance(plan, Refused):
-        return command, plan
+    events = rules.decide(state, command, rules.circumstances_in(read, state))
+    if isinstance(events, Refused):
+        return command, events
+    past = sources.streams[first.stream]
+    plan = Plan(
+        events=tuple(events),
+        cause=_cause(command, events, past[first.version - 2]),
+        correlation=past[0].correlation,
+    )
     told = [event for event in plan.events if isinstance(event, facts.AnnounceDecided) and event.delivery_id]
     after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), plan.events, state)
     if not told or not isinstance(after, exchange.Exchange | spawn.Spawn):
@@ -230,18 +287,26 @@ def _decided(
     return command, replace(plan, carried=(carried,), carried_by_last=was_held)
 
 
-def _as_caused(append: tuple[Recorded, ...], events: Sequence[facts.Event] | Refused) -> Plan | Refused:
-    """Return the plan of some events that were caused by what is recorded as their cause."""
-    if isinstance(events, Refused):
-        return events
-    return Plan(events=tuple(events), cause=append[0].causation, correlation=append[0].correlation)
+def _cause(command: object, events: Sequence[facts.Event], last: Recorded) -> str | None:
+    """Return what leads to the events of a flow: what it was told of, its own last event, or somebody outside."""
+    match command:
+        case RunEnded() | DeliveryEnded():
+            return command.cause
+        case exchange.HoldExchange():
+            return None
+        case exchange.ReleaseExchange():
+            # A release goes on with what was held, so that causes lead on to what was said (WHY-1).
+            return last.id if events and isinstance(events[0], facts.ExchangeReleased) else None
+        case _:
+            return last.id
 
 
 def _outcome(sources: Sources, record: Record, first: Recorded) -> object:
     """Return what a flow was told, where events say it; None where they are not here."""
     match record.asked:
         case "RunEnded":
-            return sources.run_ended(first)
+            ended, thread = sources.run_ended(first), record.inputs.get("thread")
+            return ended if ended is None or thread is None else replace(ended, thread=facts.Route(**thread))
         case "DeliveryEnded":
             return sources.delivery_ended(first)
         case "Resume":
@@ -253,10 +318,10 @@ def _outcome(sources: Sources, record: Record, first: Recorded) -> object:
 def _compared(sources: Sources, append: tuple[Recorded, ...], decided: _Decided) -> Redecided:
     first = append[0]
     if decided is None:
-        return Redecided(append, problem=_NOT_HERE)
+        return Redecided(append, problem=_NOT_HERE, kind="missing")
     command, plan = decided
     if isinstance(plan, Refused):
-        return Redecided(append, problem=f"it would be refused: {plan.error}")
+        return Redecided(append, problem=f"it would be refused: {plan.error}", kind="refused", refused=plan)
     own = append_of(
         sources.log_id_of(first),
         first.stream,
@@ -269,11 +334,13 @@ def _compared(sources: Sources, append: tuple[Recorded, ...], decided: _Decided)
     carried = plan.carried
     if plan.carried_by_last:
         carried = tuple(caused_by(own.drafts[-1].id, part) for part in carried)
+    if sources.has_gap(append):
+        carried = tuple(part for part in carried if part.stream in sources.streams)
     there = [one for part in carried for one in sources.at(part)] + [*sources.texts_with(append)]
     now = _without_erased(sources, (own, *carried), (*append, *there))
     found = Redecided(append, now, tuple(there))
     if not found.is_same and (are_erased((*append, *there), command) or sources.has_erased(append)):
-        return found._replace(problem=_ERASED)
+        return found._replace(problem=_ERASED, kind="erased")
     return found
 
 

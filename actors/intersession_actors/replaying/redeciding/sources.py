@@ -1,16 +1,21 @@
 """What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
+from intersession_actors.config import Config
 from intersession_actors.delivery import ended_in
+from intersession_actors.replaying.begun import Begins
+from intersession_actors.replaying.settings import RecordedSettings
 from intersession_actors.session import Enqueue, ended_again
-from intersession_actors.streams import DeliveryEnded, RunEnded, lists_in, texts_in
+from intersession_actors.streams import DeliveryEnded, RulesInForce, RunEnded, lists_in, texts_in
+from intersession_actors.tools import tools_offered
 from intersession_events import facts
+from intersession_events.ids import session_stream
 from intersession_events.log import Draft, Lineage, Recorded, StreamAppend, rows_erased
 from intersession_events.plain_json import JsonValue
 
@@ -19,10 +24,11 @@ Place = tuple[str, int]
 
 
 class Sources:
-    """The events of a log, in their order.
+    """The events of a log, in their order. Those up to `begins` are not decided again.
 
-    Of a fork `lineage` says in which log each event was written, `accepted_as` with which settings an exchange goes on there, and
-    `frozen` which runs do not go on.
+    Of a fork `lineage` says in which log each event was written, and `accepted_as` with which settings an exchange goes on there.
+    `frozen` are the runs that do not go on. Of a session that is in `begun` not all is given. `erased` are the places of those whose
+    words were erased (None: events say it). `settings` are those that were in force, where they were recorded.
     """
 
     def __init__(
@@ -30,21 +36,35 @@ class Sources:
         log_id: str,
         events: Iterable[Recorded],
         *,
+        begins: int = 0,
         lineage: Lineage | None = None,
-        accepted_as: Callable[[facts.ExchangeAccepted], facts.ExchangeAccepted] | None = None,
+        accepted_as: Callable[[facts.ExchangeAccepted, int], facts.ExchangeAccepted] | None = None,
         frozen: Collection[str] = (),
+        begun: Begins = MappingProxyType({}),
+        erased: frozenset[Place] | None = None,
+        settings: RecordedSettings | None = None,
     ) -> None:
-        self._lineage = lineage or Lineage(log_id)
-        self._accepted_as = accepted_as
+        self.begins: Final = begins
         self.frozen: Final = frozen
+        self.begun: Final = begun
+        self.settings: Final = settings
+        self._lineage = lineage or Lineage(log_id)
+        forked = self._lineage.forked
+        self._forked_at = begins if forked is None else forked.position
+        self._accepted_as = accepted_as
         self._by_id: dict[str, Recorded] = {}
         self._by_position: dict[int, Recorded] = {}
         self._streams: dict[str, list[Recorded]] = {}
+        self._queued: dict[str, Recorded] = {}
+        self._last = 0
         for event in events:
             self._by_id[event.id] = event
             self._by_position[event.position] = event
             self._streams.setdefault(event.stream, []).append(event)
-        self._erased = erased_by(self._by_id.values())
+            self._last = max(self._last, event.position)
+            if isinstance(event.event, facts.RunQueued):
+                self._queued.setdefault(event.event.run_id, event)
+        self._erased = erased_by(self._by_id.values()) if erased is None else erased
         self._first_erased: dict[str, int] = {}
         """The first event of each stream whose words were erased."""
         for stream, version in self._erased:
@@ -52,7 +72,12 @@ class Sources:
 
     @cached_property
     def _lists(self) -> Mapping[str, JsonValue]:
-        return lists_loaded(self._streams.get("log", ()))
+        loaded = (one.event for one in self._streams.get("log", ()))
+        found: dict[str, JsonValue] = {}
+        for event in loaded:
+            if isinstance(event, facts.ConfigLoaded):
+                found |= lists_in(msgspec.json.decode(event.config))
+        return found
 
     def listed(self, digest: str) -> JsonValue:
         """Return the list of a setting that has a digest; None where no configuration of the log has one."""
@@ -63,15 +88,24 @@ class Sources:
         """The events of each stream."""
         return self._streams
 
-    def behind(self, append: Sequence[Recorded]) -> Sequence[Recorded]:
-        """Return the events of one other stream right behind an append: what it carried is there."""
-        found: list[Recorded] = []
-        position = append[-1].position
-        while (one := self._by_position.get(position + len(found) + 1)) is not None and (
-            not found or (not one.decision and (one.stream, one.causation) == (found[0].stream, found[-1].id))
+    def beside(self, append: Sequence[Recorded]) -> Iterator[Sequence[Recorded]]:
+        """Yield the appends of other streams right before and right behind an append: what it carried is there."""
+        position = append[0].position
+        before: list[Recorded] = []
+        while (one := self._by_position.get(position - len(before) - 1)) is not None and (
+            not before
+            or (not before[0].decision and (one.stream, one.id) == (before[0].stream, before[0].causation))
         ):
-            found.append(one)
-        return found
+            before.insert(0, one)
+        yield before
+        position = append[-1].position
+        behind: list[Recorded] = []
+        while (one := self._by_position.get(position + len(behind) + 1)) is not None and (
+            not behind
+            or (not one.decision and (one.stream, one.causation) == (behind[0].stream, behind[-1].id))
+        ):
+            behind.append(one)
+        yield behind
 
     def at(self, append: StreamAppend) -> Sequence[Recorded]:
         """Return what was recorded in the places of an append."""
@@ -79,31 +113,38 @@ class Sources:
         start = append.expected + 1 - first
         return self._streams.get(append.stream, ())[max(start, 0) : start + len(append.drafts)]
 
+    def has_gap(self, append: Sequence[Recorded]) -> bool:
+        """Whether what stands right before an append or behind it is not given: what it carried is of another run."""
+        first, last = append[0].position - 1, append[-1].position + 1
+        return (first > 0 and first not in self._by_position) or (
+            last <= self._last and last not in self._by_position
+        )
+
+    def tools_at(
+        self, position: int, opened: facts.SessionOpened | None, begun: facts.RunStarted
+    ) -> tuple[str, ...] | None:
+        """Return the tools that a session had by the settings in force: those that are recorded, where nothing speaks against it."""
+        configs = [] if self.settings is None or opened is None else self.settings.around(position)
+        offered = [rules_of(config).tools_of(opened) for config in configs if opened is not None]
+        return begun.tools if begun.tools in offered else next(iter(offered), begun.tools)
+
+    def queued(self, run_id: str | None) -> Recorded | None:
+        """Return the event that queued a run."""
+        return None if run_id is None else self._queued.get(run_id)
+
     def texts_with(self, append: Sequence[Recorded]) -> Sequence[Recorded]:
         """Return the text for the outbox that was recorded with an append; empty where none was."""
-        return [one for one in self.behind(append)[:1] if is_carried(one)]
+        return [one for part in self.beside(append) for one in part if is_carried(one, append)]
 
     def step_with(self, append: Sequence[Recorded]) -> StreamAppend | None:
         """Return the append of a flow that a session's append carried; None where it is no step of one."""
-        carried = self.behind(append)
-        if not carried or not carried[0].stream.startswith(_FLOWS) or not _is_step(append, carried[-1].event):
-            return None
-        drafts = tuple(
-            Draft(
-                event=one.event,
-                id=one.id,
-                time=one.time,
-                causation=one.causation,
-                correlation=one.correlation,
-                decision=one.decision,
-            )
-            for one in carried
-        )
-        return StreamAppend(stream=carried[0].stream, expected=carried[0].version - 1, drafts=drafts)
-
-    def is_given(self, append: Sequence[Recorded]) -> bool:
-        """Whether nobody decided an append of a session here: it was imported, or it is of whoever made a fork."""
-        return append[0].stream.startswith("session:")
+        queued = (one.event for one in append if isinstance(one.event, facts.RunQueued))
+        flow = next((run.flow for run in queued), None)
+        for part in self.beside(append):
+            is_of_flow = bool(part) and part[0].stream.startswith(_FLOWS)
+            if is_of_flow and (part[0].stream == flow or any(_is_step(append, one.event) for one in part)):
+                return _as_append(part)
+        return None
 
     def is_erased(self, recorded: Recorded) -> bool:
         """Whether the words of an event were erased after it was recorded."""
@@ -120,10 +161,9 @@ class Sources:
 
     def accepted_as(self, accepted: facts.ExchangeAccepted, first: Recorded) -> facts.ExchangeAccepted:
         """Return what an exchange was accepted with, as it held when an append was decided (FORK-4)."""
-        forked = self._lineage.forked
-        if self._accepted_as is None or forked is None or first.position <= forked.position:
+        if self._accepted_as is None or first.position <= self._forked_at:
             return accepted
-        return self._accepted_as(accepted)
+        return self._accepted_as(accepted, first.position)
 
     def run_ended(self, first: Recorded) -> RunEnded | None:
         """Return what a flow was told of the end of the run that an append was caused by; None if that is not here."""
@@ -133,8 +173,7 @@ class Sources:
         stream = self._streams[end.stream]
         before = [item for item in stream if item.version <= end.version]
         begun = _begun(before, end.event.run_id)
-        told = None if begun is None else ended_again(first.stream, before[begun:])
-        return None if told is None else replace(told, thread=_thread_of(before))
+        return None if begun is None else ended_again(first.stream, before[begun:])
 
     def delivery_ended(self, first: Recorded) -> DeliveryEnded | None:
         """Return what a flow was told of the end of the delivery that an append was caused by; None if that is not here."""
@@ -147,17 +186,9 @@ class Sources:
         return None if first.causation is None else self._by_id.get(first.causation)
 
 
-def _thread_of(session: Sequence[Recorded]) -> facts.Route | None:
-    """Return the thread that a session is bound to after these events (SPAWN-12)."""
-    for item in reversed(session):
-        match item.event:
-            case facts.ThreadBound() as bound:
-                return bound.route
-            case facts.ThreadUnbound():
-                return None
-            case _:
-                pass
-    return None
+def rules_of(config: Config) -> RulesInForce:
+    """Return the rules that some settings are."""
+    return RulesInForce(lambda: config, offered=tools_offered, has_channel=lambda _: False)
 
 
 def erased_by(events: Iterable[Recorded]) -> frozenset[Place]:
@@ -168,15 +199,6 @@ def erased_by(events: Iterable[Recorded]) -> frozenset[Place]:
         if isinstance(item.event, facts.Erased)
         for version in rows_erased(item.event, stream=item.stream, position=item.position)
     )
-
-
-def lists_loaded(events: Iterable[Recorded]) -> dict[str, JsonValue]:
-    """Return the lists of all configurations among some events, by their digests."""
-    found: dict[str, JsonValue] = {}
-    for one in events:
-        if isinstance(one.event, facts.ConfigLoaded):
-            found |= lists_in(msgspec.json.decode(one.event.config))
-    return found
 
 
 def _begun(stream: Sequence[Recorded], run_id: str) -> int | None:
@@ -190,12 +212,37 @@ _AT_A_DOOR: Final = frozenset({"command_reply", "send"})
 """What a text is for that comes with no append of another stream."""
 
 
-def is_carried(recorded: Recorded) -> bool:
+def is_begun_with_another(recorded: Recorded) -> bool:
     """Whether an event begins the delivery of a text that came with the decision which led to it."""
     event = recorded.event
-    return (
-        isinstance(event, facts.DeliveryDecided) and event.purpose not in _AT_A_DOOR and recorded.version == 1
+    return isinstance(event, facts.DeliveryDecided) and event.purpose not in _AT_A_DOOR
+
+
+def is_carried(recorded: Recorded, append: Sequence[Recorded]) -> bool:
+    """Whether an event begins the delivery of a text that an append decided: of its flow, or of its run."""
+    event = recorded.event
+    if not isinstance(event, facts.DeliveryDecided) or not is_begun_with_another(recorded):
+        return False
+    if recorded.causation not in {append[0].causation, append[-1].id}:
+        return False
+    last = append[-1].event
+    of_run = isinstance(last, facts.RunEnd) and event.run_id == last.run_id
+    return of_run if event.owner is None else event.owner == append[0].stream
+
+
+def _as_append(part: Sequence[Recorded]) -> StreamAppend:
+    drafts = tuple(
+        Draft(
+            event=one.event,
+            id=one.id,
+            time=one.time,
+            causation=one.causation,
+            correlation=one.correlation,
+            decision=one.decision,
+        )
+        for one in part
     )
+    return StreamAppend(stream=part[0].stream, expected=part[0].version - 1, drafts=drafts)
 
 
 _FLOWS: Final = ("exchange:", "spawn:")
@@ -215,10 +262,9 @@ def _is_step(append: Sequence[Recorded], event: facts.Event) -> bool:
                 isinstance(one.event, facts.MessageRecorded) and one.event.message.id == event.message_id
                 for one in append
             )
-        case facts.AttachmentsReady() | facts.ThreadOpened():
-            return any(isinstance(one.event, facts.SessionOpened) for one in append)
-        case facts.ChildArchived():
-            return any(isinstance(one.event, facts.SessionArchived) for one in append)
+        case facts.ChildArchived(child=child):
+            ended = any(isinstance(one.event, facts.SessionArchived) for one in append)
+            return ended and append[0].stream == session_stream(child)
         case _:
             return False
 

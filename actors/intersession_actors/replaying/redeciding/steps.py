@@ -8,17 +8,19 @@ from intersession_actors import exchange, session, spawn
 from intersession_actors.replaying.redeciding.sources import Sources
 from intersession_actors.streams import Through
 from intersession_events import facts
-from intersession_events.log import StreamAppend
+from intersession_events.log import Recorded, StreamAppend
 
 Step = session.Enqueue | session.Archive
 
 
-def step_again(sources: Sources, carried: StreamAppend, said: Step) -> Step:
-    """Return what a flow told a session whose append carried the flow's own.
+def step_again(sources: Sources, first: Recorded, carried: StreamAppend | None, said: Step) -> Step | None:
+    """Return what a flow told a session whose append carried the flow's own, or a door; None where that is not here.
 
-    Of what the session `said` that it was told only those parts stay that the flow had from outside, such as how the session
-    is opened, and when it was said.
+    Of what the session `said` that it was told only those parts stay that the flow or the door had from outside, such as how the
+    session is opened, and when it was said.
     """
+    if carried is None:
+        return _at_door(sources, first, said) if isinstance(said, session.Enqueue) else said
     through = _asked(sources, carried, said)
     if through is None:
         return said
@@ -26,6 +28,20 @@ def step_again(sources: Sources, carried: StreamAppend, said: Step) -> Step:
     if isinstance(told, session.Enqueue):
         return replace(told, carried=(carried,))
     return replace(told, carried=(carried,)) if isinstance(told, session.Archive) else said
+
+
+def _at_door(sources: Sources, first: Recorded, said: session.Enqueue) -> session.Enqueue | None:
+    """Return a message with the budget that a door begins a causal chain with, or goes on with (LOOP-5)."""
+    queue, settings = said.queue, sources.settings
+    if queue is None:
+        return said
+    if queue.flow is not None:
+        return None if queue.flow in sources.streams else said
+    limits = [config.session.limits for config in settings.around(first.position)] if settings else []
+    key, budget = first.stream.partition(":")[2], said.budget
+    path = (key,) if budget.root == queue.run_id else (*budget.path[:-1], key)
+    given = budget.limits if not limits or budget.limits in limits else limits[0]
+    return replace(said, budget=replace(budget, path=path, limits=given))
 
 
 def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | None:
