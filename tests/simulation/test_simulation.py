@@ -73,6 +73,10 @@ FOUND_BY = {
     "nobody_is_to_hear_of_a_failure": 0,
     "a_session_reads_another_clock": 0,
     "records_no_time_of_a_session": 0,
+    "sees_no_lineage": 17,
+    "does_not_count_sub_agents": 4,
+    "hears_of_no_setting_of_a_session": 6,
+    "records_another_judgement": 1,
 }
 """A seed that finds each planted fault."""
 
