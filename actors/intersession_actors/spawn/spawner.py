@@ -251,7 +251,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
 
     def way_out(self, after: Spawn, command: SpawnCommand) -> tuple[facts.Route | None, str]:
         """Return where the announce goes, and as whose words."""
-        return way_out(after, command)
+        return way_out(after.accepted, command)
 
     # --- what is left to do of a spawn that is over (SPAWN-11, ATT-5)
 

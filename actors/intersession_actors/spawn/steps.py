@@ -178,9 +178,9 @@ def step_asked(after: Spawn, event: facts.Event, cause: str | None) -> Through |
             return None
 
 
-def way_out(after: Spawn, command: object) -> tuple[facts.Route | None, str]:
+def way_out(accepted: facts.SpawnAccepted, command: object) -> tuple[facts.Route | None, str]:
     """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
-    accepted, thread = after.accepted, command.thread if isinstance(command, RunEnded) else None
+    thread = command.thread if isinstance(command, RunEnded) else None
     if thread is not None:
         return thread, accepted.child
     return accepted.route, accepted.requester or accepted.child

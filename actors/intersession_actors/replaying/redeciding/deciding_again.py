@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from intersession_actors import delivery, exchange, session, spawn
-from intersession_actors.flows import RecordRead, Rules, announce_of
+from intersession_actors.flows import Led, RecordRead, Rules, announce_of
 from intersession_actors.prompt import TranscriptFold
 from intersession_actors.replaying.redeciding.doors import sent_today, spawned_today
 from intersession_actors.replaying.redeciding.judging_again import judged_again
@@ -274,12 +274,12 @@ def _decided(
     )
     told = [event for event in plan.events if isinstance(event, facts.AnnounceDecided) and event.delivery_id]
     after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), plan.events, state)
-    if not told or not isinstance(after, exchange.Exchange | spawn.Spawn):
+    if not told or not isinstance(after, Led):
         return command, plan
     way = (
         (exchange.route_of(after.accepted), after.accepted.target)
-        if isinstance(after, exchange.Exchange)
-        else spawn.way_out(after, command)
+        if isinstance(after.accepted, facts.ExchangeAccepted)
+        else spawn.way_out(after.accepted, command)
     )
     carried = announce_of(after, told[0], way, log_id=read.log_id, time=first.time, cause=plan.cause)
     # What was held is decided at its release: that is what leads to the text, not what was held.

@@ -12,7 +12,7 @@ from intersession_actors.delivery import ended_in
 from intersession_actors.replaying.begun import Begins
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_actors.session import Enqueue, ended_again
-from intersession_actors.streams import DeliveryEnded, RulesInForce, RunEnded, lists_in, texts_in
+from intersession_actors.streams import DeliveryEnded, RulesInForce, RunEnded, lists_in, record_in, texts_in
 from intersession_actors.tools import tools_offered
 from intersession_events import facts
 from intersession_events.ids import session_stream
@@ -263,8 +263,9 @@ def _is_step(append: Sequence[Recorded], event: facts.Event) -> bool:
                 for one in append
             )
         case facts.ChildArchived(child=child):
-            ended = any(isinstance(one.event, facts.SessionArchived) for one in append)
-            return ended and append[0].stream == session_stream(child)
+            # Somebody else may have archived the child right before its spawn would have: only that leaves alone what is at work.
+            is_asked = bool(append[0].decision) and "onlyIdle" in record_in(append[0].decision).inputs
+            return is_asked and append[0].stream == session_stream(child)
         case _:
             return False
 
