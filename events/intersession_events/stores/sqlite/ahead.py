@@ -34,12 +34,14 @@ class Index(NamedTuple):
     """So many of its frames are committed."""
     folded: int
     """So many of them are in the database as well."""
+    tried: int
+    """So many are or may be: a fold that is under way, or that failed, began with them."""
 
     @classmethod
     def read(cls, descriptor: int) -> "Index":
         """Read it from the file that all connections share (`-shm`), which must not be closed while one is open."""
-        beginning = os.pread(descriptor, 100, 0).ljust(100, b"\0")
-        return cls(struct.unpack_from("=I", beginning, 16)[0], struct.unpack_from("=I", beginning, 96)[0])
+        beginning = os.pread(descriptor, 132, 0).ljust(132, b"\0")
+        return cls(*(struct.unpack_from("=I", beginning, at)[0] for at in (16, 96, 128)))
 
 
 class Damage(NamedTuple):
@@ -90,6 +92,19 @@ class Frames:
                 return number - 1
             before = _unpacked(frame[16:24])
         return most if self.is_known else 0
+
+    def folded(self, index: Index) -> Iterator[tuple[int, bytes]]:
+        """Yield the number and content of each page that the database must have from here, those folded last first.
+
+        A page that stands again behind what is folded is left out by a fold altogether, and so here.
+        """
+        seen: set[int] = set()
+        for number in range(index.frames, 0, -1):
+            (page,) = struct.unpack(">I", self._header(number)[:4].ljust(4, b"\0"))
+            if page not in seen:
+                seen.add(page)
+                if number <= index.folded:
+                    yield page, (self._read(number) or b"")[_FRAME:]
 
     def behind(self, read: int) -> Damage | None:
         """Return what is left out behind the frames that SQLite has read; None if nothing that was acknowledged is.

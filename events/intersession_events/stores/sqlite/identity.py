@@ -1,10 +1,12 @@
 """What makes an SQLite file a log: its id, format and epoch, and a mark that a dump of the file does not carry."""
 
 import logging
+import os
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -90,6 +92,10 @@ def check_epoch(cursor: Cursor, mine: int) -> bool:
     return bool(touched)
 
 
+_COMPARED: Final = 64
+"""So many pages tell whether what was folded last is there."""
+
+
 class Folded:
     """What the database file says by itself, without its write-ahead log. Folding moves it on, and nothing moves it back.
 
@@ -124,9 +130,28 @@ class Folded:
             return  # folded only in part, by a full disk for example: its next reader hears of it
         if log_id != self._log_id:
             raise self._refused(f"the log {log_id}")
-        if position < self._position:
+        if position < self._position and not self._is_of_no_one_moment():
             raise self._refused(f"this log up to position {position}, and it had come to {self._position}")
-        self._position = position
+        self._position = max(position, self._position)
+
+    def _is_of_no_one_moment(self) -> bool:
+        """Return whether a fold has come only part of the way, so that the database by itself need not hold together.
+
+        While a reader needs what was before, a fold leaves out each page that was written again since: a leaf that was split may be
+        there without the page that names its other half. What was folded last is there then, page by page; written over, it is not.
+        """
+        index = Index.read(keep_open(inode_of(self._path), f"{self._path}-shm"))
+        if index.tried > index.folded:
+            return True  # somebody is at it, or failed; the next look tells more
+        if not 0 < index.folded < index.frames:
+            return False
+        # Kept open: closing it would drop the locks that SQLite holds on it.
+        database, wal = keep_open(inode_of(self._path), self._path), f"{self._path}-wal"
+        with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
+            return all(
+                os.pread(database, len(content), (page - 1) * len(content)) == content
+                for page, content in islice(Frames(file).folded(index), _COMPARED)
+            )
 
     def is_all_folded(self) -> bool:
         """Return whether the file by itself has all that was committed: somebody folded the write-ahead log into it."""
