@@ -31,6 +31,8 @@ class Fault:
         self.before: Exception | None = None
         self.after: Exception | None = None
         self.down: Exception | None = None
+        self.down_next: Exception | None = None
+        """What every commit meets behind the next one, which goes well."""
         self.skips = 0
         """How many commits go well before `before` or `after` counts."""
         self.refused = threading.Event()
@@ -40,6 +42,8 @@ class Fault:
         if moment == "before" and self.down is not None:
             self.refused.set()
             raise self.down
+        if moment == "after" and self.down_next is not None:
+            self.down, self.down_next = self.down_next, None
         error: Exception | None = getattr(self, moment)
         if error is not None and self.skips:
             self.skips -= 1

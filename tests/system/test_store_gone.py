@@ -181,9 +181,9 @@ def test_a_checkpoint_that_the_store_does_not_take_is_told_and_tried_again_after
     with SessionSystem(
         log, agents={"main": lambda _: "hello"}, config=settings, clock=clock, on_failure=told.put
     ) as system:
-        said(system, "hi")
-        wait_for(system, RunCompleted)
-        FAULT.down = disk_full()
+        system.checkpoint()
+        FAULT.down_next = disk_full()
+        said(system, "hi")  # so that something is not covered yet
         pass_time(system, clock, 61_000)
         while told.get(timeout=WAIT).kind != "checkpoint_failed":
             pass

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from intersession_actors.errors import Judgement, Known, Question
-from intersession_actors.gate import storable_value
 from intersession_actors.policy import KNOWN, CarryOn, Chain, Spent
 from intersession_actors.streams.records import Record, record_of
 from intersession_events.facts import (
@@ -124,7 +123,7 @@ def _left_of(of: Question | Known, said: JsonMapping = _NOTHING) -> JsonObject:
     for field in _fields(type(of)):
         value = getattr(of, field.name)
         if field.stored in said:
-            plain = storable_value(msgspec.to_builtins(value))
+            plain = msgspec.to_builtins(value)
             if msgspec.to_builtins(said[field.stored]) != plain:
                 left[field.stored] = plain
         elif value != field.default:
@@ -188,8 +187,7 @@ def _short(name: str, value: object) -> JsonValue:
             for field in _fields(type(value))
             if (one := getattr(value, field.name)) != field.default
         }
-    # A question has what the caller gave, and so a text may be none that can be stored.
-    plain = storable_value(_without_none(msgspec.to_builtins(value)))
+    plain = _without_none(msgspec.to_builtins(value))
     if name in _LISTS and len(_ENCODE(plain)) > SHORT:
         return {"sha256": _digest(plain)}
     return plain

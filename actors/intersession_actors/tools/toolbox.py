@@ -9,7 +9,7 @@ import msgspec
 from intersession_actors.agents import Given, ToolBox
 from intersession_actors.chains import Times
 from intersession_actors.errors import Judgement, ToolRefused, not_on_a_loop
-from intersession_actors.gate import flaw_of, invalid
+from intersession_actors.gate import flaw_of, invalid, storable
 from intersession_actors.host import DoorThreads
 from intersession_actors.policy import Requester, UseTool, judge_tool
 from intersession_actors.service import (
@@ -238,7 +238,7 @@ class Tools(ToolBox):
 
     def _tool(self, name: str, requester: Requester) -> Tool:
         known = workshop(self._service.config, requester)
-        asked = UseTool(tool=name[:_NAME])
+        asked = UseTool(tool=storable(name[:_NAME]))
         if name not in TOOLS:
             known = msgspec.structs.replace(known, missing=True)
         denial = judge_tool(asked, known)
