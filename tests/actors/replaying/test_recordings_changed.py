@@ -181,7 +181,7 @@ def unnoticed(log_id: str, changed: Iterable[Change], each: int) -> tuple[dict[s
 @pytest.mark.parametrize(
     "fitting", every_day({"ids made to fit": True, "ids as they were": False}, "ids made to fit")
 )
-@pytest.mark.parametrize("log", [sent, spawned])
+@pytest.mark.parametrize("log", [sent, pytest.param(spawned, marks=pytest.mark.ci)])
 def test_a_field_that_is_changed_is_told_unless_it_is_an_input(
     tmp_path: Path, log: Any, fitting: bool
 ) -> None:

@@ -62,6 +62,7 @@ def debugger() -> Iterator[Debugger]:
         yield Debugger(browser, tab, gateway.address, exchange, send)
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(240)
 def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: Debugger) -> None:
     """One test, because each browser that is started takes seconds."""
