@@ -15,6 +15,7 @@ from intersession_actors.delivery.rules import Circumstances, Delivery, decide, 
 from intersession_actors.flows import RecordRead, Rules
 from intersession_actors.policy import Verdict
 from intersession_actors.streams import Resume, Words, digest_of, judgement_value, present
+from intersession_events import facts
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 
@@ -133,5 +134,13 @@ def _result(inputs: JsonMapping, words: Words) -> Delivered | NotDelivered:
 
 
 RULES: Final = Rules[Delivery, DeliveryCommand, Circumstances](
-    DeliveryCommand, fold, decide, inputs_of, knew_of, command_in, circumstances_in
+    DeliveryCommand,
+    facts.DeliveryEvent,
+    facts.DeliveryDecided,
+    fold,
+    decide,
+    inputs_of,
+    knew_of,
+    command_in,
+    circumstances_in,
 )

@@ -109,5 +109,13 @@ def _order_in(order: JsonMapping, words: Words) -> HoldOrder:
 
 
 RULES: Final = Rules[Exchange, ExchangeCommand, Circumstances](
-    ExchangeCommand, fold, decide, inputs_of, knew_of, command_in, circumstances_in
+    ExchangeCommand,
+    facts.ExchangeEvent,
+    facts.ExchangeAccepted,
+    fold,
+    decide,
+    inputs_of,
+    knew_of,
+    command_in,
+    circumstances_in,
 )

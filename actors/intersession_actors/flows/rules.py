@@ -28,6 +28,10 @@ class Rules(NamedTuple, Generic[S, C, N]):
 
     commands: UnionType
     """What can be told to a flow."""
+    events: UnionType
+    """What its stream has."""
+    begins: type[Event]
+    """What its stream begins with."""
     fold: Callable[[S | None, Recorded], S]
     decide: Callable[[S, C, N], Sequence[Event] | Refused]
     inputs_of: Callable[[C], JsonObject]
@@ -39,10 +43,14 @@ class Rules(NamedTuple, Generic[S, C, N]):
     circumstances_in: Callable[[RecordRead, S], N]
 
     def state_in(self, stream: Iterable[Recorded]) -> S | None:
-        """Return how a flow stands after events of its stream; None before its beginning."""
+        """Return how a flow stands after events of its stream; None before its beginning.
+
+        Of a log that somebody else has written, what does not belong there is passed over.
+        """
         state: S | None = None
         for recorded in stream:
-            state = self.fold(state, recorded)
+            if isinstance(recorded.event, self.begins if state is None else self.events):
+                state = self.fold(state, recorded)
         return state
 
     def takes(self, command: object) -> TypeGuard[C]:

@@ -73,5 +73,13 @@ def circumstances_in(read: RecordRead, state: Spawn) -> Circumstances:
 
 
 RULES: Final = Rules[Spawn, SpawnCommand, Circumstances](
-    SpawnCommand, fold, decide, inputs_of, knew_of, command_in, circumstances_in
+    SpawnCommand,
+    facts.SpawnEvent,
+    facts.SpawnAccepted,
+    fold,
+    decide,
+    inputs_of,
+    knew_of,
+    command_in,
+    circumstances_in,
 )
