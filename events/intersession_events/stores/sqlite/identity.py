@@ -149,7 +149,7 @@ class Folded:
         database, wal = keep_open(inode_of(self._path), self._path), f"{self._path}-wal"
         with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
             return all(
-                os.pread(database, len(content), (page - 1) * len(content)) == content
+                content and os.pread(database, len(content), (page - 1) * len(content)) == content
                 for page, content in islice(Frames(file).folded(index), _COMPARED)
             )
 
