@@ -10,6 +10,7 @@ from intersession_actors.flows import Rules
 from intersession_actors.holding import HeldSessions, Holds
 from intersession_actors.runtime import Stopwatch
 from intersession_actors.streams import BoundThreads, Generations, Mail, Standing, Time, World
+from intersession_events.facts import Event, LoopEnded
 from intersession_events.log import HostLog, Recorded
 from support.fakes import ManualClock, ManualTimers
 
@@ -55,4 +56,14 @@ def counting(commands: Any) -> Rules[int, Any, None]:
     def nothing(*_: Any) -> Any:
         return {}
 
-    return Rules(commands, fold, nothing, nothing, nothing, nothing, nothing)
+    return Rules(
+        commands=commands,
+        events=Event,
+        begins=LoopEnded,
+        fold=fold,
+        decide=nothing,
+        inputs_of=nothing,
+        knew_of=nothing,
+        command_in=nothing,
+        circumstances_in=nothing,
+    )
