@@ -67,7 +67,7 @@ def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> Non
     over, files = threading.Event(), ExitStack()
 
     def leak(number: int) -> None:
-        for each in range(5):
+        for each in range(50):
             system.service.world.time.stopwatch.begin("planted", f"{number}.{each}", at=0.0)
             files.enter_context((tmp_path / "planted").open("w"))
             threading.Thread(target=over.wait).start()
@@ -79,8 +79,9 @@ def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> Non
         found = grown(before, held(), by=8)
     over.set()
 
-    assert found["Stopwatch._began"] == 10
-    assert min(found["files"], found["threads"]) >= 9
+    assert found["Stopwatch._began"] == 100
+    # Not 100: threads and files that an earlier test has left may end meanwhile.
+    assert min(found["files"], found["threads"]) >= 50
 
 
 @pytest.mark.nightly
