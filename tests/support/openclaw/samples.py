@@ -23,7 +23,7 @@ ONE_FOR_ALL = OWN / "one-for-all"
 HOME = "agent:home:main"
 DESK = "agent:desk:main"
 
-_SAMPLES = os.environ.get("OPENCLAW_STATE_SAMPLES")
+_SAMPLES = os.environ.get("OPENCLAW_STATE_SAMPLES") or None
 
 T = TypeVar("T")
 

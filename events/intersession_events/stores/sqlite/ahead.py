@@ -96,8 +96,7 @@ class Frames:
     def folded(self, index: Index) -> Iterator[tuple[int, bytes]]:
         """Yield the number and content of each page that the database must have from here, those folded last first.
 
-        A page that stands again behind what is folded is left out by a fold altogether, and so here. The content of a frame that was
-        cut off is empty.
+        A page that stands again behind what is folded is left out by a fold altogether, and so here.
         """
         seen: set[int] = set()
         for number in range(index.frames, 0, -1):

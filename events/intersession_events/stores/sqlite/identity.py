@@ -148,9 +148,10 @@ class Folded:
         # Kept open: closing it would drop the locks that SQLite holds on it.
         database, wal = keep_open(inode_of(self._path), self._path), f"{self._path}-wal"
         with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
-            return all(
-                content and os.pread(database, len(content), (page - 1) * len(content)) == content
-                for page, content in islice(Frames(file).folded(index), _COMPARED)
+            ahead = Frames(file)
+            return ahead.number >= index.frames and all(  # of one that was cut there is nothing to compare
+                os.pread(database, len(content), (page - 1) * len(content)) == content
+                for page, content in islice(ahead.folded(index), _COMPARED)
             )
 
     def is_all_folded(self) -> bool:
