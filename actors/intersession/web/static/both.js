@@ -72,7 +72,7 @@ const WHICH = [
 ];
 const whatOf = message => `${message.role} ${textOf(message.content)} ${JSON.stringify(message.content)}`;
 const alike = (which, same, a, b) => {
-  const context = a && b && a.systemContext !== b.systemContext ? ', the system context is another one' : '';
+  const context = a.systemContext !== b.systemContext ? ', the system context is another one' : '';
   const what = which === 'next' ? 'The next prompt behind the first difference' : 'The prompt of the first difference';
   return `${what}: ${counted(same, 'message')} the same in both${context}.`;
 };
@@ -133,9 +133,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
   return html`
     <div>
       ${choice}
-      <p class="as">
-        <span>${alike(which, same, a, b)}</span>
-      </p>
+      ${a && b ? html`<p class="as"><span>${alike(which, same, a, b)}</span></p>` : null}
       ${side('a', a, one.slice(same))} ${side('b', b, two.slice(same))}
     </div>
   `;
