@@ -16,6 +16,7 @@ import msgspec
 
 from benchmarks import (
     actors,
+    against,
     appends,
     audit,
     beside_openclaw,
@@ -135,6 +136,17 @@ def machine() -> dict[str, Any]:
     }
 
 
+def _printed_against(names: Sequence[str], parser: argparse.ArgumentParser, *, tiny: bool) -> int:
+    if len(names) != 1:
+        parser.error("against takes one commit")
+    try:
+        figures = against.measure(names[0], **(against.TINY if tiny else {}))
+    except LookupError as error:
+        parser.error(str(error))
+    sys.stdout.write(f"{table(figures)}\n")
+    return 0
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run what is asked for and print it; 0 if all went through."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
@@ -142,7 +154,8 @@ def main(arguments: Sequence[str]) -> int:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"some of {', '.join(BENCHMARKS)}; all but the last if none. Large: {', '.join(LARGE)}",
+        help=f"some of {', '.join(BENCHMARKS)}; all but the last if none. Large: {', '.join(LARGE)}. Or "
+        f"{against.NAME} COMMIT: the path of a message, beside another commit",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--tiny", action="store_true", help="only show that they work")
@@ -150,6 +163,8 @@ def main(arguments: Sequence[str]) -> int:
         "--in", dest="directory", type=Path, help="the disk to measure; the temporary one if not given"
     )
     given = parser.parse_args(arguments)
+    if given.names[:1] == [against.NAME]:
+        return _printed_against(given.names[1:], parser, tiny=given.tiny)
     if unknown := sorted(set(given.names) - {*BENCHMARKS, *LARGE}):
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     before, figures = machine(), []

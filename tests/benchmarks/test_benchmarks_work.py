@@ -1,10 +1,12 @@
 """The benchmarks stay alive: each runs, at a size at which its figures mean nothing."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from benchmarks.against import HERE
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.run import BENCHMARKS, ON_DEMAND, TINY, main, measure
 from intersession_events.log import verify_log
@@ -30,6 +32,23 @@ def test_a_benchmark_gives_figures(name: str, tmp_path: Path) -> None:
 
     assert figures
     assert all(figure.value >= 0 for figure in figures)
+
+
+@pytest.mark.ci
+def test_this_tree_is_measured_beside_another_commit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["against", str(HERE), "--tiny"]) == 0
+
+    printed = capsys.readouterr()
+    for each in ("a turn, 64 pairs", "events a turn", "an append with views, 512 writing", "modules"):
+        assert re.search(rf"\| {each} +\|.* of {re.escape(str(HERE))} +\|", printed.out), printed.err
+
+
+def test_a_commit_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["against", "no-such-commit"])
+
+    assert ended.value.code == 2
+    assert "no-such-commit is no commit here" in capsys.readouterr().err
 
 
 @pytest.mark.nightly
