@@ -36,7 +36,7 @@ from support.recordings.table import (
 @pytest.mark.clause(
     "SPAWN-1", "SPAWN-2", "SPAWN-4", "SPAWN-6", "SPAWN-7", "SPAWN-8", "SPAWN-9", "SPAWN-10", "SPAWN-11"
 )
-@pytest.mark.parametrize("scenario", every_day(played().keys(), *list(played())[::4]))
+@pytest.mark.parametrize("scenario", every_day(played().keys(), *list(played())[::8]))
 def test_a_recorded_scenario_differs_in_what_is_written_down_and_in_nothing_else(
     tmp_path: Path, scenario: str
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from intersession import SessionSystem, echo
 from support.doors.command_line import ran
+from support.every_day import every_day
 from support.golden_logs import (
     HEAD_KEY,
     GoldenLog,
@@ -38,9 +39,8 @@ MAIN = "agent:main:main"
 NAMES = re.compile(r" (?:(agent):\S+|[0-9a-f]{8}-[0-9a-f-]{27})")
 """Questions that differ in nothing but what they name are of one kind."""
 
-each_log = pytest.mark.parametrize(
-    "golden", golden_logs(), ids=lambda golden: f"{golden.version}-{golden.name}"
-)
+LOGS = {f"{golden.version}-{golden.name}": golden for golden in golden_logs()}
+each_log = pytest.mark.parametrize("golden", LOGS.values(), ids=LOGS)
 
 
 def verified(path: Path, golden: GoldenLog) -> Any:
@@ -95,7 +95,12 @@ def test_a_log_of_a_release_is_read_as_that_release_read_it(
     assert hashlib.sha256(path.read_bytes()).hexdigest() == was["bytes"], "reading has written"
 
 
-@each_log
+@pytest.mark.parametrize(
+    "golden",
+    every_day(
+        {name: (golden,) for name, golden in LOGS.items()}, *(name for name in LOGS if name[-5:] != "-base")
+    ),
+)
 @pytest.mark.clause("E1", "J2")
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_with_its_views_built_for_good_each_question_has_its_answer(

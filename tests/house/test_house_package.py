@@ -108,6 +108,7 @@ def test_the_sdist_has_what_somebody_needs_to_work_on_it(sdist: Path) -> None:
     } <= top
 
 
+@pytest.mark.ci
 def test_a_wheel_from_the_sdist_is_the_wheel_from_the_checkout(
     wheel: set[str], sdist: Path, tmp_path: Path
 ) -> None:

@@ -88,7 +88,7 @@ def differing(kept: Kept) -> list[str]:
 
 
 @pytest.mark.clause("C7", "SEAL-1")
-@pytest.mark.parametrize("seed", every_day([*range(SEEDS), *SOME], 0, 1, 2, 53, 4063))
+@pytest.mark.parametrize("seed", every_day([*range(SEEDS), *SOME], 0, 1, 2, 4063))
 def test_each_append_is_decided_again_from_its_record_alone(seed: int) -> None:
     kept = log_of(seed)
 
@@ -208,14 +208,18 @@ def test_most_records_are_small(seeds: int) -> None:
 @pytest.mark.clause("C2", "C8")
 @pytest.mark.parametrize(
     ("bug", "seed"),
-    [
-        ("forgets_what_a_chain_has_used", 20),
-        ("hears_of_no_end_of_a_session", 1),
-        ("a_start_looks_at_no_chain", 22),
-        ("an_attempt_is_made_once", 0),
-        ("nobody_is_to_hear_of_a_failure", 0),
-        ("a_session_reads_another_clock", 0),
-    ],
+    every_day(
+        {
+            "a chain": ("forgets_what_a_chain_has_used", 20),
+            "an end": ("hears_of_no_end_of_a_session", 1),
+            "a start": ("a_start_looks_at_no_chain", 22),
+            "attempts": ("an_attempt_is_made_once", 0),
+            "a failure": ("nobody_is_to_hear_of_a_failure", 0),
+            "a clock": ("a_session_reads_another_clock", 0),
+        },
+        "an end",
+        "a clock",
+    ),
 )
 def test_a_decision_that_is_told_less_than_there_is_is_seen_by_its_record(bug: str, seed: int) -> None:
     with BUGS[bug]():
@@ -232,12 +236,16 @@ def test_a_record_that_says_less_than_was_known_is_not_decided_as_it_was() -> No
 @pytest.mark.clause("C2", "C8")
 @pytest.mark.parametrize(
     ("bug", "seed"),
-    [
-        ("sees_no_lineage", 17),
-        ("does_not_count_sub_agents", 4),
-        ("hears_of_no_setting_of_a_session", 6),
-        ("records_another_judgement", 1),
-    ],
+    every_day(
+        {
+            "lineage": ("sees_no_lineage", 17),
+            "sub-agents": ("does_not_count_sub_agents", 4),
+            "settings": ("hears_of_no_setting_of_a_session", 6),
+            "another judgement": ("records_another_judgement", 1),
+        },
+        "sub-agents",
+        "another judgement",
+    ),
 )
 def test_a_door_that_is_told_less_than_there_is_is_seen_by_its_record(bug: str, seed: int) -> None:
     with BUGS[bug]():

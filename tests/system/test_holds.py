@@ -29,6 +29,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import exchange_stream
 from support.any_log import Logs
+from support.every_day import every_day
 from support.fakes import ManualClock
 from support.running import (
     SEES_ALL,
@@ -435,7 +436,7 @@ def test_an_abort_ends_an_exchange_about_which_a_rule_is_asked(booth: Booth, ste
 
 
 @pytest.mark.clause("GATE-5")
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", every_day(range(16), *range(4)))
 def test_an_abort_in_the_moment_between_a_run_and_its_rule_ends_the_exchange(seed: int) -> None:
     """The exchange did not know yet that its run had ended, or the run ended before its session heard of the abort."""
     runtime = SimulatedRuntime(seed)

@@ -144,7 +144,7 @@ DONE = {kind.what: (kind,) for kind in (*KINDS, *FILES)}
 
 
 @pytest.mark.clause("V1")
-@pytest.mark.parametrize("kind", every_day(DONE, *list(DONE)[::4]))
+@pytest.mark.parametrize("kind", every_day(DONE, *list(DONE)[::8]))
 def test_what_is_done_to_a_log_is_found_or_named_as_not_proven(
     genuine: Genuine, tmp_path: Path, kind: Kind
 ) -> None:

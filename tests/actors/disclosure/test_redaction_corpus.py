@@ -195,7 +195,10 @@ def test_no_rule_looks_at_more_than_a_bounded_number_of_characters_from_anywhere
         ),
     ],
 )
-@pytest.mark.parametrize("size", [60_000, pytest.param(1_000_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "size",
+    [15_000, pytest.param(60_000, marks=pytest.mark.ci), pytest.param(1_000_000, marks=pytest.mark.nightly)],
+)
 def test_a_long_text_of_any_of_it_is_gone_through(unit: str, size: int) -> None:
     text = unit * (size // len(unit))
 

@@ -9,6 +9,7 @@ from intersession import MemoryChannel, SessionSystem
 from intersession_actors.forking import carry_on
 from intersession_events.facts import ExchangeReleased, ForkEdit
 from intersession_events.log import Log
+from support.every_day import every_day
 from support.forks_played import CONFIG, WAIT, answers, asks
 from support.running import merged
 
@@ -47,13 +48,19 @@ def check_same(system: SessionSystem, exchange: str, at: str) -> None:
 @pytest.mark.clause("FORK-7", "LIVE-1")
 @pytest.mark.parametrize(
     ("hold", "releases"),
-    [
-        ("every-turn", [{}]),
-        ("every-turn", [{}, {"text": "and is it cheap?"}, {"action": "drop"}]),
-        ("announce", [{"text": "It leaves at ten."}]),
-        ("reply", [{"action": "end"}]),
-    ],
-    ids=["as it is", "edited and dropped", "another announce", "ended"],
+    every_day(
+        {
+            "as it is": ("every-turn", [{}]),
+            "edited and dropped": (
+                "every-turn",
+                [{}, {"text": "and is it cheap?"}, {"action": "drop"}],
+            ),
+            "another announce": ("announce", [{"text": "It leaves at ten."}]),
+            "ended": ("reply", [{"action": "end"}]),
+        },
+        "edited and dropped",
+        "ended",
+    ),
 )
 def test_a_what_if_of_a_held_run_comes_out_as_it_was_recorded(
     tmp_path: Path, hold: str, releases: list[dict[str, Any]]

@@ -11,6 +11,7 @@ from intersession_events.facts import ForkEdit, LogOpened, RunQueued
 from intersession_events.ids import derive
 from intersession_projections.flows import Position
 from intersession_projections.places import Flow
+from support.every_day import every_day
 from support.golden_logs import golden_logs
 from support.resealed import read_lines, write_resealed
 from support.running import SEES_ALL, WAIT
@@ -62,19 +63,29 @@ def decided_behind_the_opening(fork: SessionSystem) -> int:
 
 @pytest.mark.parametrize(
     ("kind", "at", "edit"),
-    [
-        ("exchange", "start", None),
-        ("exchange", "reply", None),
-        ("exchange", "turn:1", None),
-        ("exchange", "reply", ForkEdit(kind="drop")),
-        ("exchange", "turn:1", ForkEdit(kind="reply", value="no, five")),
-        ("exchange", "turn:1", ForkEdit(kind="skip")),
-        ("exchange", "announce", ForkEdit(kind="reply", value="It is five.")),
-        ("exchange", "reply", ForkEdit(kind="inject", key="agent:main:main", value="be brief")),
-        ("spawn", "start", None),
-        ("spawn", "reply", None),
-        ("spawn", "reply", ForkEdit(kind="reply", value="seven")),
-    ],
+    every_day(
+        {
+            "from the start": ("exchange", "start", None),
+            "from the first reply": ("exchange", "reply", None),
+            "from a turn": ("exchange", "turn:1", None),
+            "a reply is dropped": ("exchange", "reply", ForkEdit(kind="drop")),
+            "another reply": ("exchange", "turn:1", ForkEdit(kind="reply", value="no, five")),
+            "a turn is skipped": ("exchange", "turn:1", ForkEdit(kind="skip")),
+            "another announce": ("exchange", "announce", ForkEdit(kind="reply", value="It is five.")),
+            "a message is put in": (
+                "exchange",
+                "reply",
+                ForkEdit(kind="inject", key="agent:main:main", value="be brief"),
+            ),
+            "a spawn from the start": ("spawn", "start", None),
+            "a spawn from its reply": ("spawn", "reply", None),
+            "another reply of a child": ("spawn", "reply", ForkEdit(kind="reply", value="seven")),
+        },
+        "from the start",
+        "another reply",
+        "a message is put in",
+        "another reply of a child",
+    ),
 )
 def test_what_a_fork_of_an_import_decided_is_decided_again_and_the_rest_is_walked(
     imported: SessionSystem, tmp_path: Path, kind: str, at: str, edit: ForkEdit | None

@@ -20,6 +20,7 @@ from intersession.cli import main
 from intersession.cli.shell import Screen, one_line, safe
 from intersession.cli.shell.old_encodings import LEGIBLE
 from intersession.cli.shell.output import NARROW
+from support.every_day import every_day
 from support.hostile import given as given_of
 from support.hostile import rows
 from support.story import MAIN, PERSON, Story
@@ -174,7 +175,7 @@ def everything(screen: Any, texts: Iterable[str]) -> None:
 
 
 @pytest.mark.parametrize("colours", COLOURS)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", every_day(WIDTHS, 40))
 def test_hostile_and_odd_texts_are_shown_to_the_byte_as_rich_alone_would(width: int, colours: str) -> None:
     same(lambda screen: everything(screen, HOSTILE + ODD), width, colours)
 
@@ -259,7 +260,7 @@ def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("is_terminal", every_day([True, False], True))
 @pytest.mark.parametrize(
     "command",
     [

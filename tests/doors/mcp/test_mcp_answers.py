@@ -42,9 +42,9 @@ async def answered(client: Client, tool: str, **given: object) -> tuple[int, Jso
     return len(text.text.encode()), result.structured_content
 
 
-@pytest.fixture
-def story(tmp_path: Path) -> Iterator[Story]:
-    with closing(long_log(tmp_path / "log.db")) as told:
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    with closing(long_log(tmp_path_factory.mktemp("long") / "log.db")) as told:
         yield told
 
 
