@@ -16,9 +16,14 @@ from support.run_context import differing
 pytest_plugins = ["support.fixtures"]
 
 # No test is about how fast an example is, and a busy machine is slow. In CI, the same examples each time.
-settings.register_profile("here", deadline=None, max_examples=25)
+settings.register_profile("here", deadline=None, max_examples=10)
 settings.register_profile(
-    "ci", settings.get_profile("here"), derandomize=True, database=None, print_blob=True
+    "ci",
+    settings.get_profile("here"),
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    print_blob=True,
 )
 settings.register_profile("nightly", settings.get_profile("here"), max_examples=2000)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
