@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from intersession_events.facts import ClockStepped
+from intersession_events.ids import CLOCK
 from intersession_events.log import Coming, Known, Log, Memory, Moment, Question, Recorded, Row, Sql
 
 _TELLING: Final = ("session:", "exchange:", "spawn:", "delivery:")
@@ -52,7 +52,7 @@ class PositionsView:
         fresh: dict[int, Row] = {}
         for one in events:
             tells, position = one.stream.startswith(_TELLING), one.position
-            if latest is not None and one.time < latest and isinstance(one.event, ClockStepped):
+            if latest is not None and one.time < latest and one.stream == CLOCK:
                 _add(sql, fresh)
                 position, noted = _taken_back(sql, one)
                 latest, told = one.time, None

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from intersession_events.facts import TOPICS, Event, access, delivery, exchange, log, run, session, spawn
+from intersession_events.ids import CLOCK
 
 _KEYS = ["agent:main:main", "agent:main:whatsapp:group:1", "agent:ops:main", "agent:main:subagent:s"]
 _IDS = ["a", "b", "c"]
@@ -81,7 +82,7 @@ def _streams(kind: type[Event]) -> st.SearchStrategy[str]:
     if issubclass(kind, get_args(access.AccessEvent)):
         return st.just("access:operator")
     assert issubclass(kind, get_args(log.SystemEvent)), kind
-    return st.just("log")
+    return st.just(CLOCK if kind is log.ClockStepped else "log")
 
 
 def events() -> st.SearchStrategy[tuple[str, Event, int]]:
