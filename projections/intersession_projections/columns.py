@@ -25,7 +25,6 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 _FORM: Final = "00000000-0000-0000-0000-000000000000"
 _BYTES: Final = 16
 _UUID_LENGTH: Final = len(_FORM)
-_AS_THEY_ARE: Final = frozenset({int, bool, type(None)})
 _REMEMBERED: Final = 4_096
 """Ids, each of which comes in several events and rows: what was made of them is kept, one or two megabytes."""
 
@@ -151,9 +150,7 @@ class Packing(Generic[S]):
     def _packed(self, values: Sequence[Any], others: Sequence[Any]) -> bytes:  # of the fields, in their order
         # Most fields are what they were: they are passed over without a line of Python each.
         changed = compress(zip(self._numbers, values, strict=True), map(ne, values, others))
-        return _PACK(
-            {number: value if type(value) in _AS_THEY_ARE else _small(value) for number, value in changed}
-        )
+        return _PACK({number: _SMALL.get(value.__class__, _small)(value) for number, value in changed})
 
 
 def _large(values: Sequence[Any]) -> tuple[Any, ...]:  # of a tuple's or a struct's types
@@ -166,11 +163,12 @@ def _small_text(text: str) -> str | bytes:
 
 
 def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for it
-    kind: type[object] = value.__class__
-    if kind is str:
-        return _small_text(value)
-    if kind is tuple:
-        return [_small(one) for one in value]
     if isinstance(value, msgspec.Struct):
-        return [_small(one) for one in msgspec.structs.astuple(value)]
-    return value
+        return list(map(_small, msgspec.structs.astuple(value)))
+    if value.__class__ is tuple:
+        return [_small(one) for one in value]
+    return _small_text(value) if isinstance(value, str) else value
+
+
+_SMALL: Final[Mapping[type[object], Callable[[Any], Any]]] = {str: _small_text, int: int, bool: bool}
+"""What makes a value small that is no struct and no tuple, without a line of Python."""

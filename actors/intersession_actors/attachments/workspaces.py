@@ -31,8 +31,7 @@ def workspace_of(config: Config, agent_id: str, store: str) -> str:
 
 def configured_workspace(config: Config, agent_id: str) -> str | None:
     """Return the path of the workspace that is configured for an agent, its own or that of all, links resolved; None for none."""
-    of_agent = config.agent(agent_id).workspace if agent_id in config.agent_ids else None
-    configured = of_agent or config.agents.defaults.workspace
+    configured = config.agent(agent_id).workspace or config.agents.defaults.workspace
     return None if configured is None else os.path.realpath(Path(configured).expanduser())
 
 

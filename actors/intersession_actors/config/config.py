@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,13 +17,15 @@ from intersession_actors.config.session import SessionSettings
 from intersession_actors.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
 from intersession_actors.config.tools import ToolSettings
-from intersession_actors.errors import ConfigError, ConfigProblem, UnknownAgent
+from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_events.facts import ready
 from intersession_events.keys import Reference, refer, valid_agent_id
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 
 ConfigSource = JsonMapping | Path | str | None
 """What a configuration is read from: its values, the path of a file, or nothing for the defaults."""
+
+_ID: Final = attrgetter("id")
 
 
 @ready
@@ -51,7 +54,7 @@ class Config(Settings, frozen=True, kw_only=True):
     @property
     def agent_ids(self) -> tuple[str, ...]:
         """The ids of all configured agents, as listed; `main` where nobody is listed."""
-        return tuple(agent.id for agent in self.agents.list) or ("main",)
+        return tuple(map(_ID, self.agents.list)) or ("main",)
 
     @property
     def default_agent(self) -> str:
@@ -60,17 +63,11 @@ class Config(Settings, frozen=True, kw_only=True):
         return (*marked, *self.agent_ids)[0]
 
     def agent(self, agent_id: str) -> AgentSettings:
-        """Return what an agent was given for itself.
-
-        Raises:
-            UnknownAgent: it is not configured.
-        """
+        """Return what an agent was given for itself: nothing, for one that is not configured."""
         for agent in self.agents.list:
             if agent.id == agent_id:
                 return agent
-        if agent_id in self.agent_ids:
-            return AgentSettings(id=agent_id)
-        raise UnknownAgent(agent_id, self.agent_ids)
+        return AgentSettings(id=agent_id)
 
     def with_agents(self, agent_ids: Iterable[str]) -> "Config":
         """Return this configuration with agents that a host registered without listing them.
@@ -94,7 +91,7 @@ class Config(Settings, frozen=True, kw_only=True):
 
     def sandboxed(self, agent_id: str, *, main: bool) -> bool:
         """Whether a session of this agent, its `main` one or another, is sandboxed when it opens (SPAWN-5)."""
-        own = self.agent(agent_id).sandbox.mode if agent_id in self.agent_ids else None
+        own = self.agent(agent_id).sandbox.mode
         match own or self.agents.defaults.sandbox.mode:
             case "off":
                 return False
@@ -105,18 +102,15 @@ class Config(Settings, frozen=True, kw_only=True):
 
     def model_of(self, agent_id: str) -> str | None:
         """Return the model that an agent runs with where nothing else is asked for."""
-        own = primary_of(self.agent(agent_id).model) if agent_id in self.agent_ids else None
-        return own or primary_of(self.agents.defaults.model)
+        return primary_of(self.agent(agent_id).model) or primary_of(self.agents.defaults.model)
 
     def context_tokens_of(self, agent_id: str) -> int | None:
         """Return how many tokens of its model's window an agent may use at most; None is all of them (CTX-1)."""
-        own = self.agent(agent_id).context_tokens if agent_id in self.agent_ids else None
-        return own or self.agents.defaults.context_tokens
+        return self.agent(agent_id).context_tokens or self.agents.defaults.context_tokens
 
     def thinking_of(self, agent_id: str) -> str | None:
         """Return the thinking level that an agent runs with where nothing else is asked for."""
-        own = self.agent(agent_id).thinking_default if agent_id in self.agent_ids else None
-        return own or self.agents.defaults.thinking_default
+        return self.agent(agent_id).thinking_default or self.agents.defaults.thinking_default
 
     def refer(self, text: str, *, requester_agent: str | None = None) -> Reference:
         """Return what a text means where a session is asked for, by an agent or by the operator (KEY-2 to KEY-6).

@@ -208,8 +208,8 @@ def _of_spawn(asked: StartSubagent, known: Nursery, in_force: InForce, position:
 def _allowing(in_force: InForce, own: str | None, position: int) -> str:
     """Return the setting that says which agents another one may start."""
     config = in_force.at(position)
-    entry = config.agent(own) if own is not None and own in config.agent_ids else None
-    return _ALLOWED if entry is None or entry.subagents.allow_agents is None else _ALLOWED_ONE
+    is_own = own is not None and config.agent(own).subagents.allow_agents is not None
+    return _ALLOWED_ONE if is_own else _ALLOWED
 
 
 def _of_tool(asked: UseTool, known: Workshop) -> Iterator[_Change]:

@@ -124,7 +124,6 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 def sight_of(config: Config, requester: Requester) -> Sight:
     """Return what decides on what a requester sees, by the settings in force."""
     key, agent_id = requester.key, requester.agent_id
-    own = config.agent(agent_id).sandbox if key is not None and agent_id in config.agent_ids else None
     return Sight(
         requester=None if key is None else str(key),
         agent_id=None if key is None or key.agent_id == agent_id else agent_id,
@@ -133,7 +132,7 @@ def sight_of(config: Config, requester: Requester) -> Sight:
         visibility=config.tools.sessions.visibility,
         agent_to_agent=config.tools.agent_to_agent.enabled,
         allow=config.tools.agent_to_agent.allow,
-        sandboxed_see=(own and own.session_tools_visibility)
+        sandboxed_see=(None if key is None else config.agent(agent_id).sandbox.session_tools_visibility)
         or config.agents.defaults.sandbox.session_tools_visibility,
     )
 

@@ -154,8 +154,7 @@ def asked_to_start(
     own = requester.key.agent_id if requester.key else config.default_agent
     named = None if wish.agent_id is None else parse_agent_id(wish.agent_id)
     default = config.agents.defaults.subagents
-    of_own = config.agent(own).subagents if own in config.agent_ids else None
-    must_name = of_own.require_agent_id if of_own is not None else None
+    must_name = config.agent(own).subagents.require_agent_id
     asked = StartSubagent(
         agent_id=named,
         sandbox=wish.sandbox,
@@ -232,14 +231,13 @@ def agents_list(
 
 
 def _listed(config: Config, agent_id: str) -> ListedAgent:
-    configured = agent_id in config.agent_ids
-    name = config.agent(agent_id).name if configured else None
-    return ListedAgent(id=agent_id, configured=configured, name=name or None)
+    name = config.agent(agent_id).name
+    return ListedAgent(id=agent_id, configured=agent_id in config.agent_ids, name=name or None)
 
 
 def _allow_list(config: Config, agent_id: str) -> tuple[str, ...]:
     """Return the agents that an agent may start beside itself, as configured; its own list, else the default one."""
-    own = config.agent(agent_id).subagents.allow_agents if agent_id in config.agent_ids else None
+    own = config.agent(agent_id).subagents.allow_agents
     listed = config.agents.defaults.subagents.allow_agents if own is None else own
     return tuple(listed or ())
 
@@ -296,7 +294,7 @@ def _allowed(
 ) -> SpawnAllowed:
     agent_id = to_start.agent_id or known.own or config.default_agent
     default = config.agents.defaults.subagents
-    own = config.agent(agent_id).subagents if agent_id in config.agent_ids else None
+    own = config.agent(agent_id).subagents
     asked = find_model(config, wish.model) if wish.model is not None else None
     thinking: ThinkingLevel | None = None
     for level in THINKING_LEVELS:
@@ -309,11 +307,8 @@ def _allowed(
         sandboxed=_is_sandboxed(to_start, known),
         mode=to_start.mode,
         cleanup=wish.cleanup,
-        model=asked
-        or (own and primary_of(own.model))
-        or primary_of(default.model)
-        or config.model_of(agent_id),
-        thinking=thinking or (own and own.thinking) or default.thinking,
+        model=asked or primary_of(own.model) or primary_of(default.model) or config.model_of(agent_id),
+        thinking=thinking or own.thinking or default.thinking,
         run_timeout_ms=milliseconds(seconds),
         archive_after_ms=0 if keeps_on else milliseconds(default.archive_after_minutes * 60),
         judged=Judgement(to_start, known),

@@ -70,7 +70,7 @@ def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = 
     key = requester.key
     if key is None:
         return Workshop()
-    own = config.agent(key.agent_id).tools if key.agent_id in config.agent_ids else AgentTools()
+    own = config.agent(key.agent_id).tools
     inside = requester.sandboxed
     return Workshop(
         everyone=_rules(config.tools),
