@@ -12,6 +12,8 @@ import pytest
 
 from intersession import Outbound, Reply, SessionSystem, Turn, Usage
 from intersession_actors.simulation import SimulatedRuntime
+from intersession_events.facts import AccessRecorded, SendRefused
+from intersession_projections.access_receipts import Wanted, receipts
 from support.any_log import Logs
 from support.running import merged, texts
 
@@ -243,6 +245,7 @@ class Played:
             "hops": provenance.get("hops"),
             "tools": [tool["title"] for tool in lens["tools"]],
             "contextTokens": lens["contextTokens"],
+            "fits": 0 < lens["usedTokens"] < lens["contextTokens"],
             "deadline": second(lens["deadlineMs"]),
             "asRecorded": lens["asRecorded"],
         }
@@ -300,6 +303,15 @@ class Played:
             )
             for one in reversed(found)
         ]
+
+    def named(self, key: str) -> str:
+        """Return the key of a session; of the sub-agent's, which is another one each time, a name."""
+        return "child" if key == self.stood("spawns", KEY)["child"] else key
+
+    def listed(self) -> Any:
+        """Return the rows of all sessions."""
+        found: Any = self.system.tools().call("sessions_list", {})
+        return found["sessions"]
 
     def transcript(self, key: str, at: float) -> list[tuple[str, str]]:
         """Return a transcript as it was at a second, without tools: role and text."""
@@ -464,6 +476,33 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
             "gus",
         ),
     ),
+    "which step of which conversation was each run?": (
+        lambda log: [
+            (
+                one["step"],
+                one.get("turn"),
+                log.named(one["sessionKey"]),
+                one[flow] == log.stood(f"{flow[:-2]}s", text)[flow],
+            )
+            for flow, text in (("exchangeId", TIMETABLE), ("spawnId", KEY))
+            for one in reversed(log.ask("state", of=log.run(text))["runs"])
+        ],
+        [
+            ("message", 0, RESEARCH, True),
+            ("reply", 1, MAIN, True),
+            ("reply", 2, RESEARCH, True),
+            ("announce", None, RESEARCH, True),
+            ("message", None, "child", True),
+            ("announce", None, "child", True),
+        ],
+    ),
+    "what did the operator see of where it failed?": (
+        lambda log: [
+            one["data"]["traceback"].splitlines()[-1]
+            for one in reversed(log.ask("events", kind=["run_failed", "delivery_failed"])["events"])
+        ],
+        ["ConnectionError: no line", "ValueError: out of order"],
+    ),
     "what did a run answer, of which model, and what did it use?": (
         lambda log: [log.stood("runs", "Again.")[name] for name in ("reply", "model", "usage")],
         ["Once more.", "acme/one", {"input": 20, "output": 5, "totalTokens": 25, "costMicros": 7}],
@@ -490,6 +529,7 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
             "hops": 1,
             "tools": ["sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "agents_list"],
             "contextTokens": 64_000,
+            "fits": True,
             "deadline": 163,
             "asRecorded": True,
         },
@@ -503,6 +543,7 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
             "hops": None,
             "tools": ["sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "agents_list"],
             "contextTokens": 64_000,
+            "fits": True,
             "deadline": 1400,
             "asRecorded": True,
         },
@@ -528,6 +569,14 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
             + [log.looked_at(TIMETABLE, "loop")["turn"]]
         ),
         [2, "turn_limit", MAX_TURNS, "ok", 2],
+    ),
+    "does the log say all that was decided upon?": (
+        lambda log: [log.system.debug.replay()[name] for name in ("same", "notJudged", "firstDifference")],
+        [True, [], None],
+    ),
+    "which rule let the words out?": (
+        lambda log: {one["data"]["rule"] for one in log.ask("events", kind=["delivery_started"])["events"]},
+        {"no rule of session.sendPolicy matches: allow"},
     ),
     # --- what led to it
     "what did the announce begin with?": (
@@ -577,6 +626,13 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
             (300, "ops > main", "All is fine."),
         ],
     ),
+    "who wanted what of a session held, and until when?": (
+        lambda log: [
+            (second(one["timeMs"]), one["who"], one["to"], one["text"])
+            for one in reversed(log.ask("events", kind=["session_patched"])["events"])
+        ],
+        [(200, "operator", OPS, "hold=next"), (300, "operator", OPS, "hold cleared")],
+    ),
     "who wrote the words that main heard?": (
         lambda log: log.ask("origin", words="All is fine.")["first"]["editedBy"],
         "operator",
@@ -599,6 +655,10 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
             {"code": "silent", "text": "The exchange was closed: nothing was to be announced."},
             [],
         ),
+    ),
+    "where would it have been announced?": (
+        lambda log: [log.looked_at(text, "exchange")["route"] for text in (TIMETABLE, WELL, HOPS)],
+        ["slack:rob", "telegram:eve", "telegram:dan"],
     ),
     "what was delivered to Ada, after how many attempts?": (
         lambda log: log.sent(FERRY),
@@ -704,6 +764,31 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
             (602, RESEARCH, "sessions_send: 1 allowed, 0 denied"),
         ],
     ),
+    "and whom by which words?": (
+        lambda log: [
+            (one.event.filters, one.targets)
+            for one in receipts(log.system.log, Wanted(who=MAIN))
+            if isinstance(one.event, AccessRecorded)
+        ][1:3],
+        [
+            (f'{{"sessionKey":"{VAULT}","timeoutSeconds":0}}', ((VAULT, "forbidden"),)),
+            ('{"label":"finder"}', ()),
+        ],
+    ),
+    "and which send was refused by a limit, of which chain?": (
+        lambda log: [
+            (
+                one.event.target,
+                one.event.limit,
+                one.event.allowed,
+                one.event.chain,
+                one.event.root == log.run("Chain."),
+            )
+            for one in receipts(log.system.log, Wanted())
+            if isinstance(one.event, SendRefused)
+        ],
+        [(OPS, HOPS_LIMIT, 2, (OPS, RESEARCH, MAIN), True)],
+    ),
     # --- spawns
     "what was handed to a sub-agent, and what came of it?": (
         lambda log: (
@@ -711,6 +796,7 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
                 name: log.stood("spawns", KEY)[name]
                 for name in ("requester", "label", "mode", "status", "result", "closeReason")
             },
+            second(log.stood("spawns", KEY)["endedAt"]),
             log.shown(KEY),
         ),
         (
@@ -722,6 +808,7 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
                 "result": "It is under the mat.",
                 "closeReason": "announced",
             },
+            402,
             [
                 (401, "main > main/finder", KEY),
                 (402, "main/finder", "says It is under the mat."),
@@ -740,6 +827,22 @@ QUESTIONS: Final[dict[str, tuple[Callable[[Played], Any], Any]]] = {
     "what did a sub-agent begin with?": (
         lambda log: log.root(KEY),
         ("person", "Cy (cy) on telegram", MAIN, "Look it up."),
+    ),
+    "which sessions are there, of whom, on which channel, and begun by whom?": (
+        lambda log: [
+            (
+                log.named(one["key"]),
+                *(one.get(name) for name in ("kind", "channel", "label", "spawnedBy", "lastTo")),
+            )
+            for one in log.listed()
+        ],
+        [
+            ("main", "main", "telegram", None, None, "ada"),
+            (OPS, "main", "telegram", None, None, "eve"),
+            (RESEARCH, "main", "slack", None, None, "rob"),
+            ("child", "other", "unknown", "finder", "main", None),
+            (VAULT, "main", "telegram", None, None, "vic"),
+        ],
     ),
     # --- generations
     "who reset main, and when?": (
