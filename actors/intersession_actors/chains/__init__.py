@@ -4,6 +4,6 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_actors.chains.cause import Cause, Times, UnderWay, current_cause
-    from intersession_actors.chains.ledger import ChainLedger, RunsOf, RunUse
+    from intersession_actors.chains.ledger import ChainLedger, ChainUnread, RunsOf, RunUse
 
-__all__ = ["Cause", "ChainLedger", "RunUse", "RunsOf", "Times", "UnderWay", "current_cause"]
+__all__ = ["Cause", "ChainLedger", "ChainUnread", "RunUse", "RunsOf", "Times", "UnderWay", "current_cause"]

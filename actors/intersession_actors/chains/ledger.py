@@ -7,16 +7,25 @@ reserved and are not recorded yet. After a crash the log is all there is, and gi
 
 Whoever made an append tells the ledger of it before anybody acts on it (`take`), so that a decision knows of the run that led to
 it. The log tells it again (`on_committed`): an actor that failed in between has told nothing.
+
+Actors ask the ledger, and never wait for the log: a chain that is not known here is `ChainUnread`, and is read by `read` on a thread
+that may block, outside of the lock.
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from intersession_actors.chains.cause import UnderWay
 from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events import facts
 from intersession_events.log import Follows, Recorded
+
+T = TypeVar("T")
+
+READ: Final = 256
+"""So many chains that were read from the log stay known though they are over: whoever had one read has yet to ask for it."""
 
 _COUNTED: Final = (
     facts.RunQueued
@@ -39,6 +48,14 @@ class RunUse(NamedTuple):
 
 RunsOf = Callable[[str], Iterable[RunUse]]
 """Reads from the log which runs a chain has had, by its root."""
+
+
+class ChainUnread(Exception):
+    """The chain is not known here; have it read (`ChainLedger.read`), and ask again."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(f"the causal chain {root} is not read yet")
+        self.root = root
 
 
 class _Account:
@@ -89,6 +106,10 @@ class ChainLedger:
         self._accounts: dict[str, _Account] = {}
         self._chain_of: dict[str, str] = {}
         """The root of the chain that a run which has not ended is of: its end may be recorded with that of another chain's."""
+        self._read: OrderedDict[str, None] = OrderedDict()
+        """The chains that were read last."""
+        self._heard: dict[object, list[Recorded]] = {}
+        """What was recorded since each reading began."""
         self._on_over: Callable[[str], None] | None = None
         self._stop = log.on_committed(self._committed, _COUNTED)
         self.under_way = UnderWay()
@@ -101,7 +122,7 @@ class ChainLedger:
         at a time: what it reserved before is given back.
 
         Raises:
-            StoreUnavailable: the chain is not known here and can't be read.
+            ChainUnread: the chain is not known here.
         """
         with self._lock:
             account = self._of(budget.root, begins=budget.root == run_id)
@@ -118,7 +139,7 @@ class ChainLedger:
         """Reserve a run that was accepted before this process began, and is still to be queued.
 
         Raises:
-            StoreUnavailable: the chain can't be read.
+            ChainUnread: the chain is not known here.
         """
         with self._lock:
             self._of(root).promised[by] = run_id
@@ -135,13 +156,45 @@ class ChainLedger:
         """Return what a chain has used, `besides` what this flow has reserved and is about to decide anew.
 
         Raises:
-            StoreUnavailable: the chain is not known here and can't be read.
+            ChainUnread: the chain is not known here.
         """
         with self._lock:
             account = self._of(root)
             spent = account.spent(besides)
             self._forget(root, account)
             return spent
+
+    def read(self, root: str) -> None:
+        """Read from the log what is known of a chain. It blocks, and keeps nobody else from the ledger meanwhile.
+
+        Raises:
+            StoreUnavailable: it can't be read.
+        """
+        reading, heard = object(), list[Recorded]()
+        with self._lock:
+            if root in self._accounts:
+                return
+            self._heard[reading] = heard
+        try:
+            uses = tuple(self._runs_of(root))
+        finally:
+            with self._lock:
+                del self._heard[reading]
+        with self._lock:
+            if root not in self._accounts:
+                self._open(root, uses, heard)
+
+    def after_reading(self, ask: Callable[[], T]) -> T:
+        """Ask the ledger, and have what it does not know read first; for doors, which may wait.
+
+        Raises:
+            StoreUnavailable: a chain can't be read.
+        """
+        while True:
+            try:
+                return ask()
+            except ChainUnread as unread:
+                self.read(unread.root)
 
     def on_over(self, listener: Callable[[str], None]) -> None:
         """Have somebody told of each chain that nothing can carry on, by its root: at once, and in whatever thread that is."""
@@ -156,18 +209,27 @@ class ChainLedger:
     def _of(self, root: str, *, begins: bool = False) -> _Account:
         account = self._accounts.get(root)
         if account is None:
-            account = _Account()
-            # Read under the lock: what is committed meanwhile is heard of afterwards, and counted once.
-            for use in () if begins else self._runs_of(root):
-                self._queued(root, account, use.run_id)
-                if use.ended:
-                    self._ended(account, use.run_id, use.tokens, use.cost_micros)
-            self._accounts[root] = account
+            if not begins:
+                raise ChainUnread(root)
+            account = self._accounts[root] = _Account()
         return account
+
+    def _open(self, root: str, uses: Iterable[RunUse], heard: Iterable[Recorded]) -> None:
+        account = self._accounts[root] = _Account()
+        for use in uses:
+            self._queued(root, account, use.run_id)
+            if use.ended:
+                self._ended(account, use.run_id, use.tokens, use.cost_micros)
+        self._read[root] = None
+        for recorded in heard:  # perhaps not read yet; what was is counted once
+            self._note(recorded, only=root)
+        while len(self._read) > READ:
+            oldest, _ = self._read.popitem(last=False)
+            self._forget(oldest, self._accounts[oldest])
 
     def _forget(self, root: str, account: _Account) -> None:
         """Close the account of a chain that nothing can carry on; the log has what it was."""
-        if account.is_over:
+        if account.is_over and root not in self._read:
             self._accounts.pop(root, None)
             if self._on_over is not None:
                 self._on_over(root)
@@ -179,19 +241,24 @@ class ChainLedger:
                 event, root = item.event, item.correlation
                 if isinstance(event, facts.RunQueued) and root is not None and event.run_id == root:
                     self._of(root, begins=True)
-                self._note(item)
+            self._take(recorded)
 
     def _committed(self, batch: Sequence[Recorded]) -> None:
         with self._lock:
-            for recorded in batch:
-                self._note(recorded)
+            self._take(batch)
 
-    def _note(self, recorded: Recorded) -> None:
+    def _take(self, recorded: Sequence[Recorded]) -> None:
+        for heard in self._heard.values():
+            heard.extend(recorded)
+        for item in recorded:
+            self._note(item)
+
+    def _note(self, recorded: Recorded, *, only: str | None = None) -> None:
         event, root = recorded.event, recorded.correlation
         if isinstance(event, facts.RunEnd):
             root = self._chain_of.get(event.run_id, root)
         account = self._accounts.get(root) if root is not None else None
-        if root is None or account is None:
+        if root is None or account is None or only not in {None, root}:
             return
         match event:
             case facts.RunQueued():

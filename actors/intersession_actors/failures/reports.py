@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
+from math import inf
 from textwrap import indent
 from typing import Any, Final
 
@@ -18,6 +19,9 @@ OnFailure = Callable[[Failure], object]
 
 UNREAD_S: Final = 60.0
 """A store, or a row of it, that can't be read is told this often at most: each caller meets it anew."""
+
+SLOW_TOLD_S: Final = 3600.0
+"""That a kind of message took long is told this often at most: on a machine that has too much to do, each does."""
 
 MOST_WAITING: Final = 1_000
 """So many failures may wait for the host's callback; what comes then is logged and counted, and not told to it."""
@@ -46,8 +50,8 @@ class Reports:
         self._dropped = 0
         self._store_since: float | None = None
         self._store_error: str | None = None
-        self._unread_since: dict[FailureKind, float] = {}
-        self._refused: set[str] = set()
+        self._told_at: dict[tuple[FailureKind, str], float] = {}
+        """When what comes again and again was told last."""
         self.blocking = Blocking(clock.monotonic, self._loop_blocked)
         """Hears of code of the host's that blocks an event loop."""
 
@@ -118,23 +122,43 @@ class Reports:
     def store_unread(self, error: BaseException) -> None:
         """Tell that something could not be read, at most once in `UNREAD_S`, and not while the store is known to be away."""
         kind: FailureKind = "row_unreadable" if isinstance(error, UNREADABLE) else "store_trouble"
-        now = self._clock.monotonic()
         with self._changed:
-            since = self._unread_since.get(kind)
-            if self._store_since is not None or (since is not None and now - since < UNREAD_S):
-                return
-            self._unread_since[kind] = now
-        self.tell(kind, error=described(error))
+            due = self._store_since is None and self._is_due(kind, "", UNREAD_S)
+        if due:
+            self.tell(kind, error=described(error))
 
     def batch_refused(self, error: str) -> None:
         """Note that one of our own statements, or a view, refused a batch; each error is told once, and counted each time."""
+        self._tell_now_and_then("batch_refused", error, inf, error=error)
+
+    def slow_handler(self, actor: str, message: str, seconds: float) -> None:
+        """Note that an actor took long for a message; each kind of message is told once in `SLOW_TOLD_S`, and counted each time."""
+        self._tell_now_and_then(
+            "slow_handler", message, SLOW_TOLD_S, actor=actor, error=f"{message} took {seconds:.2f} s"
+        )
+
+    def _tell_now_and_then(
+        self,
+        kind: FailureKind,
+        what: str,
+        every_s: float,
+        **fields: Any,  # as `tell` has them
+    ) -> None:
+        """Tell a failure of which there may be many, at most so often; count it each time."""
         with self._changed:
-            again = error in self._refused
-            self._refused.add(error)
-            if again:
-                self._counts["batch_refused"] += 1
-        if not again:
-            self.tell("batch_refused", error=error)
+            due = self._is_due(kind, what, every_s)
+            if not due:
+                self._counts[kind] += 1
+        if due:
+            self.tell(kind, **fields)
+
+    def _is_due(self, kind: FailureKind, what: str, every_s: float) -> bool:
+        """Return, under the lock, whether something may be told again; it is told then."""
+        now = self._clock.monotonic()
+        due = now - self._told_at.get((kind, what), -inf) >= every_s
+        if due:
+            self._told_at[kind, what] = now
+        return due
 
     def _loop_blocked(self, name: str, seconds: float) -> None:
         self.tell(

@@ -21,6 +21,7 @@ from intersession_actors.streams import (
     Appended,
     AskedOfFlow,
     BeginsFlow,
+    ChainRead,
     Commit,
     Durable,
     Failed,
@@ -42,7 +43,6 @@ from intersession_actors.streams import (
     Told,
     World,
     answer,
-    handle_timed,
     record_of,
 )
 from intersession_events.errors import AppendConflict, LogError, NotStorable
@@ -106,13 +106,10 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
 
     # --- messages
 
-    def on_receive(self, message: object) -> None:
+    def handle(self, message: object) -> None:
         """Take a command, or what comes back from the log or a session's actor."""
-        handle_timed(self.world, type(self).__name__.lower(), self._handle, message)
-
-    def _handle(self, message: object) -> None:
         match message:
-            case StreamLoaded() | Appended() | StoreDue() | StepTaken() | StepRefused():
+            case StreamLoaded() | ChainRead() | Appended() | StoreDue() | StepTaken() | StepRefused():
                 if message.stream not in self._set_aside:  # else it was asked for before
                     self._came_back(message)
             case SessionReadBack():
@@ -143,11 +140,15 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         flow.take(command)
         self.carry_out(flow)
 
-    def _came_back(self, message: StreamLoaded | Appended | StoreDue | StepTaken | StepRefused) -> None:
+    def _came_back(
+        self, message: StreamLoaded | ChainRead | Appended | StoreDue | StepTaken | StepRefused
+    ) -> None:
         flow = self._flow(message.stream)
         match message:
             case StreamLoaded():
                 flow.read(message)
+            case ChainRead():
+                flow.chain_read(message)
             case Appended():
                 flow.appended(message)
             case StoreDue():

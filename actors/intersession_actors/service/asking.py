@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -202,7 +203,10 @@ def reserving(service: Service, caller: Caller, asked: AskedRun) -> Generator[Or
     with keeping_refusals(service, caller, origin, asked.tool, asked.target, runs=asked.runs):
         budget = gone_on(service, origin, asked.target, asked.field)
         now = service.world.now_of(budget)
-        tripped = chains.reserve(budget, asked.run_id, now, by=asked.run_id) if asked.runs else None
+        tripped = None
+        if asked.runs:
+            reserve = partial(chains.reserve, budget, asked.run_id, now, by=asked.run_id)
+            tripped = chains.after_reading(reserve)
         if tripped is not None:
             raise _reached(tripped, tripped.told(asked.field))
     try:

@@ -27,6 +27,7 @@ from intersession_actors.streams import (
     Answer,
     Append,
     Appended,
+    ChainRead,
     ChildGone,
     Commit,
     Durable,
@@ -43,7 +44,6 @@ from intersession_actors.streams import (
     Told,
     World,
     answer,
-    handle_timed,
 )
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
@@ -84,7 +84,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     def on_receive(self, message: object) -> None:
         """Take a command, or what comes back from the log, the agent or the clock."""
         try:
-            handle_timed(self.world, self.key, self._handle, message)
+            super().on_receive(message)
         except BaseException as error:
             self._memory.forget()
             self._refuse_all(error)
@@ -100,10 +100,13 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         for command in self._owner.waiting():
             answer(command, Refused(code=refused.code, error=refused.error))
 
-    def _handle(self, message: object) -> None:
+    def handle(self, message: object) -> None:
+        """Take a command, or what comes back from the log, the agent or the clock."""
         match message:
             case commands.SessionRead():
                 self._wake(message.folded)
+            case ChainRead():
+                self._owner.chain_read(message)
             case Appended():
                 self._owner.appended(message)
             case StoreDue():

@@ -9,6 +9,7 @@ with on_demand(globals()):
         Asked,
         AskedOfFlow,
         BeginsFlow,
+        ChainRead,
         ChildGone,
         Command,
         DeliveryEnded,
@@ -38,6 +39,7 @@ with on_demand(globals()):
         Loaded,
         OwnerEffect,
         ReadBack,
+        ReadChain,
         TellFlow,
         TellSession,
         Told,
@@ -74,7 +76,6 @@ with on_demand(globals()):
     )
     from intersession_actors.streams.rules_in_force import RulesInForce
     from intersession_actors.streams.shell import STORE_RETRY_MS, Shell
-    from intersession_actors.streams.slow import handle_timed
     from intersession_actors.streams.standing import BoundThreads, Generations, Standing
     from intersession_actors.streams.strays import foreign
     from intersession_actors.streams.world import NOT_A_FORK, ForkOf, Mail, Time, World
@@ -92,6 +93,7 @@ __all__ = [
     "AskedOfFlow",
     "BeginsFlow",
     "BoundThreads",
+    "ChainRead",
     "ChildGone",
     "Command",
     "Commit",
@@ -114,6 +116,7 @@ __all__ = [
     "OwnerEffect",
     "Plan",
     "ReadBack",
+    "ReadChain",
     "Record",
     "Refused",
     "Resume",
@@ -140,7 +143,6 @@ __all__ = [
     "caused_by",
     "digest_of",
     "foreign",
-    "handle_timed",
     "into_outbox",
     "judged_at_door",
     "judged_by_door",

@@ -96,6 +96,14 @@ class StreamLoaded(OfOneLife, frozen=True, kw_only=True):
     recorded: Sequence[Recorded] | Exception
 
 
+class ChainRead(OfOneLife, frozen=True, kw_only=True):
+    """The causal chain was read that a decision looks at. `error` says why it could not be."""
+
+    stream: str
+    ask: Ask
+    error: Exception | None
+
+
 class Appended(OfOneLife, frozen=True, kw_only=True):
     """The log's word on an append to a stream."""
 
@@ -111,7 +119,7 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
     number: int
 
 
-OfStream = FlowCommand | AskedOfFlow | BeginsFlow | StreamLoaded | Appended | StoreDue
+OfStream = FlowCommand | AskedOfFlow | BeginsFlow | StreamLoaded | ChainRead | Appended | StoreDue
 """What names the stream that it is about: the manager of many flows knows by it which one."""
 
 

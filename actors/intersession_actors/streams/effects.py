@@ -59,6 +59,13 @@ class Load(msgspec.Struct, frozen=True):
     ask: Ask
 
 
+class ReadChain(msgspec.Struct, frozen=True):
+    """Have a causal chain read, by its root: a decision looks at what it has used."""
+
+    root: str
+    ask: Ask
+
+
 class Append(msgspec.Struct, frozen=True):
     """Ask the log for an append; `behind` is the one that it follows from, if that may not be durable yet."""
 
@@ -134,6 +141,7 @@ OwnerEffect = (
     | Load
     | Loaded
     | ReadBack
+    | ReadChain
     | TellFlow
     | TellSession
 )

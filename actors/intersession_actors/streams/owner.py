@@ -18,11 +18,13 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from intersession_actors.chains import ChainUnread
 from intersession_actors.config import milliseconds
 from intersession_actors.streams.commands import (
     Appended,
     Ask,
     Asked,
+    ChainRead,
     Command,
     Step,
     StepTaken,
@@ -44,6 +46,7 @@ from intersession_actors.streams.effects import (
     Loaded,
     OwnerEffect,
     ReadBack,
+    ReadChain,
     TellFlow,
     TellSession,
     Told,
@@ -268,8 +271,9 @@ class Owner(Generic[S, C]):
         except NotStorable as error:
             self._not_storable(told, error)
             return
-        except StoreUnavailable as error:  # what the chain of a run has used can't be read
-            self.store_away(told, error)
+        except ChainUnread as unread:
+            self._under_way, self._asked, self.asks_session = told, Ask(), False
+            self.effects.append(ReadChain(unread.root, self._asked))
             return
         except Exception as error:  # noqa: BLE001 - whatever a rule raises is for the actor to judge
             self.effects.append(Failed(error, told))
@@ -284,6 +288,18 @@ class Owner(Generic[S, C]):
             self.effects.append(TellSession(self.told, step))
         else:
             self._ask(told, AskedAppend(appends, plan.leads_on), behind=plan.behind)
+
+    def chain_read(self, message: ChainRead) -> None:
+        """Decide what looks at a causal chain, now that it is read."""
+        told = self.give_back() if self.awaits(message.ask) else None
+        if told is None:
+            return
+        if message.error is None:
+            self.decide_again(told)
+        elif isinstance(message.error, StoreUnavailable):
+            self.store_away(told, message.error)
+        else:
+            self.effects.append(Failed(message.error, told))
 
     def _ask(self, told: Told[C], asked: AskedAppend, *, behind: InFlight | None = None) -> None:
         """Ask the store for an append."""

@@ -6,12 +6,13 @@ from typing import Final, Generic, TypeVar
 import pykka
 
 from intersession_actors.runtime import Handler
-from intersession_actors.streams.commands import Appended, Command, StoreDue, StreamLoaded
+from intersession_actors.streams.commands import Appended, ChainRead, Command, StoreDue, StreamLoaded
 from intersession_actors.streams.effects import (
     Append,
     AskStoreAgain,
     Load,
     OwnerEffect,
+    ReadChain,
     TellFlow,
     TellSession,
 )
@@ -21,6 +22,8 @@ from intersession_actors.streams.world import World
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
 
+SLOW_S: Final = 0.05
+"""A handler decides and hands on, which takes a millisecond or two; all actors of a host wait for one that takes longer."""
 STORE_RETRY_MS: Final = 500
 """How long to wait before the store is asked again for what it could not do."""
 
@@ -31,6 +34,20 @@ class Shell(Handler, Generic[S, C]):
     def __init__(self, world: World) -> None:
         super().__init__()
         self.world = world
+
+    def on_receive(self, message: object) -> None:
+        """Take a message, and have the operator told if that took long."""
+        began = self.world.time.clock.monotonic()
+        try:
+            self.handle(message)
+        finally:
+            took = self.world.time.clock.monotonic() - began
+            if took >= SLOW_S:
+                self.world.reports.slow_handler(str(self), type(message).__name__, took)
+
+    def handle(self, message: object) -> None:
+        """Take a command, or what comes back from the log, another actor, an agent or the clock."""
+        raise NotImplementedError
 
     def tell_self(self, command: Command) -> None:
         """Put a command of our own into our inbox, from any thread."""
@@ -64,6 +81,11 @@ class Shell(Handler, Generic[S, C]):
             case Load(ask):
                 world.log.load(
                     stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded, ask=ask))
+                )
+            case ReadChain(root, ask):
+                world.mail.on_disk(
+                    lambda: world.chains.read(root),
+                    lambda error: tell(ChainRead(stream=stream, ask=ask, error=error)),
                 )
             case AskStoreAgain(number):
                 due = StoreDue(stream=stream, number=number)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class OnDisk(Protocol):
-    """Does work on files outside of any actor."""
+    """Does work that waits for files, or for the log, outside of any actor."""
 
     def __call__(self, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
         """Do the work; `done` gets its result, or the exception it raised. Nothing comes back while the system stops."""
@@ -53,7 +53,7 @@ NOT_A_FORK: Final = ForkOf()
 
 @dataclass(kw_only=True, eq=False)
 class Mail:
-    """Reaches others: actors by what they lead, the supervisor, and a thread that works on files."""
+    """Reaches others: actors by what they lead, the supervisor, and threads that wait for files and for the log."""
 
     tell_session: Callable[[str, Command], None]
     """Reaches a session's actor, by the session's key."""

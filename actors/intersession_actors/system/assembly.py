@@ -268,12 +268,14 @@ class Assembly:
             self.supervisor.set_aside(stream, described(failed))
 
     def _recover_flows(self, prefix: str) -> None:
-        """Tell a manager that was started again what is open, as soon as the store says it."""
-        try:
-            recover_flows(self.service, prefix)
-        except StoreUnavailable as error:
-            again = partial(self._recover_flows, prefix)
-            self._later(error, prefix, partial(self._on_disk, again, lambda _: None))
+        """Tell a manager that was started again what is open, as soon as the store says it; the views are read outside of any actor."""
+        self._on_disk(partial(recover_flows, self.service, prefix), partial(self._recovered, prefix))
+
+    def _recovered(self, prefix: str, failed: Exception | None) -> None:
+        if isinstance(failed, StoreUnavailable):
+            self._later(failed, prefix, partial(self._recover_flows, prefix))
+        elif failed is not None:
+            logger.error("what is open of %s was not carried on", prefix, exc_info=failed)
 
     def _later(self, error: StoreUnavailable, name: str, again: Callable[[], None]) -> None:
         self.reports.store_unread(error)

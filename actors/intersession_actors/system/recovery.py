@@ -5,6 +5,7 @@ The views say what is open; actors never read them. Nothing here decides anythin
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from intersession_actors.agents import runner_of
 from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
@@ -70,7 +71,8 @@ def _hold_accepted(service: Service) -> None:
     for stream in service.flows.open_spawns():
         spawn = None if stream in frozen else service.flows.spawn(stream.partition(":")[2])
         if spawn is not None and spawn.root is not None and service.runs.get(spawn.run_id) is None:
-            service.world.chains.hold(spawn.root, spawn.run_id, by=stream)
+            chains = service.world.chains
+            chains.after_reading(partial(chains.hold, spawn.root, spawn.run_id, by=stream))
 
 
 def recover_flows(service: Service, prefix: str) -> None:
