@@ -350,6 +350,24 @@ def a_session_reads_another_clock() -> AbstractContextManager[object]:
     return _knows_otherwise("_circumstances", now_ms=lambda ms: ms - 60_000)
 
 
+def a_thread_stays_for_longer() -> AbstractContextManager[object]:
+    """A session takes its thread for its own for a minute longer than it is."""
+    return _knows_otherwise("_circumstances", thread_left=lambda left: (left[0] + 60_000, left[1]))
+
+
+def an_attempt_is_younger_than_it_is() -> AbstractContextManager[object]:
+    """Who makes good what an earlier process left behind takes the attempt for half as old as it is."""
+    return _knows_otherwise("_circumstances", age_ms=lambda ms: ms // 2)
+
+
+def records_no_tools_that_were_left_out() -> AbstractContextManager[object]:
+    """The record of a start does not say that there was no room for the session's tools."""
+    nothing = {"withheld": 0}
+    return _knows_otherwise(
+        "_circumstances", start=lambda start: start._replace(beginning=start.beginning._replace(**nothing))
+    )
+
+
 def records_no_time_of_a_session() -> AbstractContextManager[object]:
     """The record of a session's decision does not say what the clock said."""
 
@@ -427,6 +445,9 @@ BUGS: Final[dict[str, Bug]] = {
         an_attempt_is_made_once,
         nobody_is_to_hear_of_a_failure,
         a_session_reads_another_clock,
+        a_thread_stays_for_longer,
+        an_attempt_is_younger_than_it_is,
+        records_no_tools_that_were_left_out,
         records_no_time_of_a_session,
         sees_no_lineage,
         does_not_count_sub_agents,

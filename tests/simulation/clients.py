@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from intersession_events.facts import SessionOpened, SessionReset
+from intersession_events.facts import SessionOpened, SessionReset, ThreadBound
 from intersession_events.ids import session_stream
-from simulation.people import AGENTS, CHANNELS, MAINS
+from simulation.people import AGENTS, CHANNELS, HURRY_S, MAINS
 from support.history import Op
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Client:
         self._targets: dict[str, str] = {}
         self._at: tuple[str, int] | None = None
         """The text of the call under way, and the log's head when it was made."""
+        self._in_threads = 0
         self.runs: list[str] = []
         self.is_done = False
 
@@ -116,9 +117,12 @@ class Client:
             case "spawn":
                 cleanup = "delete" if rare else "keep"
                 asked = {"task": text, "cleanup": cleanup, "idempotencyKey": text}
+                if world.drawn(f"hurries {text}", 2) == 1:
+                    asked["runTimeoutSeconds"] = HURRY_S
                 if world.drawn(f"thread {text}", 1) and "threads" in world.faults.enabled:
                     world.tally.add("fault", "threads")
                     asked["thread"] = True
+                    self._come_in(channel, AGENTS[mine], f"{text} comes in")
                 if world.drawn(f"files {text}", 1) and "files" in world.faults.enabled:
                     world.tally.add("fault", "files")
                     asked["attachments"] = [
@@ -130,6 +134,38 @@ class Client:
                     world.tally.add("fault", "interrupt")
                 asked = {"sessionKey": MAINS[mine], "message": text, "idempotencyKey": text, "busy": busy}
                 return world.system.gateway.call("agent", asked | {"deliver": True, "timeout": 20})
+
+    def _come_in(self, channel: str, agent_id: str, text: str) -> None:
+        """Say something that nobody is to answer: a thread is opened where somebody has spoken."""
+        said: dict[str, Any] = {
+            "channel": channel,
+            "chat_id": "room",
+            "sender": self.name,
+            "text": text,
+            "message_id": text,
+        }
+        answer = self._world.system.inbound(**said, agent_id=agent_id, deliver=False)
+        self._world.saw("inbound", answer)
+
+    def _speak_in_thread(self) -> None:
+        """Say something in the youngest thread that was given to a session, whoever's it is by now."""
+        world = self._world
+        routes = [item.event.route for item in world.log.all() if isinstance(item.event, ThreadBound)]
+        if not routes or not world.faults.strikes("thread_said", 0.7, where=self.name):
+            return
+        self._in_threads += 1
+        text = f"{self.name} in a thread {self._in_threads}"
+        route = routes[-1]
+        said: dict[str, Any] = {
+            "channel": route.channel,
+            "chat_id": route.to,
+            "thread": route.thread,
+            "sender": self.name,
+        }
+        answer = world.system.inbound(**said, text=text, message_id=text)
+        world.saw("inbound", answer)
+        if "runId" in answer:
+            self.runs.append(answer["runId"])
 
     def _says(self, said: dict[str, Any]) -> Answer:
         """Say something as a channel tells it, perhaps on an event loop that ends with the call."""
@@ -218,6 +254,7 @@ class Client:
             before = ("reply", "every-turn", "announce", "next")[world.chance.fixed(f"holds {self.name}", 3)]
             world.saw("exchanges.hold", operate("exchanges.hold", {"sessionKey": key, "before": before}))
         self._hold()
+        self._speak_in_thread()
         if world.holds and world.chance.departs(f"releases {self.name}", 0.5):
             world.release()
         if strikes("backup", 0.2, where=self.name):

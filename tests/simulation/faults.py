@@ -47,6 +47,7 @@ FAULTS: Final = (
     "threads",
     "thread_fails",
     "thread_slow",
+    "thread_said",
     "hold",
     "hold_again",
     "hold_setting",

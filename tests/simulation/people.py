@@ -32,6 +32,8 @@ TOKENS: Final = (
     "HEARTBEAT_OK",
 )
 """Words that keep silent where they are meant to, and others that only look so; said at any step."""
+HURRY_S: Final = 40
+"""The time that a sub-agent has who is to hurry."""
 COSTS: Final = 100
 """What an answer costs that says so, in tokens and in money."""
 IN_TIME_S: Final = 20.0
@@ -171,6 +173,8 @@ class Agents:
             arguments: dict[str, Any] = {"task": f"task of {turn.run_id} {turn.attempt}"}
             if world.chance.fixed(f"cleans {name}", 1):
                 arguments["cleanup"] = "delete"
+            if world.chance.fixed(f"hurries {name}", 2) == 1:
+                arguments["runTimeoutSeconds"] = HURRY_S
             yield "sessions_spawn", arguments
 
 

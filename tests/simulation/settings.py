@@ -9,6 +9,8 @@ from simulation.faults import Faults
 from simulation.people import AGENTS, COSTS
 
 WORKSPACE: Final = "/simulated"
+NARROW: Final = 5_000
+"""A window in which there is no room for the tools of a session: 3,750 tokens are left beside an answer."""
 
 
 def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]:
@@ -32,6 +34,7 @@ def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]
         "agents": {
             "list": [
                 {"id": name, "default": name == "main", "subagents": {"allowAgents": ["*"]}}
+                | ({"contextTokens": NARROW} if pick(f"window {name}", 3) == 1 else {})
                 for name in AGENTS
             ],
             "defaults": {
@@ -40,6 +43,10 @@ def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]
             },
         },
         "session": {
+            "threadBindings": {
+                "idleHours": (0, 0.02, 1)[pick("quiet threads", 2)],
+                "maxAgeHours": (0, 0.05, 24)[pick("old threads", 2)],
+            },
             "agentToAgent": {
                 "maxPingPongTurns": (2, 0, 1, 5)[pick("turns", 3)],
                 "announce": ("always", "routed")[pick("announce", 1)],
@@ -53,7 +60,7 @@ def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]
                     "tokens": (0, 2 * COSTS)[costs and pick("tokens", 1)],
                     "costMicros": (0, COSTS)[costs and pick("money", 1)],
                 },
-            }
+            },
         },
         "runs": {
             "retryInterrupted": attempts - 1,

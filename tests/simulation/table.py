@@ -1,5 +1,6 @@
 """How often what happened in many simulations, and what happened too seldom to have been tried."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, get_args
@@ -60,6 +61,9 @@ REFUSALS: Final = tuple(code for code in REFUSAL_CODES if code not in REFUSED_EL
 GUARDS: Final = ("hops", "revisits", "runs", "tokens", "costMicros", "wallSeconds")
 """The limits of a chain, as a caller is told of them or a flow ends by them."""
 
+KNOWN: Final = ("threadLeft", "ageMs", "withheld", "notCalled", "failureText", "spent", "gone", "noAgent")
+"""What decisions seldom know."""
+
 _ENDS: Final[tuple[tuple[type[Event], str, object], ...]] = (
     (LoopEnded, "reason", LoopEnd),
     (ExchangeClosed, "reason", CloseReason),
@@ -103,6 +107,8 @@ def happened(events: Iterable[Recorded]) -> Iterator[tuple[str, str]]:
         for kind, field, _ in _ENDS:
             if isinstance(item.event, kind):
                 yield "end", f"{kind.__name__} {getattr(item.event, field)}"
+        known = json.loads(item.decision).get("knew", {}) if item.decision else {}
+        yield from (("knew", name) for name in known)
         limit = getattr(item.event, "limit", None)
         if isinstance(limit, str):
             yield "guard", limit.rpartition(".")[2]
@@ -116,6 +122,7 @@ def expected() -> list[str]:
         *(f"refusal {code}" for code in REFUSALS),
         *(f"guard {name}" for name in GUARDS),
         *(f"end {name}" for name in ends()),
+        *(f"knew {name}" for name in KNOWN),
         "replayed sealed",
     ]
 

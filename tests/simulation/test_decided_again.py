@@ -35,7 +35,7 @@ OTHERWISE = {
     "a turn more": (5, exchange_rules, "state.turn >= settings.max_turns", "state.turn > settings.max_turns"),
     "an absent agent is asked": (35, exchange_rules, "if not now.requester_has_agent:", "if False:"),
     "a chain may last": (36, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
-    "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
+    "a chain may have runs": (22, chain, "used < allowed", 'name == "runs" or used < allowed'),
     "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
     "what was cut off is never tried again": (13, delivery_rules, "if idempotent:", "if False:"),
     "a child that broke is asked again": (
@@ -123,7 +123,7 @@ DOCTORED = {
         *("RunEnded knew age", "RunEnded knew wallMs", "SendChecked with rule"),
         *("RunReturned knew nowMs", "StartNext knew nowMs", "Wake knew retries"),
     },
-    1: {"Enqueue knew nowMs", "OpenExchange knew spent", "RunEnded knew refused", "RunEnded knew spent"},
+    1: {"Enqueue knew nowMs", "RunEnded knew refused"},
     3: {"HoldExchange with before", "HoldExchange with by", "Prepared with manifestSha256"},
     4: {
         *("DeliveryReturned knew nowMs", "DeliveryReturned with error", "DeliveryReturned with retry"),
@@ -133,6 +133,8 @@ DOCTORED = {
     6: {"SendChecked with denied"},
     7: {"TooOld knew cutOff", "TooOld knew tooOldS"},
     9: {"Wake knew failureText"},
+    22: {"OpenExchange knew spent", "RunEnded knew spent"},
+    85: {"Enqueue knew threadLeft", "Unbind knew threadLeft", "Wake knew ageMs"},
     105: {"StartNext knew spent"},
 }
 """What a record can say otherwise, by its command, and a seed in which each is seen."""

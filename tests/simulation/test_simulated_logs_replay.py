@@ -44,7 +44,7 @@ OTHERWISE = {
         'ids.derive(now.log_id, "run", accepted.exchange_id, "turned", turn)',
     ),
     "a chain may last": (36, chain, "used < allowed", 'name == "wallSeconds" or used < allowed'),
-    "a chain may have runs": (25, chain, "used < allowed", 'name == "runs" or used < allowed'),
+    "a chain may have runs": (22, chain, "used < allowed", 'name == "runs" or used < allowed'),
     "what is denied goes out": (6, delivery_rules, "if not verdict.allowed:", "if False:"),
     "what was cut off is never tried again": (13, delivery_rules, "if idempotent:", "if False:"),
     "what was cut off is tried once less": (

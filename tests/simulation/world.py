@@ -91,6 +91,8 @@ class World:
         self._held: dict[tuple[str, int, str], Held] = {}
         self._judged: list[tuple[int, Question, Known]] = []
         self.aborts: set[str] = set()
+        self._begun = 0
+        self._clock_was_set = False
         self._crashed = False
         self._down_until = 0.0
         self._in_peace = False
@@ -166,6 +168,7 @@ class World:
         self.runtime = SimulatedRuntime(seed=self._starts, clock=self.clock)
         self.runtime._greenlets._rng = Schedule(self.chance, reorders=0.3 if "reorder" in enabled else 0.0)
         self._watch_steps()
+        self._clock_was_set = False
         self.log = self._opened = SqliteLog(
             MEMORY,
             inline=inline_views(),
@@ -176,6 +179,7 @@ class World:
             new_log_id=lambda: self.log_id,
             environment=SIMULATED,
         )
+        self._begun = self.log.head()
         late_agent = not self._in_peace and self.faults.strikes("late_agent", 0.5)
         late_channel = not self._in_peace and self.faults.strikes("late_channel", 0.5)
         agents = {name: self.agents.all[name] for name in AGENTS if not (late_agent and name == "desk")}
@@ -317,6 +321,7 @@ class World:
         """Do what nobody in the system does."""
         if self.faults.strikes("clock_step", 0.003):
             hours = (-1, 1, -24, 24, -0.001)[self.chance.fixed("hours", 4)]
+            self._clock_was_set = True
             self.clock.set_wall(self.clock.now_ms() + round(hours * 3_600_000))
         if self._zombie is not None and self.chance.departs("lies", 0.05):
             self._lay_zombie()
@@ -432,7 +437,15 @@ class World:
             made = appends(owner, command, plan)
             if made and made[0].drafts and made[0].drafts[0].decision:
                 absent = frozenset({"desk"} if self._late[0] else ())
-                held = Held(self.log.head(), absent, owner._world.time.clock.now_ms())
+                held = Held(
+                    head=self.log.head(),
+                    absent=absent,
+                    now_ms=owner._world.time.clock.now_ms(),
+                    seconds=self.clock.monotonic(),
+                    begun=self._begun,
+                    was_set=self._clock_was_set,
+                    tools=self._tools_of(owner),
+                )
                 self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
             return made
 
@@ -442,6 +455,12 @@ class World:
             judging(lambda asked, known: self._judged.append((self.log.head(), asked, known))),
         ):
             yield
+
+    @staticmethod
+    def _tools_of(owner: Any) -> tuple[str, ...] | None:
+        """Return the tools that the session of an owner has; None where it has been opened by nobody, or is none."""
+        opened = getattr(owner.state, "opened", None)
+        return None if opened is None else owner._world.rules.tools_of(opened)
 
     def evidence(self, events: Sequence[Recorded]) -> Evidence:
         """Return all that is known, with what was recorded."""
@@ -458,6 +477,11 @@ class World:
             judged=self._judged,
             answers=self.agents.answers,
             attempts=self.attempts,
+            windows={
+                agent["id"]: agent["contextTokens"]
+                for agent in self._config["agents"]["list"]
+                if "contextTokens" in agent
+            },
             ended=True,
         )
 

@@ -84,11 +84,19 @@ class Shown:
 
 
 class Held(NamedTuple):
-    """What the world held when something was decided: how far the log had come, which agents were not there, what the clock said."""
+    """What the world held when something was decided: how far the log had come, which agents were not there, what the clocks said.
+
+    `seconds` is of the clock that nobody sets. `begun` is how far the log had come when this process began, and `was_set` says that
+    somebody set the wall clock since. `tools` are those that the session has, None where it is none.
+    """
 
     head: int
     absent: frozenset[str]
     now_ms: int
+    seconds: float = 0.0
+    begun: int = 0
+    was_set: bool = False
+    tools: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +106,7 @@ class Evidence:
     `called` are the keys that channels were called with, `aborts` the sessions in which somebody asked for an abort, `passed`
     says for positions when they were committed, in seconds of a clock that nobody sets. `decided` says for runs which position
     the log had come to when their first start was decided. `answers` are the texts that agents gave, by run and attempt, where
-    somebody listened. `held` is what the world held at decisions, by stream, version and decision record. `judged` is what doors judged, each with the log's head then. `attempts` is how often a run may be tried. With `ended` nothing may be open.
+    somebody listened. `held` is what the world held at decisions, by stream, version and decision record. `judged` is what doors judged, each with the log's head then. `attempts` is how often a run may be tried, `windows` what of its model each agent may use, in tokens, where that is limited. With `ended` nothing may be open.
     """
 
     events: Sequence[Recorded]
@@ -113,6 +121,7 @@ class Evidence:
     held: Mapping[tuple[str, int, str], Held] = field(default_factory=dict[tuple[str, int, str], Held])
     judged: Sequence[tuple[int, Question, Known]] | None = None
     attempts: int = 2
+    windows: Mapping[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
 
     def of(self, kind: type[E]) -> list[tuple[Recorded, E]]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from intersession_events.facts import (
@@ -12,9 +13,12 @@ from intersession_events.facts import (
     ExchangeAccepted,
     RunCompleted,
     RunQueued,
+    RunStarted,
     SessionArchived,
     SessionOpened,
     SessionReset,
+    ThreadBound,
+    ThreadUnbound,
 )
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
@@ -68,6 +72,8 @@ def _wrong_of_session(
     if knew.get("nowMs", held.now_ms) != held.now_ms:
         yield f"the clock said {held.now_ms}"
     runs = {one.event.run_id: one.event for one in before if isinstance(one.event, RunQueued)}
+    yield from _wrong_thread(evidence, before, knew, held)
+    yield from _wrong_room(evidence, item, knew, held)
     queued = runs.get(getattr(item.event, "run_id", ""))
     if queued is None:
         return
@@ -80,12 +86,100 @@ def _wrong_of_session(
             may_retry = 0 if knew.get("notCalled") else evidence.attempts - 1
             if knew.get("retries", 0) != may_retry:
                 yield f"an attempt may be made again {may_retry} times"
+            yield from _wrong_age(evidence, before, queued, knew, held)
         case _:
             pass
     if record["asked"] in {"Wake", "DeadlinePassed"}:
         is_asked = queued.route is not None and queued.step == "message" and queued.flow is None
         if is_asked != ("failureText" in knew):
             yield f"the route of run {queued.run_id} was {queued.route}"
+
+
+def _wrong_age(
+    evidence: Evidence, before: Sequence[Recorded], queued: RunQueued, knew: dict[str, Any], held: Held
+) -> Iterator[str]:
+    """Say where the age of an attempt is another one that a sub-agent has been cut off in."""
+    (start,) = [
+        one
+        for one in before
+        if isinstance(one.event, RunStarted) and one.event.run_id == queued.run_id and one.event.deadline_ms
+    ][-1:] or (None,)
+    if start is None or None in {queued.spawn_id, queued.caller} or queued.step != "message":
+        if "ageMs" in knew:
+            yield "it was not the task of a sub-agent that has so long"
+        return
+    assert isinstance(start.event, RunStarted)
+    began_ms = start.event.deadline_ms - queued.timeout_ms
+    age_ms = _since(evidence, before, start, began_ms, held)
+    if age_ms is not None and knew.get("ageMs", 0) != age_ms:
+        yield f"the attempt had gone on for {age_ms} ms"
+
+
+def _wrong_thread(
+    evidence: Evidence, before: Sequence[Recorded], knew: dict[str, Any], held: Held
+) -> Iterator[str]:
+    """Say where a thread was bound to the session for longer, or for less, than it was taken to be."""
+    bound: Recorded | None = None
+    last: Recorded | None = None
+    for one in before:
+        match one.event:
+            case ThreadBound():
+                bound = one
+            case ThreadUnbound():
+                bound = None
+            case _:
+                last = one if _is_said(one) else last
+    if "threadLeft" not in knew:
+        return
+    if bound is None or not isinstance(bound.event, ThreadBound):
+        yield "no thread was bound to it"
+        return
+    age_ms = _since(evidence, before, bound, bound.time, held)
+    quiet_ms = age_ms if last is None else _since(evidence, before, last, last.time, held)
+    if age_ms is None or quiet_ms is None:
+        return
+    limits: list[tuple[int, str]] = []
+    if bound.event.max_age_ms:
+        limits.append((bound.event.max_age_ms - age_ms, "max_age"))
+    if bound.event.idle_ms:
+        limits.append((bound.event.idle_ms - min(age_ms, quiet_ms), "idle"))
+    left, why = min(limits)
+    if (knew["threadLeft"].get("ms", 0), knew["threadLeft"]["why"]) != (left, why):
+        yield f"its thread was its own for {left} ms ({why})"
+
+
+def _is_said(item: Recorded) -> bool:
+    """Say whether an event of a session has a message."""
+    return getattr(item.event, "message", None) is not None
+
+
+def _since(
+    evidence: Evidence, before: Sequence[Recorded], item: Recorded, time_ms: int, held: Held
+) -> int | None:
+    """Return how many milliseconds ago an event of a stream was decided; None where the world can't say.
+
+    What this process has seen begin is measured by the clock that nobody sets, and what was there before it by the wall clock.
+    """
+    if item.position <= held.begun:
+        return None if held.was_set else max(held.now_ms - time_ms, 0)
+    for one in reversed(before[: before.index(item) + 1]):
+        if (then := evidence.held.get((one.stream, one.version, one.decision))) is not None:
+            return round((held.seconds - then.seconds) * 1000)
+    return None
+
+
+def _wrong_room(evidence: Evidence, item: Recorded, knew: dict[str, Any], held: Held) -> Iterator[str]:
+    """Say where there was room for the tools of a session that it did not get, or none for those that it got (CTX-3)."""
+    rest = evidence.streams[item.stream][item.version :]
+    append = [item, *takewhile(lambda one: not one.decision, rest)]
+    start = next((one for one in append if isinstance(one.event, RunStarted)), None)
+    if start is None or held.tools is None:
+        return
+    window = evidence.windows.get(item.stream.split(":")[2], 128_000)
+    tools = len(held.tools)
+    withheld = 0 if window - min(window // 4, 8_192) - 750 * tools >= 1_024 else tools
+    if knew.get("withheld", 0) != withheld:
+        yield f"there was no room for {withheld} tools of {tools} in a window of {window} tokens"
 
 
 def _has(before: Sequence[Recorded], kind: type[Event]) -> bool:
