@@ -26,18 +26,24 @@ NO_MODULES: Final = re.compile(r"intersession\.(db|json|service|example)\b")
 """Names of files and of a domain."""
 
 
+OWN_IMPORTS: Final = re.compile(r"^(?:from|import) intersession.*$", re.MULTILINE)
+LIKE_A_NAME: Final = re.compile(r"[\"']intersession(\.\w+)+[\"']")
+
+
 def loggers_and_attributes() -> set[str]:
     """Return what else the code calls by such a name: its loggers, and the attributes of spans and metrics."""
-    found: set[str] = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.update([node.value] if re.fullmatch(r"intersession(\.\w+)+", node.value) else [])
-    return found
+    return {
+        found.group()[1:-1]
+        for path in SOURCES
+        for found in LIKE_A_NAME.finditer(path.read_text(encoding="utf-8"))
+    }
 
 
 def docstrings(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    source = path.read_text(encoding="utf-8")
+    if "intersession" not in OWN_IMPORTS.sub("", source):
+        return  # most modules need not be parsed
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield ast.get_docstring(node) or ""
 

@@ -41,8 +41,11 @@ def _uses(tree: ast.AST) -> Iterator[str]:
                 pass
 
 
+CALLED = re.compile(rf"\b(?:{'|'.join(call.rpartition('.')[2] for call in AMBIENT_CALLS)})\(")
+
+
 def uses_of(source: str) -> set[str]:
-    if not any(call.rpartition(".")[2] in source for call in AMBIENT_CALLS):
+    if CALLED.search(source) is None:
         return set()  # most modules need not be parsed
     return set(_uses(ast.parse(source)))
 
