@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -54,6 +55,8 @@ def config_digest(redacted: str) -> str:
 
 
 def _kept(value: object) -> JsonValue:
+    if isinstance(value, str | int | float):
+        return value  # as most are
     if isinstance(value, Settings):
         return plain_config(value)
     if is_object(value):
@@ -64,17 +67,23 @@ def _kept(value: object) -> JsonValue:
 
 
 def _redacted(value: object) -> JsonValue:
+    if isinstance(value, str):
+        return _without_userinfo(value)
     if is_object(value):
         return {key: HIDDEN if _is_secret(key, inner) else _redacted(inner) for key, inner in value.items()}
     if is_list_like(value):
         return [_redacted(inner) for inner in value]
-    return _without_userinfo(value) if isinstance(value, str) else value
+    return value
 
 
 def _is_secret(key: str, value: object) -> bool:
     # A number under such a name counts tokens; it is none.
-    named = _SECRET.search(key) is not None and key not in _NO_SECRET
-    return named and bool(value) and not isinstance(value, int | float)
+    return bool(value) and not isinstance(value, int | float) and _names_a_secret(key)
+
+
+@lru_cache(maxsize=1_024)  # the names of the settings, mostly
+def _names_a_secret(key: str) -> bool:
+    return _SECRET.search(key) is not None and key not in _NO_SECRET
 
 
 def _hidden(value: object, *, open_keys: bool = False) -> JsonValue:

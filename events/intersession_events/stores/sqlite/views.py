@@ -24,7 +24,7 @@ class SqliteViews:
 
         It drops no index of text of which a part is gone.
         """
-        made = made_of(sql.execute(MADE).fetchall())
+        made = made_of(sql.execute(f"{MADE} WHERE type<>'trigger'").fetchall())
         for one in made:
             if one.kind == "view" and one.name in layout.all_tables:
                 sql.execute(f"DROP VIEW {one.name}")
@@ -39,11 +39,11 @@ class SqliteViews:
         there: dict[str, str] = dict(
             sql.execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
         )
-        marks = layout.marks
+        marks, named = layout.marks, layout.view.replace("'", "''")
         for trigger in [
             one
             for one, statement in there.items()
-            if view_marked_by(statement) == layout.view and one not in marks
+            if one not in marks and named in statement and view_marked_by(statement) == layout.view
         ]:
             sql.execute(f'DROP TRIGGER "{trigger}"')  # somebody else's, on any table
         for trigger, statement in marks.items():
