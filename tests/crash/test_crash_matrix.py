@@ -251,7 +251,7 @@ EVERY_DAY = {
         next(str(case) for case in CASES if case.point[:2] == point)
         for point in {case.point[:2] for case in CASES}
     ),
-    *("A5-talk-plain", "A6-ask-plain", "A8-talk-plain-wall", "K4-counted-keyed", "S6:2-hand-keyed"),
+    *("A5-talk-plain", "S6:2-hand-keyed"),
 }
 """One death at each point of the matrix, and a few more of other kinds."""
 

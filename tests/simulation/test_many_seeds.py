@@ -23,13 +23,9 @@ MANY = [sys.executable, "-m", "tests.simulation", "--seeds", "100000", "--table"
 
 @pytest.mark.parametrize(
     ("number", "jobs"),
-    [
-        (signal.SIGINT, "2"),
-        pytest.param(signal.SIGTERM, "1", marks=pytest.mark.ci),
-        pytest.param(signal.SIGINT, "1", marks=pytest.mark.ci),
-        pytest.param(signal.SIGTERM, "2", marks=pytest.mark.ci),
-    ],
+    [(signal.SIGINT, "2"), (signal.SIGTERM, "1"), (signal.SIGINT, "1"), (signal.SIGTERM, "2")],
 )
+@pytest.mark.ci
 def test_a_run_that_is_stopped_says_what_it_had_seen(number: signal.Signals, jobs: str) -> None:
     with Popen([*MANY, "--jobs", jobs], cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True) as running:
         assert running.stderr is not None
@@ -45,6 +41,7 @@ def test_a_run_that_is_stopped_says_what_it_had_seen(number: signal.Signals, job
     assert running.returncode == 128 + number
 
 
+@pytest.mark.ci
 def test_a_run_shows_a_bar_to_whoever_looks() -> None:
     ours, theirs = pty.openpty()
     with Popen([*MANY[:-3], "--seeds", "2"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=theirs) as running:

@@ -120,6 +120,7 @@ def test_each_planted_fault_has_a_seed_that_finds_it() -> None:
     assert FOUND_BY.keys() == BUGS.keys()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("C5", "SEAL-2")
 def test_what_some_seeds_recorded_is_replayed_sealed_and_all_of_it_where_that_is_asked_for() -> None:
     replayed = [simulate(seed).tally.counts["replayed sealed"] for seed in range(SEALED_EVERY + 1)]

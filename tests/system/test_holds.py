@@ -605,7 +605,7 @@ def test_a_turn_whose_receiver_is_gone_is_not_held(booth: Booth) -> None:
 @pytest.mark.parametrize(
     ("loop", "reason"), [({}, "requester_gone"), ({"oneWay": ["other"]}, "one_way"), ({"maxPingPongTurns": 0}, "turn_limit")]
 )  # fmt: skip
-@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("restarts", every_day([False, True], True))
 def test_a_first_reply_whose_requester_is_gone_is_not_held(
     booth: Booth, how: str, loop: dict[str, Any], reason: str, *, restarts: bool
 ) -> None:

@@ -189,7 +189,9 @@ def test_a_field_that_is_changed_is_told_unless_it_is_an_input(
 
 
 @pytest.mark.clause("SEAL-1", "SEAL-2", "LOOP-5")
-@pytest.mark.parametrize("log", [guarded, held, spawned])
+@pytest.mark.parametrize(
+    "log", [guarded, *(pytest.param(log, marks=pytest.mark.ci) for log in (held, spawned))]
+)
 def test_a_number_that_is_made_less_is_told_unless_it_is_an_input(tmp_path: Path, log: Any) -> None:
     log_id, recorded = log(tmp_path)
     found, tried = unnoticed(log_id, lessened(log_id, recorded), 2)

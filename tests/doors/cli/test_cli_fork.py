@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from support.doors.command_line import DemoLog, ran
+from support.every_day import every_day
 
 
 class Forked(NamedTuple):
@@ -77,23 +78,32 @@ def test_a_fork_of_what_was_changed_is_refused_with_the_position(demo_log: DemoL
 @pytest.mark.clause("FORK-9")
 @pytest.mark.parametrize(
     "command",
-    [
-        ("show", "{fork}"),
-        ("show", "{fork}@turn:1"),
-        ("show", "{short}", "--at", "{fork}@turn:1"),
-        ("replay", "{fork}"),
-        ("replay", "{short}@turn:1"),
-        ("lens", "{fork}@turn:1"),
-        ("lens", "{fork}@turn:2", "--than", "{fork}@turn:1"),
-        ("state", "{fork}"),
-        ("state", "--at", "{short}@turn:1"),
-        ("state", "--from", "{fork}@turn:1", "--to", "{fork}@turn:2"),
-        ("why", "{fork}@turn:2"),
-        ("why", "{fork}", "--forward"),
-        ("smells", "{fork}"),
-        ("origin", "ferry", "--run", "{fork}"),
-    ],
-    ids=" ".join,
+    every_day(
+        {
+            " ".join(command): (command,)
+            for command in [
+                ("show", "{fork}"),
+                ("show", "{fork}@turn:1"),
+                ("show", "{short}", "--at", "{fork}@turn:1"),
+                ("replay", "{fork}"),
+                ("replay", "{short}@turn:1"),
+                ("lens", "{fork}@turn:1"),
+                ("lens", "{fork}@turn:2", "--than", "{fork}@turn:1"),
+                ("state", "{fork}"),
+                ("state", "--at", "{short}@turn:1"),
+                ("state", "--from", "{fork}@turn:1", "--to", "{fork}@turn:2"),
+                ("why", "{fork}@turn:2"),
+                ("why", "{fork}", "--forward"),
+                ("smells", "{fork}"),
+                ("origin", "ferry", "--run", "{fork}"),
+            ]
+        },
+        "show {fork}",
+        "replay {short}@turn:1",
+        "lens {fork}@turn:2 --than {fork}@turn:1",
+        "state --at {short}@turn:1",
+        "why {fork}@turn:2",
+    ),
 )
 def test_a_fork_is_named_by_its_id_wherever_a_run_is(forked: Forked, command: tuple[str, ...]) -> None:
     given = [part.format(fork=forked.fork, short=forked.fork[:9]) for part in command]

@@ -158,6 +158,7 @@ def test_a_held_run_says_since_when_has_keys_and_keeps_the_focus_near(pages: Pag
     pages.tab.check()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("PROV-2")
 def test_the_operator_is_called_so_and_not_the_system(pages: Pages) -> None:
     pages.open("runs?kind=exchange")
