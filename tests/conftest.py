@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from support.run_context import differing
 
-pytest_plugins = ["support.fixtures"]
+pytest_plugins = ["support.fixtures", "support.workers"]
 
 # No test is about how fast an example is, and a busy machine is slow. In CI, the same examples each time.
 settings.register_profile("here", deadline=None, max_examples=10)
