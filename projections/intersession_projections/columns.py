@@ -170,5 +170,9 @@ def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for 
     return _small_text(value) if isinstance(value, str) else value
 
 
-_SMALL: Final[Mapping[type[object], Callable[[Any], Any]]] = {str: _small_text, int: int, bool: bool}
+_SMALL: Final[Mapping[type[object], Callable[[Any], Any]]] = {  # as `_small`
+    str: _small_text,
+    int: int,
+    bool: bool,
+}
 """What makes a value small that is no struct and no tuple, without a line of Python."""
