@@ -1,11 +1,12 @@
-"""A decision of an exchange or a spawn as it was made, to be made again: what was asked, what was known, and which events it led to."""
+"""A decision of a session, an exchange or a spawn as it was made, to be made again: what was asked, what was known, and which events it led to."""
 
-from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
 
+from intersession_actors import session
 from intersession_actors.delivery import ended_in
 from intersession_actors.flows import Led, RecordRead, Rules
-from intersession_actors.session import ended_again
+from intersession_actors.session import Session, ended_again
 from intersession_actors.streams import (
     DeliveryEnded,
     Record,
@@ -19,20 +20,23 @@ from intersession_actors.streams import (
 )
 from intersession_events import facts, ids
 from intersession_events.log import Log, Recorded
+from intersession_projections.forks import frozen_in
 from intersession_projections.run_outcomes import Runs
+from intersession_projections.spans import Span, backwards
 
-S = TypeVar("S", bound=Led)
+L = TypeVar("L", bound=Led)
+S = TypeVar("S")
 C = TypeVar("C")
 N = TypeVar("N")
 
 
 class Decision(NamedTuple, Generic[S, C, N]):
-    """What the rules of a flow were asked, as its record says, and the events that they led to (`came`, in one append).
+    """What rules were asked, as a record says, and the events that they led to (`came`, in one append).
 
     `told_at` is the position of the event that says how the run or the delivery ended.
     """
 
-    rules: Rules[S, C, N]
+    rules: Callable[[S, C, N], Sequence[facts.Event] | Refused]
     state: S
     outcome: C
     now: N
@@ -41,7 +45,7 @@ class Decision(NamedTuple, Generic[S, C, N]):
 
     def decided(self) -> Sequence[facts.Event]:
         """Ask the rules of today; what they refuse leads to nothing."""
-        events = self.rules.decide(self.state, self.outcome, self.now)
+        events = self.rules(self.state, self.outcome, self.now)
         return () if isinstance(events, Refused) else events
 
     @property
@@ -58,7 +62,7 @@ def are_erased(came: Sequence[Recorded], outcome: object) -> bool:
     return said == facts.ERASED or facts.ERASED in texts_in(came)
 
 
-def decision_of(log: Log, recorded: Recorded, rules: Rules[S, C, N]) -> Decision[S, C, N] | None:
+def decision_of(log: Log, recorded: Recorded, rules: Rules[L, C, N]) -> Decision[L, C, N] | None:
     """Return the decision that an event of a flow is of; None where the log does not have what it was made on."""
     before, came = parted(log.stream(recorded.stream), recorded)
     state, first = rules.state_in(before), came[0]
@@ -70,7 +74,62 @@ def decision_of(log: Log, recorded: Recorded, rules: Rules[S, C, N]) -> Decision
     if not rules.takes(outcome):
         return None
     now = rules.circumstances_in(read, state)
-    return Decision(rules, state, outcome, now, came, _told_at(log, outcome, first))
+    return Decision(rules.decide, state, outcome, now, came, _told_at(log, outcome, first))
+
+
+SessionDecision = Decision[Session, session.Decidable, session.Circumstances]
+
+_BY_A_FLOW: Final = frozenset({"Enqueue"})
+"""What a session is told by others, whose streams have the rest of it."""
+_REST: Final = 64
+"""How many more events than the one that is explained an append may have, as far as anybody looks."""
+
+
+def decision_in_session(log: Log, recorded: Recorded) -> SessionDecision | None:
+    """Return the decision that an event of a session is of; None where it has no record, or others told it what is not in its stream."""
+    came = _append_of(log, recorded)
+    first = came[0]
+    record = record_in(first.decision) if first.decision else None
+    if record is None or record.asked in _BY_A_FLOW:
+        return None
+    log_id = log.lineage.log_id_at(first.position)
+    now = session.session_at(log, first.stream, first.version - 1)
+    state = session.without(now.session, frozen_in(log, first.position).runs)
+    command = session.command_in(record, came, None, state, log_id)
+    if command is None:
+        return None
+    known = session.circumstances_in(
+        record,
+        came,
+        state,
+        now.transcript,
+        log_id=log_id,
+        words=lambda _: "",  # what a person is told stands in another stream
+        tools_of=_no_tools,
+    )
+    return Decision(_decided_in_session, state, command, known, came, first.position)
+
+
+def _no_tools(_opened: facts.SessionOpened | None, _begun: facts.RunStarted) -> None:
+    """Return that the tools of a run that starts are not known: nothing that ends is decided by them."""
+
+
+def _decided_in_session(
+    state: Session, command: session.Decidable, now: session.Circumstances
+) -> Sequence[facts.Event] | Refused:
+    plan = session.decide(state, command, now)
+    return plan if isinstance(plan, Refused) else plan.events
+
+
+def _append_of(log: Log, recorded: Recorded) -> tuple[Recorded, ...]:
+    """Return the append that an event is of."""
+    found: list[Recorded] = []
+    for one in backwards(log, Span(to=recorded.position), recorded.stream, to_version=recorded.version):
+        found.append(one)
+        if one.decision:
+            break
+    rest = log.stream(recorded.stream, after=recorded.version, limit=_REST)
+    return next(iter(appends_in([*reversed(found), *rest])))
 
 
 def _told_at(log: Log, outcome: object, first: Recorded) -> int | None:

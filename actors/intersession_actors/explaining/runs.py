@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 from typing import Final
 
-from intersession_actors.explaining.explanation import Explanation, Input
+from msgspec.structs import replace
+
+from intersession_actors.explaining.decisions import SessionDecision, decision_in_session
+from intersession_actors.explaining.explanation import Explanation, Input, Instead
 from intersession_actors.explaining.rules import CUTS, FAILURES, WITHHELD
 from intersession_actors.explaining.settings import InForce
+from intersession_actors.policy import Spent
 from intersession_actors.prompt import is_withheld
 from intersession_events import facts
+from intersession_events.facts import topic_of
 from intersession_events.log import Log, Recorded
 from intersession_projections.run_outcomes import RunOutcome, Runs
 
@@ -21,7 +26,6 @@ _TIMES: Final = {
 """Which setting limits a run, by its step."""
 
 _AGAIN: Final = "runs.retryInterrupted"
-_LIMITS: Final = "session.agentToAgent.limits"
 
 
 def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
@@ -45,7 +49,38 @@ def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Endin
         case facts.LateReplyDropped():
             code, rule = "late", CUTS["late"]
             said = f"Attempt {event.attempt} answered when it was over"
-    return rule.explains(recorded, "run", code, said, _inputs(log, in_force, recorded, event, outcome))
+    decision = decision_in_session(log, recorded)
+    return rule.explains(
+        recorded,
+        "run",
+        code,
+        said,
+        _inputs(log, in_force, recorded, event, outcome),
+        instead=_instead_of(decision, event),
+        as_decided=None if decision is None else decision.holds,
+    )
+
+
+def _instead_of(decision: SessionDecision | None, event: Ending) -> tuple[Instead, ...]:
+    """Return which change of a setting would have led to something else, and to what, as the rules say that were asked."""
+    if decision is None or not decision.holds:
+        return ()
+    change: Instead | None = None
+    now, state = decision.now, decision.state
+    match event:
+        case facts.RunFailed(code="limit", limit=str() as limit, used=int() as used):
+            change = Instead(
+                change=f"{limit} is at least {used + 1}, or 0 for none", setting=limit, value=used + 1
+            )
+            now = replace(now, spent=Spent())
+        case facts.RunFailed(code="interrupted") if state.running is not None:
+            often = event.attempt - state.running.waiting.refused
+            change = Instead(change=f"{_AGAIN} is at least {often}", setting=_AGAIN, value=often)
+            now = replace(now, retries=often)
+        case _:
+            return ()
+    (last,) = decision._replace(now=now).decided()[-1:]
+    return (replace(change, verdict=topic_of(last).rpartition(".")[0]),)
 
 
 def explain_silence(log: Log, recorded: Recorded, event: facts.RunCompleted) -> tuple[Explanation, ...]:
@@ -83,8 +118,9 @@ def _inputs(
     if started is not None:
         yield from _times(recorded, started, over)
     match event:
-        case facts.RunFailed(code="limit") if queued is not None:
-            yield from _of_limit(in_force, queued)
+        case facts.RunFailed(limit=str() as limit) if queued is not None:
+            yield in_force.setting(limit, queued.position)
+            yield Input(name=f"{limit}.used", value=event.used, set_by="log")
         case facts.RunFailed(code="interrupted") | facts.RunInterrupted():
             yield in_force.setting(_AGAIN, recorded.position)
             yield from _of_start(log, recorded, started)
@@ -113,13 +149,6 @@ def _times(recorded: Recorded, started: Recorded, over: Recorded | None) -> Iter
     if over is not None:
         late = recorded.time - over.time
         yield Input(name="tooLateBy", value=late, set_by="log", unit="duration")
-
-
-def _of_limit(in_force: InForce, queued: Recorded) -> Iterator[Input]:
-    for name in ("tokens", "costMicros", "runs", "wallSeconds"):
-        setting = in_force.setting(f"{_LIMITS}.{name}", queued.position)
-        if setting.value:
-            yield setting
 
 
 def _of_start(log: Log, recorded: Recorded, started: Recorded | None) -> Iterator[Input]:

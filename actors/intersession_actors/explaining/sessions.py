@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from intersession_actors.explaining.decisions import decision_in_session
 from intersession_actors.explaining.explanation import Explanation, Input
 from intersession_actors.explaining.rules import ARCHIVALS, UNBINDINGS
 from intersession_actors.explaining.settings import InForce
@@ -26,7 +27,10 @@ def explain_leaving(reader: Reader, in_force: InForce, recorded: Recorded, event
     if isinstance(event, facts.ThreadUnbound):
         unbound = UNBINDINGS[event.reason]
         inputs = [*_of_thread(reader.log, in_force, recorded, event), *_by(recorded, event.by)]
-        return unbound.explains(recorded, "session", event.reason, "The thread was unbound", inputs)
+        decision = decision_in_session(reader.log, recorded)
+        holds = None if decision is None else decision.holds
+        said = "The thread was unbound"
+        return unbound.explains(recorded, "session", event.reason, said, inputs, as_decided=holds)
     by = event.by if isinstance(event, facts.SessionArchived) else None
     inputs = [*_of_archiving(reader, in_force, recorded, event), *_by(recorded, by)]
     rule = ARCHIVALS[event.reason]

@@ -12,21 +12,23 @@ with on_demand(globals()):
         CheckSend,
         ContextDue,
         DeadlinePassed,
+        Decidable,
         Enqueue,
         Patch,
         ReadAgain,
         RecordMessages,
         Reset,
         RunReturned,
+        StartNext,
         Unbind,
         Wake,
         message_for,
     )
     from intersession_actors.session.context_cache import ContextCache
     from intersession_actors.session.folding import SHAPE, Awake, begun_in, session_in
-    from intersession_actors.session.past_contexts import past_context
+    from intersession_actors.session.past_contexts import past_context, session_at
     from intersession_actors.session.records import circumstances_in, command_in
-    from intersession_actors.session.rules import decide
+    from intersession_actors.session.rules import Circumstances, decide
     from intersession_actors.session.snapshots import long_sessions, snapshots_compared, take_snapshots
     from intersession_actors.session.state import Running, Session, evolve, without
 
@@ -37,9 +39,11 @@ __all__ = [
     "Archive",
     "Awake",
     "CheckSend",
+    "Circumstances",
     "ContextCache",
     "ContextDue",
     "DeadlinePassed",
+    "Decidable",
     "Enqueue",
     "Patch",
     "ReadAgain",
@@ -49,6 +53,7 @@ __all__ = [
     "Running",
     "Session",
     "SessionActor",
+    "StartNext",
     "Unbind",
     "Wake",
     "begun_in",
@@ -61,6 +66,7 @@ __all__ = [
     "long_sessions",
     "message_for",
     "past_context",
+    "session_at",
     "session_in",
     "snapshots_compared",
     "take_snapshots",

@@ -1,10 +1,10 @@
-"""The context of a run as of any version of its session's stream, folded from the nearest snapshot: for whoever looks back (LENS-1)."""
+"""A session, and the context of a run, as of any version of its stream, folded from the nearest snapshot: for whoever looks back (LENS-1)."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from intersession_actors.prompt import RunContext, Window
-from intersession_actors.session.folding import EarlierMessages, SessionFolding
+from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.facts import Message
 from intersession_events.log import ReadsEvents
@@ -19,13 +19,20 @@ def past_context(log: ReadsEvents, key: str, run_id: str, version: int) -> RunCo
     Raises:
         CorruptEvent: an event that was read was changed, or is missing.
     """
-    stream = ids.session_stream(key)
+    try:
+        return session_at(log, ids.session_stream(key), version).transcript.context(run_id)
+    except LookupError:
+        return None
+
+
+def session_at(log: ReadsEvents, stream: str, version: int) -> Awake:
+    """Return a session as of a version of its stream.
+
+    Raises:
+        CorruptEvent: an event that was read was changed, or is missing.
+    """
 
     def earlier(window: Window, start: int, stop: int) -> Iterator[Message]:
         return (message for message, _ in EarlierMessages(log, stream, window.began).read(start, stop))
 
-    folded = log.states.fold(stream, SessionFolding(room=_ROOM, earlier=earlier), to=version)
-    try:
-        return folded.state.transcript.context(run_id)
-    except LookupError:
-        return None
+    return log.states.fold(stream, SessionFolding(room=_ROOM, earlier=earlier), to=version).state

@@ -2,7 +2,9 @@
 
 import logging
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,8 @@ def test_what_a_guard_ended_is_explained_by_the_number_that_it_had_looked_at(
     with open_log(tmp_path / "log.db") as log:
         for recorded in log.log.all():
             event = recorded.event
+            if isinstance(event, facts.RunFailed):
+                _is_explained_by_its_record(log.debug.why(recorded.position)["explanations"][0], event)
             if not isinstance(event, facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed):
                 continue
             found = log.debug.why(recorded.position)["explanations"]
@@ -35,3 +39,14 @@ def test_what_a_guard_ended_is_explained_by_the_number_that_it_had_looked_at(
             if isinstance(event, facts.LoopEnded | facts.ExchangeClosed) and event.limit in SETTINGS:
                 used = [one["value"] for one in explained["inputs"] if one["name"] == f"{event.limit}.used"]
                 assert str(used[0]) in re.findall(r"\d+", event.note or "")
+
+
+def _is_explained_by_its_record(explained: Mapping[str, Any], failed: facts.RunFailed) -> None:
+    """Hold a run that did not start to what it is explained by: the one limit that kept it, and what would have let it start."""
+    inputs = {one["name"]: one["value"] for one in explained["inputs"]}
+    (other,) = explained["instead"]
+
+    assert (explained["code"], explained["asDecided"]) == ("limit", True)
+    assert inputs[f"{failed.limit}.used"] == failed.used
+    assert (other["setting"], other["verdict"]) == (failed.limit, "run_started")
+    assert other["value"] == (failed.used or 0) + 1
