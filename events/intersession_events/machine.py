@@ -52,12 +52,14 @@ def sealed() -> Generator[None]:
 @cache
 def _watch() -> None:
     """Have Python tell us of sockets and programs, from now on and for good: a hook can't be taken away again."""
-    sys.addaudithook(_refuse_outside)
+    # It is called once more after this module has lost its names, at the end of a process.
+    reaching_out, is_sealed = _REACHING_OUT, _SEALED.get
 
+    def refuse_outside(event: str, _: object) -> None:
+        if event in reaching_out and is_sealed():
+            raise Sealed(_who(3), event)
 
-def _refuse_outside(event: str, _: object) -> None:
-    if event in _REACHING_OUT and _SEALED.get():
-        raise Sealed(_who(3), event)
+    sys.addaudithook(refuse_outside)
 
 
 def _refuse(what: str) -> None:

@@ -2,6 +2,8 @@
 
 import lzma
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -311,6 +313,28 @@ def test_inside_a_seal_the_machine_is_not_reachable() -> None:
         with pytest.raises(Sealed, match=r"socket\.connect"), socket.socket() as reaching:
             reaching.connect(("127.0.0.1", 1))
     assert wall_clock_ms() > 0
+
+
+NAMES_ARE_GONE = """
+import os
+from intersession_events import machine
+
+with machine.sealed():
+    pass
+for name in [*vars(machine)]:
+    setattr(machine, name, None)
+open(os.devnull).close()
+"""
+"""As Python ends a process: a module that something still has is left without its names, and files are closed after it."""
+
+
+@pytest.mark.clause("SEAL-1")
+def test_a_process_that_has_sealed_something_ends_without_a_word() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", NAMES_ARE_GONE], capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @pytest.mark.clause("SEAL-3")
