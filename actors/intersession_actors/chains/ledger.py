@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 from intersession_actors.chains.cause import UnderWay
 from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events import facts
+from intersession_events.errors import Picklable
 from intersession_events.log import Follows, Recorded
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ RunsOf = Callable[[str], Iterable[RunUse]]
 """Reads from the log which runs a chain has had, by its root."""
 
 
-class ChainUnread(Exception):
+class ChainUnread(Picklable):
     """The chain is not known here; have it read (`ChainLedger.read`), and ask again."""
 
     def __init__(self, root: str) -> None:
