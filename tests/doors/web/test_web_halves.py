@@ -15,6 +15,7 @@ from support.doors.chromium import WAIT_MS, chromium
 from support.doors.command_line import DemoLog
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
+from support.every_day import every_day
 
 expect.set_options(timeout=WAIT_MS)
 API: Final = "/debug/api/"
@@ -64,7 +65,7 @@ def _of(run: str, value: Any) -> Any:
 
 
 @pytest.mark.clause("VIS-6")
-@pytest.mark.parametrize("token", [TOKEN, READER], ids=["operator", "limited"])
+@pytest.mark.parametrize("token", every_day({"operator": TOKEN, "limited": READER}, "limited"))
 def test_each_question_of_the_table_takes_both_halves(served: Served, token: str) -> None:
     with served.live.http(None) as client:
         page = client.post("/debug/login", json={"token": token}, headers={"x-intersession": "1"}).json()[

@@ -224,6 +224,7 @@ def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugge
     tab.check()
 
 
+@pytest.mark.ci
 def test_a_key_behind_the_one_that_closes_a_window_opens_the_next(debugger: Debugger) -> None:
     """A window is closed a frame before it says so; a key of that frame opened nothing, and the word of it closed the next window."""
     page = debugger.tab.page
