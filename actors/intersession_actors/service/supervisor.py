@@ -82,9 +82,7 @@ class Supervisor:
 
     def _new_manager(self, prefix: str) -> Ref:
         recipe = self._recipes[prefix]
-        return self._runtime.start(
-            recipe.actor, *recipe.parts, name=prefix, on_failure=lambda failure: self._failed(prefix, failure)
-        )
+        return self._runtime.start(recipe.actor, *recipe.parts, name=prefix, on_failure=self._failed)
 
     def tell_flow(self, stream: str, command: Command) -> None:
         """Tell the manager of a stream."""
@@ -183,7 +181,7 @@ class Supervisor:
                     key,
                     name=key,
                     inbox_limit=self._inbox_limit,
-                    on_failure=lambda failure: self._failed(key, failure),
+                    on_failure=self._failed,
                 )
             except RuntimeStopped:
                 return None
@@ -195,9 +193,9 @@ class Supervisor:
             if self._sessions.get(key) is ref:
                 del self._sessions[key]
 
-    def _failed(self, name: str, failure: Failure) -> None:
+    def _failed(self, failure: Failure) -> None:
         """Start an actor again from the log, or give it up."""
-        now = self._monotonic()
+        name, now = failure.ref.name, self._monotonic()
         with self._lock:
             given_up = self._failures.setdefault(name, Failures()).too_many(now)
             if given_up:

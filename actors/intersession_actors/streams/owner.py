@@ -11,7 +11,6 @@ Two things can go wrong, and each has one policy, for sessions and flows alike:
 - *It can't be recorded.* `Deciding.unstorable` says what takes the place of a command with a text or a number that no store takes.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from itertools import count
 from typing import Generic, Protocol, TypeVar
@@ -107,9 +106,10 @@ class Owner(Generic[S, C]):
         self._empty = empty
         self._deciding = deciding
         self._world = world
-        self.effects: deque[OwnerEffect[S, C]] = deque()
+        # Lists, since both are short: an empty deque takes as much memory as ten of them, and each awake session has an owner.
+        self.effects: list[OwnerEffect[S, C]] = []
         """What is to be done, in order."""
-        self._waiting: deque[Told[C]] = deque()
+        self._waiting: list[Told[C]] = []
         self._under_way: Told[C] | None = None
         """The command whose append is under way."""
         self._asked: Ask | None = None
@@ -165,14 +165,14 @@ class Owner(Generic[S, C]):
 
     def take_first(self, command: C) -> None:
         """Take a command that comes before all that wait."""
-        self._waiting.appendleft(Told(command))
+        self._waiting.insert(0, Told(command))
 
     def go_on(self) -> bool:
         """Decide what waits, as far as can be, until there is something to do; say whether there is."""
         while not self.effects:
             if not self._waiting or self.is_busy:
                 return False
-            self._decide(self._waiting.popleft())
+            self._decide(self._waiting.pop(0))
         return True
 
     def give_up(self) -> tuple[C, ...]:
@@ -193,7 +193,7 @@ class Owner(Generic[S, C]):
         """Give the command under way back and read the stream again: it is decided anew."""
         told = self.give_back()
         if told is not None:
-            self._waiting.appendleft(told._replace(asked=None))
+            self._waiting.insert(0, told._replace(asked=None))
         self.load()
 
     def read_back(self) -> None:
@@ -239,7 +239,7 @@ class Owner(Generic[S, C]):
     def _cannot_read(self, error: StoreUnavailable) -> None:
         self._world.reports.store_away(error, stream=self.stream)
         refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
-        kept: deque[Told[C]] = deque()
+        kept: list[Told[C]] = []
         for told in self._waiting:
             if _is_waited_for(told.command):
                 self._answer(told.command, refused)
@@ -407,7 +407,7 @@ class Owner(Generic[S, C]):
 
     def decide_again(self, told: Told[C]) -> None:
         """Decide a command again, before all that wait."""
-        self._waiting.appendleft(told)
+        self._waiting.insert(0, told)
 
     def drop(self, command: C) -> None:
         """Take it that a command leads to nothing new."""
@@ -423,7 +423,7 @@ class Owner(Generic[S, C]):
         elif instead is None:
             self.effects.append(Failed(error, told))
         else:
-            self._waiting.appendleft(Told(instead))
+            self._waiting.insert(0, Told(instead))
 
     def store_away(self, told: Told[C], error: Exception) -> None:
         """Refuse who waits for an answer; ask the store again for everything else."""

@@ -57,7 +57,7 @@ class Shell(Handler, Generic[S, C]):
     def carry_out(self, owner: Owner[S, C]) -> None:
         """Do what an owner gives back, until it waits for an answer or has nothing left to do."""
         while owner.effects or owner.go_on():
-            self.do(owner, owner.effects.popleft())
+            self.do(owner, owner.effects.pop(0))
         if not owner.is_busy:
             self.at_rest(owner)
 
