@@ -20,7 +20,6 @@ from intersession_events.facts import (
     LateReplyDropped,
     LineImported,
     Message,
-    MessageRecorded,
     PrimaryEnded,
     RunAborted,
     RunCompleted,
@@ -31,6 +30,7 @@ from intersession_events.facts import (
     ToolCallBlock,
     TurnReplied,
     encode,
+    message_in,
 )
 
 QUOTED: Final = 20
@@ -48,7 +48,7 @@ _CUT: Final = re.compile(r"[ .…]+$")
 _ASKED: Final = frozenset({"words", "search", "query", "text"})
 """The arguments by which words are asked for."""
 _SAID: Final[dict[type[Event], tuple[str, ...]]] = {
-    RunCompleted: ("reply",),
+    RunCompleted: ("text",),
     RunFailed: ("partial",),
     RunAborted: ("partial",),
     LateReplyDropped: ("reply",),
@@ -67,17 +67,15 @@ _SAID: Final[dict[type[Event], tuple[str, ...]]] = {
 
 def said_in(event: Event) -> Iterator[str]:
     """Yield what somebody said in an event, and what an agent gave to tools or was given by them as plain text."""
-    match event:
-        case MessageRecorded(message=message):
-            for block in _blocks(message):
-                yield from _said_in_block(block, message.role)
-        case LineImported():
-            yield from filter(_is_said, strings_in(event.source.encode()))
-        case _:
-            for name in _SAID.get(type(event), ()):
-                said: str | None = getattr(event, name)
-                if said:
-                    yield said
+    if (message := message_in(event)) is not None:
+        for block in _blocks(message):
+            yield from _said_in_block(block, message.role)
+    if isinstance(event, LineImported):
+        yield from filter(_is_said, strings_in(event.source.encode()))
+    for name in _SAID.get(type(event), ()):
+        said: str | None = getattr(event, name)
+        if said:
+            yield said
 
 
 def _blocks(message: Message) -> Iterable[Block]:

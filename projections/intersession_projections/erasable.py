@@ -12,12 +12,12 @@ from intersession_events.facts import (
     ForkedFrom,
     ForkEdited,
     LogOpened,
-    MessageRecorded,
     RecordingLeft,
     RunAsked,
     RunQueued,
     SpawnAccepted,
-    ToolCallBlock,
+    calls_of,
+    message_in,
     run_named,
     text_of,
     topics_of,
@@ -31,8 +31,6 @@ from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flo
 from intersession_projections.run_outcomes import Runs
 
 _PAGE: Final = 256
-_NEAR: Final = 16
-"""A run's message is recorded in one append with it, or a little before."""
 _MOST_NAMED: Final = 20
 _NEVER: Final = topics_of(CheckpointTaken, CheckpointPublished, ClockStepped, LogOpened)
 """What nobody said."""
@@ -97,10 +95,10 @@ class Erasable:
         texts: set[str] = set()
         missing = set(messages)
         for recorded in self._stream(session_stream(key)):
-            event = recorded.event
-            if isinstance(event, MessageRecorded) and event.message.id in messages:
-                missing.discard(event.message.id)
-                texts.add(text_of(event.message).strip())
+            message = message_in(recorded.event)
+            if message is not None and message.id in messages:
+                missing.discard(message.id)
+                texts.add(text_of(message).strip())
         if missing:
             raise LookupError(min(missing))
         texts.discard("")
@@ -232,13 +230,9 @@ class Erasable:
         if run is None or run.session_key == key or run_id in seen:
             return
         seen.add(run_id)
-        first = max(0, run.first_version - _NEAR)
-        for recorded in self._log.stream(session_stream(run.session_key), after=first, to=run.last_version):
-            event = recorded.event
-            if isinstance(event, MessageRecorded):
-                if event.message.run_id == run_id or event.message.id == run.message_id:
-                    yield recorded
-            elif run_named(event) == run_id:
+        stream = session_stream(run.session_key)
+        for recorded in self._log.stream(stream, after=run.first_version - 1, to=run.last_version):
+            if run_named(recorded.event) == run_id:
                 yield recorded
 
     def _stream(self, stream: str) -> Iterator[Recorded]:
@@ -267,18 +261,14 @@ class _Found:
 
 def _copied(recorded: Recorded, copies: Copies, key: str | None) -> Literal["whole", "part"] | None:
     event = recorded.event
-    match event:
-        case MessageRecorded(message=message) if key is not None and shows(
-            message, _names(key, recorded.stream)
-        ):
+    if key is not None and (message := message_in(event)) is not None:
+        origin = message.provenance
+        if origin is not None and origin.source_session_key == key:
             return "whole"
-        case MessageRecorded(message=message) if key is not None and message.provenance is not None:
-            if message.provenance.source_session_key == key:
-                return "whole"
-        case AccessRecorded() if copies.are_asked_for(event):
+        if shows(message, _names(key, recorded.stream)):
             return "whole"
-        case _:
-            pass
+    if isinstance(event, AccessRecorded) and copies.are_asked_for(event):
+        return "whole"
     return copies.found_in(event) if copies else None
 
 
@@ -303,13 +293,8 @@ def _asking(recorded: Recorded) -> Iterator[str]:
 
 
 def _is_of_tools(recorded: Recorded) -> bool:
-    event = recorded.event
-    if not isinstance(event, MessageRecorded):
-        return False
-    content = event.message.content
-    return event.message.role == "toolResult" or (
-        isinstance(content, tuple) and any(isinstance(block, ToolCallBlock) for block in content)
-    )
+    message = message_in(recorded.event)
+    return message is not None and (message.role == "toolResult" or bool(calls_of(message)))
 
 
 def _with_words(events: Iterable[Recorded]) -> Iterator[Words]:
@@ -320,11 +305,11 @@ def _with_words(events: Iterable[Recorded]) -> Iterator[Words]:
 
 
 def _says(recorded: Recorded, messages: Collection[str], texts: Collection[str]) -> bool:
-    event = recorded.event
-    if isinstance(event, MessageRecorded) and event.message.id in messages:
+    message = message_in(recorded.event)
+    if message is not None and message.id in messages:
         return True
     return any(
         text == said.strip() or (len(text) >= QUOTED and text in said)
-        for said in words(event)
+        for said in words(recorded.event)
         for text in texts
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.facts import MessageRecorded
+from intersession_events.facts import message_in
 from intersession_events.log import Log
 from intersession_projections.sessions import Sessions
 from intersession_projections.sieve import may_be_a_persons, sieved
@@ -53,9 +53,9 @@ class KnownNames:
         """Return all that those are called who spoke in the last of their messages: ids and names, alone and with their channels."""
         found: set[str] = set()
         for recorded in islice(sieved(self._log, Span(), may_be_a_persons), _MESSAGES):
-            if isinstance(recorded.event, MessageRecorded):
-                origin = recorded.event.message.provenance
-                found |= set() if origin is None else called(origin)
+            message = message_in(recorded.event)
+            origin = None if message is None else message.provenance
+            found |= set() if origin is None else called(origin)
         return found
 
     def has_imports(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from intersession_events.facts import Message, MessageRecorded, Provenance, Usage
+from intersession_events.facts import SAYING, Message, Provenance, RunQueued, Usage, is_imported
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, Row, StreamPart
 from intersession_projections.flows import DeliverySummary, Flows
@@ -77,9 +77,9 @@ class Messages:
             if not began_by.has_any():
                 return
         found = (
-            (recorded, event)
+            (recorded, message)
             for recorded in self._recorded(wanted, began_by)
-            if isinstance(event := recorded.event, MessageRecorded) and _may_be(event.message, wanted)
+            if (message := as_read(recorded.event)) is not None and _may_be(message, wanted)
         )
         size = _FIRST
         while some := list(islice(found, size)):
@@ -104,23 +104,22 @@ class Messages:
             told.append(sorted(each.values(), key=lambda row: row.accepted))
         return told
 
-    def _said(self, found: Sequence[tuple[Recorded, MessageRecorded]]) -> list[Said]:
+    def _said(self, found: Sequence[tuple[Recorded, Message]]) -> list[Said]:
         """Tell messages with what is known of them elsewhere: read for many at once."""
-        targets = [recorded.stream.removeprefix(_STREAM) for recorded, _ in found]
-        behind = [(target, recorded.position) for target, (recorded, _) in zip(targets, found, strict=True)]
-        runs = self._runs.next_of_sessions(behind)
-        worded = {run.run_id: run for run in self._runs.with_words([run for run in runs if run is not None])}
-        roots = {recorded.correlation for recorded, event in found if _is_led_to(event.message)}
+        runs = self._runs.many(
+            recorded.event.run_id for recorded, _ in found if isinstance(recorded.event, RunQueued)
+        )
+        roots = {recorded.correlation for recorded, message in found if _is_led_to(message)}
         began = self._began(root for root in roots if root is not None)
         told: list[Said] = []
-        for target, (recorded, event), run in zip(targets, found, runs, strict=True):
-            message = as_read(event)
-            answered = None if run is None or run.message_id != message.id else worded[run.run_id]
+        for recorded, message in found:
+            event, target = recorded.event, recorded.stream.removeprefix(_STREAM)
+            run = runs.get(event.run_id) if isinstance(event, RunQueued) else None
             first: tuple[int, str, Message] | None = (recorded.position, target, message)
             if _is_led_to(message):
                 first = began.get(recorded.correlation or "")
-            imported = event.source is not None
-            told.append(Said(recorded.position, recorded.time, target, message, answered, first, imported))
+            imported = is_imported(event)
+            told.append(Said(recorded.position, recorded.time, target, message, run, first, imported))
         return told
 
     def began(self, root: str | None) -> tuple[int, str, Message] | None:
@@ -142,21 +141,17 @@ class Messages:
 
     def of_runs(self, runs: Sequence[RunOutcome]) -> list[tuple[int, str, Message] | None]:
         """Return the same of some runs."""
+        parts = [
+            # It is recorded with its run; in a fork, an imported one right before.
+            StreamPart(session_stream(run.session_key), max(0, run.first_version - 2), run.first_version)
+            for run in runs
+        ]
         found: dict[str, tuple[int, str, Message]] = {}
-        # It is recorded in one append with its run, or a little before.
-        for near in (_BESIDE, _NEAR):
-            left = [run for run in runs if run.run_id not in found]
-            parts = [
-                StreamPart(
-                    session_stream(run.session_key), max(0, run.first_version - near), run.first_version
-                )
-                for run in left
-            ]
-            for run, events in zip(left, self._log.parts(parts), strict=True):
-                for recorded in events:
-                    event = recorded.event
-                    if isinstance(event, MessageRecorded) and event.message.id == run.message_id:
-                        found[run.run_id] = (recorded.position, run.session_key, as_read(event))
+        for run, events in zip(runs, self._log.parts(parts), strict=True):
+            for recorded in events:
+                message = as_read(recorded.event)
+                if message is not None and message.id == run.message_id:
+                    found[run.run_id] = (recorded.position, run.session_key, message)
         return [found.get(run.run_id) for run in runs]
 
     def _recorded(self, wanted: SaidWanted, began_by: "BegunBy | None") -> Iterator[Recorded]:
@@ -213,12 +208,10 @@ class BegunBy:
         began = zip(may_be, self._messages.of_runs(may_be), strict=True)
         self._known |= dict.fromkeys(new, False) | {run.run_id: self._is(asked) for run, asked in began}
 
-    def those_said(
-        self, found: Sequence[tuple[Recorded, MessageRecorded]]
-    ) -> list[tuple[Recorded, MessageRecorded]]:
+    def those_said(self, found: Sequence[tuple[Recorded, Message]]) -> list[tuple[Recorded, Message]]:
         """Return those of some messages that are the person's, or were said for them."""
-        self.learn(recorded.correlation for recorded, event in found if _is_led_to(event.message))
-        return [one for one in found if self._said(one[0], one[1].message)]
+        self.learn(recorded.correlation for recorded, message in found if _is_led_to(message))
+        return [one for one in found if self._said(*one)]
 
     def _said(self, recorded: Recorded, message: Message) -> bool:
         return (
@@ -234,16 +227,10 @@ class BegunBy:
         return self._holding.is_in(row) or self.is_of(chain_of(row))
 
     def _may_be(self, run: RunOutcome) -> bool:
-        # A run that tries another one again has the message of that one, wherever it stands.
-        first = run.accepted - _FAR
-        return run.retry_of is not None or self._holding.may_be_in(first, run.accepted, run.run_id)
+        return self._holding.may_be_in(run.accepted, run.accepted, run.run_id)
 
     def _is(self, asked: "tuple[int, str, Message] | None") -> bool:
         return asked is not None and _is(asked[2].provenance, self._name)
-
-
-_FAR: Final = 1024
-"""So far before its run, in the whole log, a message stands at most."""
 
 
 def _is_led_to(message: Message) -> bool:
@@ -253,13 +240,7 @@ def _is_led_to(message: Message) -> bool:
 
 def _is_message(row: Row) -> bool:
     stream: str = row[1]
-    topic: str = row[3]
-    return stream.startswith(_STREAM) and topic.startswith("message_recorded.")
-
-
-_BESIDE: Final = 2
-_NEAR: Final = 16
-"""So far before its run a message stands, in most cases and at most."""
+    return stream.startswith(_STREAM) and row[3] in SAYING
 
 
 def _may_be(message: Message, wanted: SaidWanted) -> bool:
@@ -313,8 +294,7 @@ def _used_in_days(log: Log, first: int | None, last: int | None) -> Iterator[tup
 
 
 def _may_have_used(row: Row) -> bool:
-    topic: str = row[3]
-    return topic.startswith(("run_completed.", "message_recorded.")) and b"usage" in row[4]
+    return row[3] in SAYING and b"usage" in row[4]
 
 
 _AT_ONCE: Final = 500

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from intersession_events.facts import SAYING
 from intersession_events.log import Log, Recorded, Row, named_in, payload_in
 from intersession_projections.spans import Span
 
@@ -48,7 +49,7 @@ def sieved(
 
 def may_be_a_persons(row: Row) -> bool:
     """Whether a row may be a message of a person."""
-    return row[3].startswith("message_recorded.") and b"external_user" in row[4]
+    return row[3] in SAYING and b"external_user" in row[4]
 
 
 def _every(_: Row) -> bool:

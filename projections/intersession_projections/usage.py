@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events.facts import MessageRecorded, RunCompleted, Usage, topics_of
+from intersession_events.facts import MessageRecorded, RunCompleted, Usage, is_imported, topics_of
 from intersession_events.log import Recorded, Row, Sql, SqlValue
 
 _SESSION: Final = "session:"
@@ -50,8 +50,8 @@ def used_in(recorded: Recorded) -> tuple[Usage, str] | None:
     match recorded.event:
         case RunCompleted(usage=Usage() as usage, model=model):
             return usage, model or ""
-        case MessageRecorded(message=message, source=source) if message.usage is not None and (
-            source is not None or message.run_id is None  # an erased one has no source any more
+        case MessageRecorded(message=message) as event if message.usage is not None and (
+            is_imported(event) or message.run_id is None  # an erased one has no source any more
         ):
             return message.usage, message.model or ""
         case _:

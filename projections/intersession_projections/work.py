@@ -40,6 +40,7 @@ _FAILED_LOOPS: Final = frozenset(
 _SPOKEN: Final = frozenset(
     {
         "message_recorded",
+        "run_queued",
         "exchange_accepted",
         "primary_ended",
         "turn_replied",

@@ -122,18 +122,18 @@ def long_run_told(events: int, key: str = MAIN) -> Iterator[Told]:
     """Yield one run that does much: it calls a tool, and is told what came of it, again and again."""
     stream, run = ids.session_stream(key), "run-0"
     yield Told(stream, opening(key), START_MS)
-    yield Told(stream, saying(key, "ask", _LINE), START_MS)
-    queued = RunQueued(run_id=run, session_id=session_id(key), step="message", message_id="ask")
+    asked = saying(key, "ask", _LINE).message
+    queued = RunQueued(run_id=run, session_id=session_id(key), step="message", message=asked)
     yield Told(stream, queued, START_MS)
     yield Told(stream, RunStarted(run_id=run, attempt=1, context_hash="0" * 64), START_MS)
-    for number in range(events - 4):
+    for number in range(events - 3):
         time = START_MS + number * 800
         said = Message(
             id=f"said-{number}", role="assistant", content=f"{number}: {_LINE}", timestamp=time, run_id=run
         )
         yield Told(stream, MessageRecorded(session_id=session_id(key), message=said), time)
     ended = START_MS + events * 800
-    yield Told(stream, RunCompleted(run_id=run, attempt=1, reply=_LINE), ended)
+    yield Told(stream, RunCompleted(run_id=run, attempt=1, text=_LINE), ended)
 
 
 @contextmanager

@@ -62,6 +62,17 @@ def saying(key: str, name: str, text: str, time: int = START_MS) -> MessageRecor
     return MessageRecorded(session_id=session_id(key), message=message)
 
 
+def answering(key: str, answer: Message) -> RunCompleted:
+    """Return the end of the run that an answer is of."""
+    return RunCompleted(
+        run_id=answer.run_id or "",
+        attempt=1,
+        session_id=session_id(key),
+        message=answer,
+        message_is_reply=True,
+    )
+
+
 def draft(event: Event, name: str, time: int = START_MS) -> Draft:
     return Draft(event=event, id=ids.derive(_NAMES, "event", name), time=time)
 
@@ -74,13 +85,16 @@ def turn(key: str, number: int) -> StreamAppend:
     """Return the append of a message and of the run that answers it, at a time of their own."""
     name, time = f"{key}-turn-{number}", START_MS + (1000 + number) * SECOND_MS
     run = ids.derive(session_id(key), "run", name)
-    answer = Message(id=f"{name}-answer", role="assistant", content="It is done.", timestamp=time)
+    answer = Message(id=f"{name}-answer", role="assistant", content="It is done.", timestamp=time, run_id=run)
     events: tuple[Event, ...] = (
-        RunQueued(run_id=run, session_id=session_id(key), message_id=name, step="message"),
-        saying(key, name, "Is it done?", time),
+        RunQueued(
+            run_id=run,
+            session_id=session_id(key),
+            message=saying(key, name, "Is it done?", time).message,
+            step="message",
+        ),
         RunStarted(run_id=run, attempt=1, context_hash="0" * 64),
-        RunCompleted(run_id=run, attempt=1, reply="It is done."),
-        MessageRecorded(session_id=session_id(key), message=answer),
+        answering(key, answer),
     )
     return to(key, *(draft(event, f"{name}-{at}", time + at) for at, event in enumerate(events)))
 
@@ -206,11 +220,9 @@ def long_session_told(messages: int, key: str = MAIN) -> Iterator[Told]:
     yield Told(stream, opening(key), START_MS)
     for number in range(messages // 2):
         time, run = START_MS + number * SECOND_MS, f"run-{number}"
-        asked = saying(key, f"ask-{number}", _SAID, time)
-        queued = RunQueued(run_id=run, session_id=session_id(key), step="message", message_id=f"ask-{number}")
+        asked = saying(key, f"ask-{number}", _SAID, time).message
+        queued = RunQueued(run_id=run, session_id=session_id(key), step="message", message=asked)
         answer = Message(id=f"answer-{number}", role="assistant", content=_SAID, timestamp=time, run_id=run)
-        yield Told(stream, asked, time)
         yield Told(stream, queued, time)
         yield Told(stream, RunStarted(run_id=run, attempt=1, context_hash="0" * 64), time)
-        yield Told(stream, MessageRecorded(session_id=session_id(key), message=answer), time)
-        yield Told(stream, RunCompleted(run_id=run, attempt=1, reply=_SAID), time)
+        yield Told(stream, answering(key, answer), time)

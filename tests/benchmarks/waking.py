@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, quantile, timed
-from benchmarks.logs import draft, opening, saying, session_id, session_key, to, write
+from benchmarks.logs import answering, draft, opening, saying, session_id, session_key, to, write
 from benchmarks.systems import NO_LOOP, answers_at_once, system
 from intersession_actors.prompt import RunContext, TranscriptFold
 from intersession_actors.session import ContextCache
 from intersession_actors.session.state import Session, evolve
 from intersession_events import ids
-from intersession_events.facts import Message, MessageRecorded, RunCompleted, RunQueued, RunStarted
+from intersession_events.facts import Message, RunQueued, RunStarted
 from intersession_events.log import EVERY, Draft, StreamAppend
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
@@ -23,8 +23,8 @@ STREAM = ids.session_stream(KEY)
 MIB = 1024 * 1024
 _TEXT = "The night's backups are complete; two files were skipped because they were open. "
 _RUNS_AN_APPEND = 50
-_EVENTS_A_RUN = 5
-_EVENTS_ASKED = 2
+_EVENTS_A_RUN = 3
+_EVENTS_ASKED = 1
 _LAST = "waits"
 
 
@@ -98,17 +98,15 @@ def _run(number: int) -> Iterator[Draft]:
     reply = Message(id=f"a{number}", role="assistant", content=_TEXT * 3, timestamp=number, run_id=run_id)
     for name, event in (
         ("s", RunStarted(run_id=run_id, attempt=1, context_hash="0" * 64)),
-        ("a", MessageRecorded(session_id=session_id(KEY), message=reply)),
-        ("c", RunCompleted(run_id=run_id, attempt=1, reply=_TEXT * 3)),
+        ("c", answering(KEY, reply)),
     ):
         yield draft(event, f"{name}-{run_id}")
 
 
 def _asked(run_id: str) -> Iterator[Draft]:
-    asked = saying(KEY, f"m-{run_id}", _TEXT * 2)
-    yield draft(asked, f"d-{run_id}")
+    asked = saying(KEY, f"m-{run_id}", _TEXT * 2).message
     yield draft(
-        RunQueued(run_id=run_id, session_id=session_id(KEY), step="message", message_id=asked.message.id),
+        RunQueued(run_id=run_id, session_id=session_id(KEY), step="message", message=asked),
         f"q-{run_id}",
     )
 

@@ -8,11 +8,11 @@ import pytest
 
 from intersession_events.facts import (
     ExchangeAccepted,
-    MessageRecorded,
     RunQueued,
     RunStarted,
     SpawnAccepted,
     ToolCallBlock,
+    message_in,
     text_of,
 )
 from support.any_log import Logs
@@ -44,10 +44,10 @@ def check_once(host: Host) -> None:
     assert Counter(of(events, ExchangeAccepted, "message")) == SENT
     assert sorted(of(events, SpawnAccepted, "task")) == ["dig here", "dig there"]
     heard = [
-        text_of(item.event.message)
+        text_of(message)
         for item in events
-        if item.stream == RESEARCH and isinstance(item.event, MessageRecorded)
-        if item.event.message.role == "user"
+        if item.stream == RESEARCH and (message := message_in(item.event)) is not None
+        if message.role == "user"
     ]
     assert Counter(heard) == SENT
     runs = [item.event for item in events if isinstance(item.event, RunQueued)]
@@ -55,17 +55,17 @@ def check_once(host: Host) -> None:
     made = [
         (block.name, block.id)
         for item in events
-        if isinstance(item.event, MessageRecorded) and item.event.message.run_id == run
-        for block in item.event.message.content
+        if (message := message_in(item.event)) is not None and message.run_id == run
+        for block in message.content
         if isinstance(block, ToolCallBlock)
     ]
     assert Counter(name for name, _ in made) == {"sessions_send": 5, "sessions_spawn": 2, "pay": 3}
     assert len(set(made)) == 10
     results = [
-        item.event.message.tool_call_id
+        message.tool_call_id
         for item in events
-        if isinstance(item.event, MessageRecorded) and item.event.message.run_id == run
-        if item.event.message.role == "toolResult"
+        if (message := message_in(item.event)) is not None and message.run_id == run
+        if message.role == "toolResult"
     ]
     assert sorted(map(str, results)) == sorted(call for _, call in made)
     assert sorted(line["invoice"] for line in host.lines("paid")) == [7, 8, 8]
@@ -75,9 +75,9 @@ def check_once(host: Host) -> None:
 
 def _asks(host: Host) -> set[str]:
     return {
-        item.event.message.id
+        message.id
         for item in host.events()
-        if isinstance(item.event, MessageRecorded) and text_of(item.event.message) == RUN
+        if (message := message_in(item.event)) is not None and text_of(message) == RUN
     }
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
-from intersession_events.facts import DeliveryDone, DeliveryFailed, MessageRecorded, text_of
+from intersession_events.facts import DeliveryDone, DeliveryFailed, message_in, text_of
 from intersession_events.stores import open_log
 from support.chats import FakeDiscord, FakeSlack, FakeTelegram
 from support.chats.hosts import HOSTS, TOKENS, connected, names_of, started
 from support.chats.served import Served
 from support.chats.telegram import GROUP
-from support.running import WAIT, Gate, recorded
+from support.running import WAIT, Gate, all_said, recorded
 
 OWNER = {"Telegram": 4711, "Discord": 4711, "Slack": "U4711"}
 FAKES: dict[str, type[Served]] = {"Telegram": FakeTelegram, "Discord": FakeDiscord, "Slack": FakeSlack}
@@ -68,9 +68,7 @@ async def at_work(title: str, names: dict[str, Any], service: Served) -> AsyncGe
 
 def said_in(system: SessionSystem) -> list[str]:
     """Return what people said, from the log."""
-    return [
-        text_of(event.message) for event in recorded(system, MessageRecorded) if event.message.role == "user"
-    ]
+    return [text_of(event.message) for event in all_said(system) if event.message.role == "user"]
 
 
 def sessions(system: SessionSystem) -> list[str]:
@@ -590,9 +588,9 @@ def said_in_log(folder: Path) -> list[str]:
     log = open_log(f"sqlite:///{folder}/bot.db", read_only=True)
     try:
         return [
-            text_of(item.event.message)
+            text_of(message)
             for item in log.all()
-            if isinstance(item.event, MessageRecorded) and item.event.message.role == "user"
+            if (message := message_in(item.event)) is not None and message.role == "user"
         ]
     finally:
         log.close()

@@ -158,7 +158,7 @@ def test_one_changed_word_in_a_log_of_a_release_is_seen(tmp_path: Path) -> None:
         with_states(database).execute(
             "UPDATE stored_events SET state = stated(replace(said(state), '3.5 tonnes', '9.5 tonnes')) "
             "WHERE rowid = (SELECT min(rowid) FROM stored_events "
-            "WHERE topic = 'message_recorded.1' AND instr(said(state), '3.5 tonnes'))"
+            "WHERE topic = 'run_completed.1' AND instr(said(state), '3.5 tonnes'))"
         )
     proven = verified(path, golden)
 

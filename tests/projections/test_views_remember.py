@@ -44,9 +44,9 @@ def event_of(chance: Random) -> tuple[str, Event]:
     key, run, generation = session_key(chance.randrange(3)), f"run-{chance.randrange(4)}", chance.choice("gh")
     of_session: list[Event] = [
         saying(key, f"m-{chance.randrange(99)}", "hello"),
-        RunQueued(run_id=run, session_id=generation, message_id="m", step="message"),
+        RunQueued(run_id=run, session_id=generation, answers="m", step="message"),
         RunStarted(run_id=run, attempt=1, context_hash="0" * 64),
-        RunCompleted(run_id=run, attempt=1, reply="It is done."),
+        RunCompleted(run_id=run, attempt=1, text="It is done."),
         SessionPatched(values={"label": chance.choice("xy")}),
         SessionReset(session_id=generation, previous_session_id="g"),
         SessionArchived(session_id=generation, reason="deleted"),
@@ -143,5 +143,5 @@ def test_a_message_and_a_turn_take_few_statements_for_views() -> None:
         statements(log, turn(key, 1))
 
         assert statements(log, message(key)) == 8
-        assert statements(log, turn(key, 2)) == 11
+        assert statements(log, turn(key, 2)) == 9
         traced[0].set_trace_callback(None)

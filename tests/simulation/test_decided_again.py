@@ -120,10 +120,10 @@ DOCTORED = {
     0: {
         *("DeliveryReturned with attempt", "DeliveryReturned with receipt", "ReleaseExchange knew hasRoute"),
         *("ReleaseExchange knew heldMs", "ReleaseExchange with action", "ReleaseExchange with by"),
-        *("RunEnded knew age", "RunEnded knew wallMs", "SendChecked with rule"),
+        *("RunEnded knew wallMs", "SendChecked with rule"),
         *("RunReturned knew nowMs", "StartNext knew nowMs", "Wake knew retries"),
     },
-    1: {"Enqueue knew nowMs", "RunEnded knew refused"},
+    1: {"Enqueue knew nowMs", "RunEnded knew age", "RunEnded knew refused"},
     3: {"HoldExchange with before", "HoldExchange with by", "Prepared with manifestSha256"},
     4: {
         *("DeliveryReturned knew nowMs", "DeliveryReturned with error", "DeliveryReturned with retry"),

@@ -26,7 +26,6 @@ from intersession_events.facts import (
     ExchangeReleased,
     LoopEnded,
     Message,
-    MessageRecorded,
     Provenance,
     Route,
     RouteChanged,
@@ -188,7 +187,7 @@ def child_that_skipped(evidence: Evidence) -> Evidence:
     """Have the announce turn of the spawn answer with the word for silence."""
     asked = evidence.of(AnnounceRequested)[-1][1].run_id
     item = next(item for item, end in evidence.of(RunCompleted) if end.run_id == asked)
-    return changed(evidence, item, reply="ANNOUNCE_SKIP")
+    return changed(evidence, item, message_is_reply=False, text="ANNOUNCE_SKIP")
 
 
 def reads_less(evidence: Evidence) -> Evidence:
@@ -231,10 +230,7 @@ def archived_early(evidence: Evidence) -> Evidence:
 
 def said_by(evidence: Evidence, role: str) -> tuple[Recorded, Message]:
     """Return what was said last by a role."""
-    found = [
-        (item, event.message) for item, event in evidence.of(MessageRecorded) if event.message.role == role
-    ]
-    return found[-1]
+    return [one for one in evidence.said if one[1].role == role][-1]
 
 
 def said_otherwise(evidence: Evidence, message_id: str, **fields: object) -> Evidence:
@@ -262,7 +258,7 @@ def goes_on_behind_silence(evidence: Evidence) -> Evidence:
     asked = evidence.of(TurnRequested)[1][1]
     told = changed(evidence, replied, text="REPLY_SKIP")
     told = said_otherwise(told, asked.message_id, content="REPLY_SKIP")
-    return changed(told, evidence.ends[turn.run_id][0], reply="REPLY_SKIP")
+    return changed(told, evidence.ends[turn.run_id][0], message_is_reply=False, text="REPLY_SKIP")
 
 
 def announced(evidence: Evidence) -> Recorded:
@@ -409,7 +405,7 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         lambda told: replace(told, events=[*told.events, told.events[3]]),
     ),
     "an effect before its cause": ("after_causes", swapped),
-    "a message twice": ("messages_once", lambda told: again(told, MessageRecorded)),
+    "a message twice": ("messages_once", lambda told: again(told, RunQueued)),
     "a run with two results": ("runs_end_once", lambda told: again(told, RunCompleted)),
     "a run that is tried for ever": (
         "runs_end_once",
@@ -504,7 +500,7 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "a route that no person changed": ("routes_are_of_people", lambda told: again(told, RouteChanged)),
     "an answer that its session does not have": (
         "answers_are_said",
-        lambda told: said_otherwise(told, said_by(told, "assistant")[1].id, content="x"),
+        lambda told: changed(told, last(told, RunCompleted), message_is_reply=False, text="x"),
     ),
     "words of an agent as a person's": ("own_output", answered_as_a_person),
     "a turn of whoever spoke last": (

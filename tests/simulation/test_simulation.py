@@ -50,7 +50,7 @@ FOUND_BY = {
     "acknowledges_before_it_stores": 0,
     "draws_delivery_keys": 0,
     "has_no_fence": 8,
-    "reads_nothing_back": 1,
+    "reads_nothing_back": 44,
     "forgets_where_a_view_is": 1,
     "skips_by_substring": 132,
     "carries_out_again_what_was_recorded_before": 13,

@@ -25,22 +25,24 @@ class Busy:
         self.attempts: dict[str, int] = {}
         self._number = 0
 
-    def _message(self, run_id: str | None = None, *, role: Role = "user") -> str:
+    def _message(self, run_id: str | None = None, *, role: Role = "user") -> Message:
         self._number += 1
         said = f"m{self._number}"
-        message = Message(id=said, role=role, content=said, timestamp=self._number, run_id=run_id)
+        return Message(id=said, role=role, content=said, timestamp=self._number, run_id=run_id)
+
+    def _record(self, message: Message) -> None:
         self.events.append(MessageRecorded(session_id="s", message=message))
-        return said
+        self.taken.append(message.id)
 
     def note(self) -> None:
         """A message that no run answers."""
-        self.taken.append(self._message())
+        self._record(self._message())
 
     def ask(self) -> None:
-        said = self._message()
+        message = self._message()
         run_id = f"r{self._number}"
-        self.events.append(RunQueued(run_id=run_id, session_id="s", step="message", message_id=said))
-        self.waiting.append((run_id, said))
+        self.events.append(RunQueued(run_id=run_id, session_id="s", step="message", message=message))
+        self.waiting.append((run_id, message.id))
 
     def start(self) -> None:
         if self.running is None and self.waiting:
@@ -53,12 +55,27 @@ class Busy:
 
     def speak(self) -> None:
         if self.running is not None:
-            self.taken.append(self._message(self.running, role="assistant"))
+            self._record(self._message(self.running, role="assistant"))
 
     def complete(self) -> None:
         if self.running is not None:
             attempt = self.attempts[self.running]
             self.events.append(RunCompleted(run_id=self.running, attempt=attempt))
+            self.running = None
+
+    def answer(self) -> None:
+        if self.running is not None:
+            last = self._message(self.running, role="assistant")
+            self.events.append(
+                RunCompleted(
+                    run_id=self.running,
+                    attempt=self.attempts[self.running],
+                    session_id="s",
+                    message=last,
+                    message_is_reply=True,
+                )
+            )
+            self.taken.append(last.id)
             self.running = None
 
     def fail(self) -> None:
@@ -93,6 +110,7 @@ STEPS = [
     Busy.start,
     Busy.speak,
     Busy.complete,
+    Busy.answer,
     Busy.fail,
     Busy.cut_off,
     Busy.abort_a_waiting_one,

@@ -8,7 +8,14 @@ from typing import Any, Self, TypeVar
 from intersession import SessionSystem
 from intersession_actors.agents import Turn
 from intersession_events import ids
-from intersession_events.facts import ExchangeClosed, SpawnClosed
+from intersession_events.facts import (
+    Event,
+    ExchangeClosed,
+    MessageRecorded,
+    SpawnClosed,
+    generation_of,
+    message_in,
+)
 from support.fakes import ManualClock, look_at_clock
 
 WAIT = 20.0
@@ -110,6 +117,20 @@ def recorded(system: SessionSystem, kind: type[E], stream: str | None = None) ->
         for item in system.log.all()
         if isinstance(item.event, kind) and stream in {None, item.stream}
     ]
+
+
+def said_in(event: Event) -> MessageRecorded | None:
+    """Return the message that an event brings into a transcript, alike for all events that bring one."""
+    message, generation = message_in(event), generation_of(event)
+    if message is None or generation is None or isinstance(event, MessageRecorded):
+        return event if isinstance(event, MessageRecorded) else None
+    return MessageRecorded(session_id=generation, message=message)
+
+
+def all_said(system: SessionSystem, stream: str | None = None) -> list[MessageRecorded]:
+    """Return all messages of transcripts, in order, whichever events brought them; of one stream if it is given."""
+    found = (said_in(item.event) for item in system.log.all() if stream in {None, item.stream})
+    return [one for one in found if one is not None]
 
 
 def wait_for(system: SessionSystem, kind: type[E], where: Callable[[E], bool] | None = None) -> E:

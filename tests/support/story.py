@@ -7,6 +7,7 @@ from typing import Any
 
 from intersession_actors.config import load_config
 from intersession_actors.service import Reader
+from intersession_actors.session import with_messages
 from intersession_events.facts import (
     Event,
     Message,
@@ -130,18 +131,12 @@ class Story:
             id=f"{run_id}-out", role="assistant", content=reply or "", timestamp=self.clock.now, run_id=run_id
         )
         root = queued.pop("correlation", None)
-        queue = RunQueued(
-            run_id=run_id, session_id=session_id, step="message", message_id=message.id, **queued
-        )
+        queue = RunQueued(run_id=run_id, session_id=session_id, step="message", message=message, **queued)
         stream = f"session:{key}"
-        self.put(stream, MessageRecorded(session_id=session_id, message=message), queue, correlation=root)
+        self.put(stream, queue, correlation=root)
         self.put(stream, RunStarted(run_id=run_id, attempt=1, context_hash="h"), correlation=root)
-        self.put(
-            stream,
-            MessageRecorded(session_id=session_id, message=answer),
-            RunCompleted(run_id=run_id, attempt=1, reply=reply),
-            correlation=root,
-        )
+        end = RunCompleted(run_id=run_id, attempt=1, text=reply)
+        self.put(stream, *with_messages(end, session_id, [answer]), correlation=root)
 
     def reader(self, config: dict[str, Any] | None = None, **given: Any) -> Reader:
         """Return the reading half of a system on this log."""

@@ -44,7 +44,7 @@ class Kind(NamedTuple):
     """What the words begin with that name it before it is tried, where only what was kept elsewhere finds it."""
 
 
-SAID = "(SELECT MIN(rowid) FROM stored_events WHERE topic='message_recorded.1')"
+SAID = "(SELECT MIN(rowid) FROM stored_events WHERE topic IN ('run_queued.1', 'message_recorded.1'))"
 LAST = "(SELECT MAX(rowid) FROM stored_events)"
 END = "UPDATE sqlite_sequence SET seq=(SELECT MAX(rowid) FROM stored_events) WHERE name='stored_events'"
 NO_CHECKS = "PRAGMA ignore_check_constraints=ON"

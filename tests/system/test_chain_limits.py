@@ -32,7 +32,6 @@ from intersession_actors.channels import ThreadWanted
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,
-    MessageRecorded,
     Provenance,
     ResultHanded,
     RouteChanged,
@@ -47,7 +46,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log import Recorded
 from support.fakes import ManualClock
-from support.running import QUIET, WAIT, Booth, Gate, merged, recorded, wait_for
+from support.running import QUIET, WAIT, Booth, Gate, all_said, merged, recorded, wait_for
 
 MAIN = "agent:main:main"
 OFF: Final = {"hops": 0, "revisits": 0, "runs": 0, "tokens": 0, "costMicros": 0, "wallSeconds": 0}
@@ -146,7 +145,7 @@ def test_a_result_that_finds_no_run_left_is_put_to_the_requester_all_the_same(
     assert closed.note == f"{setting} is {runs} and this chain of messages has used {runs}"
     (decided,) = recorded(system, AnnounceDecided)
     assert (decided.why, decided.limit) == (("limit", setting) if runs == 2 else ("text", None))
-    messages = [item.message for item in recorded(system, MessageRecorded, f"session:{MAIN}")]
+    messages = [item.message for item in all_said(system, f"session:{MAIN}")]
     assert "a result" in str(next(message for message in messages if message.id == handed.message_id).content)
 
 
@@ -330,9 +329,7 @@ def test_a_channel_that_is_another_session_goes_on_with_the_chain(
     assert [run.budget.root for run in runs if run.budget is not None] == [root] * 5
     assert (refused.tool, refused.limit) == ("inbound", f"session.agentToAgent.limits.{next(iter(limits))}")
     assert bridge.answers[-1]["code"] == "limit"
-    first, *others = [
-        item.message for item in recorded(system, MessageRecorded) if item.message.role == "user"
-    ]
+    first, *others = [item.message for item in all_said(system) if item.message.role == "user"]
     assert first.provenance == Provenance(kind="external_user", source_channel="bridge", sender="p")
     assert {said.provenance.kind for said in others if said.provenance} == {"inter_session"}
     assert others[0].provenance is not None

@@ -9,7 +9,7 @@ import pytest
 
 from intersession import Channel, MemoryChannel, SessionSystem, Turn, echo
 from intersession_actors.channels import Outbound, ThreadWanted
-from intersession_events.facts import DeliveryDone, MessageRecorded
+from intersession_events.facts import DeliveryDone, message_in
 from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
 
 FLOOD = 300
@@ -40,7 +40,7 @@ async def test_a_flooded_session_lets_the_messages_of_others_in_between(log_url:
         recorded = [
             item.stream.rpartition(":")[2]
             for item in system.log.all()
-            if isinstance(item.event, MessageRecorded) and item.event.message.role == "user"
+            if (message := message_in(item.event)) is not None and message.role == "user"
         ]
 
     assert len(recorded) == FLOOD + 3

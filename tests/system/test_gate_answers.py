@@ -13,13 +13,12 @@ from intersession_actors.errors import ConfigError
 from intersession_events.errors import NoSuchStore
 from intersession_events.facts import (
     Message,
-    MessageRecorded,
     RunCompleted,
     ToolCallBlock,
     Usage,
     text_of,
 )
-from support.running import QUIET, WAIT, Booth, merged, recorded
+from support.running import QUIET, WAIT, Booth, all_said, merged, recorded
 
 MAIN = "agent:main:main"
 LONE = "caf\udce9"
@@ -136,7 +135,7 @@ def test_what_a_tool_gave_is_cut_or_spelled_out_and_the_run_goes_on(booth: Booth
 
     system = booth.start({"main": agent})
     assert say(system, "go")["reply"] == "done"
-    said = [event.message for event in recorded(system, MessageRecorded)]
+    said = [event.message for event in all_said(system)]
     calls = [block for message in said for block in message.content if isinstance(block, ToolCallBlock)]
     results = [message for message in said if message.role == "toolResult"]
 

@@ -19,7 +19,6 @@ from intersession_events.facts import (
     ExchangeReleased,
     HoldWithdrawn,
     LoopEnded,
-    MessageRecorded,
     RunCompleted,
     RunQueued,
     RunStarted,
@@ -36,6 +35,7 @@ from support.running import (
     WAIT,
     Booth,
     Gate,
+    all_said,
     exchange_of,
     merged,
     pass_time_until,
@@ -101,11 +101,7 @@ def test_each_text_waits_and_goes_on_as_it_was_edited_or_is(booth: Booth) -> Non
 
     assert first["status"] == "released"
     closed(system, run_id)
-    said = [
-        item.message
-        for item in recorded(system, MessageRecorded, f"session:{MAIN}")
-        if item.message.role == "user"
-    ]
+    said = [item.message for item in all_said(system, f"session:{MAIN}") if item.message.role == "user"]
     assert text_of(said[-1]) == "all is fine"
     assert said[-1].provenance is not None
     assert said[-1].provenance.edited_by == "operator"

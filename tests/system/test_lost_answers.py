@@ -14,11 +14,11 @@ from intersession_events.facts import (
     DeliveryDone,
     ExchangeClosed,
     LateReplyDropped,
-    MessageRecorded,
     RunCompleted,
     RunFailed,
     RunQueued,
     SpawnClosed,
+    message_in,
 )
 from intersession_events.log import (
     Committed,
@@ -133,7 +133,7 @@ def test_a_lost_answer_stops_nothing_and_doubles_nothing(log: LosingLog, number:
     ended = [event.run_id for event in events if isinstance(event, RunCompleted)]
     assert sorted(queued) == sorted(ended)
     assert len(ended) == len(set(ended)) == 7
-    said = [event.message.id for event in events if isinstance(event, MessageRecorded)]
+    said = [message.id for event in events if (message := message_in(event)) is not None]
     assert len(said) == len(set(said))
     decided = [event.delivery_id for event in events if isinstance(event, DeliveryDecided)]
     done = [event.delivery_id for event in events if isinstance(event, DeliveryDone)]

@@ -12,7 +12,6 @@ from intersession import Failure, MemoryChannel, Reply, Turn
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,
-    MessageRecorded,
     RouteChanged,
     RunCompleted,
     RunQueued,
@@ -20,7 +19,7 @@ from intersession_events.facts import (
     SessionPatched,
 )
 from support.hosts_code import parrot
-from support.running import QUIET, WAIT, Booth, recorded, texts, wait_for
+from support.running import QUIET, WAIT, Booth, all_said, recorded, texts, wait_for
 
 MAIN = "agent:main:main"
 
@@ -109,7 +108,7 @@ def test_the_same_message_of_the_channel_is_taken_once(booth: Booth, given: dict
     name = "messageId" if "deliver" in given else "runId"
     assert len({answer[name] for answer in answers}) == 1
     assert other_chat[name] != answers[0][name]
-    said = [event for event in recorded(second, MessageRecorded) if event.message.role == "user"]
+    said = [event for event in all_said(second) if event.message.role == "user"]
     assert len(said) == 2
 
 
@@ -132,7 +131,7 @@ def test_a_message_that_starts_no_run_is_never_recorded_twice(booth: Booth, give
     after_deletion = speak(second, wait=None, **told | {"deliver": True})
 
     assert [again, after_reset, after_restart, after_deletion] == [before] * 4
-    said = [event.message.content for event in recorded(second, MessageRecorded)]
+    said = [event.message.content for event in all_said(second)]
     assert said.count(told.get("text", "hi")) == 1
     assert recorded(second, RunQueued) == []
 
@@ -151,7 +150,7 @@ def test_a_message_is_known_again_wherever_its_chat_would_go_by_now(booth: Booth
     of_an_agent_that_is_gone = speak(second, agent_id="ops", **told)
 
     assert [again, of_an_agent_that_is_gone] == [before, before]
-    assert len([event for event in recorded(second, MessageRecorded) if event.message.role == "user"]) == 1
+    assert len([event for event in all_said(second) if event.message.role == "user"]) == 1
 
 
 @pytest.mark.clause("INB-1")
@@ -199,7 +198,7 @@ def test_what_is_no_message_is_refused_as_an_answer(booth: Booth, given: dict[st
     answer = speak(system, **{"text": "hi", **given})
 
     assert (answer["status"], answer["code"]) == ("error", code)
-    assert recorded(system, MessageRecorded) == []
+    assert all_said(system) == []
 
 
 @pytest.mark.clause("INB-2")
@@ -498,7 +497,7 @@ def test_a_message_id_that_comes_with_something_else_is_refused(
     assert (refused["status"], refused["code"]) == ("error", "idempotency_conflict")
     assert refused["error"].startswith("message_id: ")
     assert after == refused
-    said = [one for one in recorded(second, MessageRecorded) if one.message.role == "user"]
+    said = [one for one in all_said(second) if one.message.role == "user"]
     assert len(said) == 1
 
 

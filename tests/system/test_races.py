@@ -391,7 +391,7 @@ class Commits:
 
     def commit(self) -> None:
         self.ended = True
-        end = RunCompleted(run_id="run", attempt=1, reply="yes")
+        end = RunCompleted(run_id="run", attempt=1, text="yes")
         self.listener([SimpleNamespace(event=end, stream="session:x")])
 
 

@@ -19,7 +19,6 @@ from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
-    MessageRecorded,
     PrimaryEnded,
     RunCompleted,
     RunFailed,
@@ -37,6 +36,7 @@ from support.running import (
     WAIT,
     Booth,
     Gate,
+    all_said,
     closed_exchange,
     closed_spawn,
     one,
@@ -84,13 +84,9 @@ def begin(system: SessionSystem) -> str:
 
 def assert_nothing_doubled(system: SessionSystem, *, attempts: int) -> None:
     """Check that every message, run, turn and delivery is there once, with so many second attempts."""
-    messages = Counter(event.message.id for event in recorded(system, MessageRecorded))
+    messages = Counter(event.message.id for event in all_said(system))
     assert set(messages.values()) == {1}
-    said = Counter(
-        event.message.run_id
-        for event in recorded(system, MessageRecorded)
-        if event.message.role == "assistant"
-    )
+    said = Counter(event.message.run_id for event in all_said(system) if event.message.role == "assistant")
     assert set(said.values()) == {1}, "each run answered once"
     for kind in (RunQueued, RunCompleted):
         runs = Counter(event.run_id for event in recorded(system, kind))  # type: ignore[attr-defined]
@@ -436,5 +432,5 @@ def test_a_system_that_is_stopped_again_and_again_still_gets_everything_done(boo
         "no_route": generations * sends
     }
     assert all(last.gateway.call("agent.wait", {"runId": run_id})["status"] == "ok" for run_id in runs)
-    messages = Counter(event.message.id for event in recorded(last, MessageRecorded))
+    messages = Counter(event.message.id for event in all_said(last))
     assert set(messages.values()) == {1}

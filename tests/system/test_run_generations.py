@@ -3,8 +3,8 @@
 import pytest
 
 from intersession import echo
-from intersession_events.facts import MessageRecorded, RunQueued, SessionOpened
-from support.running import WAIT, Booth, recorded
+from intersession_events.facts import RunQueued, SessionOpened
+from support.running import WAIT, Booth, all_said, recorded
 
 
 @pytest.mark.clause("KEY-9", "INB-1")
@@ -19,5 +19,5 @@ def test_a_run_after_a_reset_is_of_the_new_generation(booth: Booth) -> None:
     (opened,) = recorded(system, SessionOpened)
     assert before == opened.session_id
     assert after != before
-    said = [event for event in recorded(system, MessageRecorded) if event.message.role == "user"]
+    said = [event for event in all_said(system) if event.message.role == "user"]
     assert [event.session_id for event in said] == [before, after]

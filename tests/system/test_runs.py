@@ -11,7 +11,6 @@ from intersession import MemoryChannel, Reply, ToolRefused, Turn
 from intersession_events.facts import (
     LateReplyDropped,
     Message,
-    MessageRecorded,
     OtherBlock,
     Provenance,
     ProvenanceKind,
@@ -24,7 +23,7 @@ from intersession_events.facts import (
 )
 from intersession_events.stores.library import Frontier
 from support.fakes import ManualClock
-from support.running import QUIET, WAIT, Booth, Gate, pass_time, recorded, texts, wait_for
+from support.running import QUIET, WAIT, Booth, Gate, all_said, pass_time, recorded, texts, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 
@@ -439,7 +438,7 @@ def test_a_turn_that_is_over_can_record_nothing_more(booth: Booth) -> None:
     wait_for(system, LateReplyDropped)
 
     assert seen["send"]["status"] == "error"
-    assert [event.message.content for event in recorded(system, MessageRecorded)] == ["x"]
+    assert [event.message.content for event in all_said(system)] == ["x"]
 
 
 @pytest.mark.clause("L3")
@@ -480,9 +479,7 @@ def test_no_message_of_an_agents_answer_passes_for_a_persons_or_the_systems(
     wait(system, ask(system, "one"))
     wait(system, ask(system, "two"))
 
-    (forged, _) = [
-        item.message for item in recorded(system, MessageRecorded) if item.message.content == "pay them all"
-    ]
+    (forged, _) = [item.message for item in all_said(system) if item.message.content == "pay them all"]
     expected = (
         None
         if role in {"assistant", "toolResult"}

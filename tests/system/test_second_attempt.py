@@ -16,7 +16,6 @@ from intersession import SessionSystem, Turn
 from intersession_actors.forking import carry_on
 from intersession_events.facts import (
     ExchangeAccepted,
-    MessageRecorded,
     RunStarted,
     SpawnAccepted,
     TextBlock,
@@ -24,7 +23,7 @@ from intersession_events.facts import (
     text_of,
 )
 from support.every_day import every_day
-from support.running import QUIET, WAIT, Booth, Gate, recorded
+from support.running import QUIET, WAIT, Booth, Gate, all_said, recorded
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 PATIENT: dict[str, Any] = {"runs": {"retryInterrupted": 9}}
@@ -158,13 +157,13 @@ HEARD = ["once", "pay invoice 7", "pay invoice 7", "thanks"]
 
 def calls(system: SessionSystem) -> list[tuple[str, str]]:
     """Return what the errand's run has called, and with what."""
-    said = [one.message for one in recorded(system, MessageRecorded, f"session:{MAIN}")]
+    said = [one.message for one in all_said(system, f"session:{MAIN}")]
     blocks = [block for message in said for block in message.content if isinstance(block, ToolCallBlock)]
     return [(block.name, block.arguments) for block in blocks]
 
 
 def results(system: SessionSystem) -> Counter[str | None]:
-    said = [one.message for one in recorded(system, MessageRecorded, f"session:{MAIN}")]
+    said = [one.message for one in all_said(system, f"session:{MAIN}")]
     return Counter(message.tool_call_id for message in said if message.role == "toolResult")
 
 
@@ -249,7 +248,7 @@ def test_other_words_are_another_call_and_the_log_says_of_which_attempt(booth: B
 
     assert sorted(ops.heard) == ["pay invoice 7", "pay invoice 9"]
     assert errand.got[2][1:] == errand.got[1]
-    said = [event for event in recorded(system, MessageRecorded) if event.message.run_id == run]
+    said = [event for event in all_said(system) if event.message.run_id == run]
     assert [(event.message.role, event.attempt) for event in said] == [
         ("assistant", None),
         ("toolResult", None),
@@ -483,7 +482,7 @@ def test_the_same_words_twice_are_two_calls_of_its_own_tools(booth: Booth) -> No
         '{"at":1}',
         '{"at":2}',
     ]
-    said = [one.message for one in recorded(system, MessageRecorded) if one.message.role == "toolResult"]
+    said = [one.message for one in all_said(system) if one.message.role == "toolResult"]
     assert [(text_of(message), message.is_error) for message in said] == [('{"n":1}', True)]
 
 
@@ -520,7 +519,7 @@ def test_what_an_agent_says_by_other_doors_is_said_once_too(booth: Booth) -> Non
     assert errand.got[1] == errand.got[3]
     assert errand.got[2] == errand.got[1][:2]
     assert ops.heard == ["pay invoice 7", "pay invoice 7", "by the way", "pay invoice 7"]
-    notes = [one for one in recorded(system, MessageRecorded) if text_of(one.message) == "a note"]
+    notes = [one for one in all_said(system) if text_of(one.message) == "a note"]
     assert len(notes) == 1
 
 
@@ -550,7 +549,7 @@ def test_what_an_agent_records_by_itself_is_recorded_once(booth: Booth) -> None:
 
     assert answer["status"] == "ok"
     assert errand.got[1][:2] == errand.got[2] == errand.got[3][:2]
-    texts = Counter(text_of(one.message) for one in recorded(system, MessageRecorded))
+    texts = Counter(text_of(one.message) for one in all_said(system))
     assert texts["a remark"] == texts["let me see"] == 2
     assert (texts["for the 1. time"], texts["for the 3. time"]) == (1, 1)
 

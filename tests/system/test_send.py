@@ -12,7 +12,6 @@ from intersession_events.facts import (
     ExchangeClosed,
     LateReplyDropped,
     LoopEnded,
-    MessageRecorded,
     PrimaryEnded,
     RunCompleted,
     RunQueued,
@@ -28,6 +27,7 @@ from support.running import (
     WAIT,
     Booth,
     Gate,
+    all_said,
     closed_exchange,
     exchange_of,
     one,
@@ -90,7 +90,7 @@ def test_a_bad_argument_is_refused_by_name_and_nothing_is_left_behind(
     assert (answer["status"], answer["code"]) == ("error", "invalid_request")
     assert field in answer["error"]
     assert "runId" not in answer
-    assert recorded(system, MessageRecorded) == []
+    assert all_said(system) == []
 
 
 @pytest.mark.clause("SEND-1")
@@ -194,15 +194,14 @@ def test_accepting_is_one_append_of_message_run_and_exchange(booth: Booth) -> No
 
     accepted = recorded(system, ExchangeAccepted)[0]
     queued = recorded(system, RunQueued)[0]
-    message = recorded(system, MessageRecorded)[0]
+    message = all_said(system)[0]
     assert queued.run_id == answer["runId"] == accepted.run_id
     assert queued.message_id == message.message.id == accepted.message_id
     topics = [item.topic for item in system.log.all()]
     at = topics.index("run_queued.1")
-    assert topics[at - 3 : at + 1] == [
+    assert topics[at - 2 : at + 1] == [
         "exchange_accepted.1",
         "session_opened.1",
-        "message_recorded.1",
         "run_queued.1",
     ]
 

@@ -10,13 +10,12 @@ from intersession_events.facts import (
     DeliveryFailed,
     ExchangeAccepted,
     ExchangeClosed,
-    MessageRecorded,
     RunCompleted,
     RunFailed,
     SpawnClosed,
 )
 from support.any_log import changed_behind
-from support.running import WAIT, Booth, Gate, closed_spawn, recorded, wait_for
+from support.running import WAIT, Booth, Gate, all_said, closed_spawn, recorded, wait_for
 
 LONE = "caf\udce9"
 SPELLED = "caf\\udce9"
@@ -198,7 +197,7 @@ def test_a_spawn_and_a_message_of_other_agents_go_on_beside_all_that(
 
     assert spawned["status"] == "error"
     assert any(isinstance(event, SpawnClosed) for event in closed_spawn(system, plain["runId"]))
-    assert [event.message.content for event in recorded(system, MessageRecorded)]
+    assert [event.message.content for event in all_said(system)]
 
 
 @pytest.mark.clause("D7", "O9")

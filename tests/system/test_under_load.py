@@ -12,7 +12,6 @@ from intersession_actors.config import load_config
 from intersession_events import ids
 from intersession_events.facts import (
     LoopEnded,
-    MessageRecorded,
     RunCompleted,
     RunStarted,
     SessionOpened,
@@ -27,6 +26,7 @@ from support.running import (
     WAIT,
     Booth,
     Gate,
+    all_said,
     closed_exchange,
     merged,
     one,
@@ -241,7 +241,7 @@ def test_a_session_that_has_too_much_waiting_says_so(booth: Booth) -> None:
 
     assert [answer["status"] for answer in answers] == ["accepted"] * 3 + ["error"] * 3
     assert {answer["code"] for answer in answers[3:]} == {"busy"}
-    assert len(recorded(system, MessageRecorded)) == 6, "three asked, three answered"
+    assert len(all_said(system)) == 6, "three asked, three answered"
 
 
 def test_following_the_log_ends_when_the_system_closes(booth: Booth) -> None:

@@ -146,7 +146,10 @@ def _attempts(events: Iterable[Recorded], stream: str, log_ids: Sequence[str]) -
     under_way: RecordedAttempt | None = None
     said: list[tuple[facts.Message, int]] = []
     for recorded in events:
-        event = recorded.event
+        event, message = recorded.event, facts.message_in(recorded.event)
+        is_own = under_way is not None and message is not None and message.run_id == under_way.run_id
+        if message is not None and is_own and message.role != "user":
+            said.append((message, recorded.time))
         match event:
             case facts.RunQueued():
                 queued[event.run_id] = event
@@ -155,10 +158,6 @@ def _attempts(events: Iterable[Recorded], stream: str, log_ids: Sequence[str]) -
                     _started(fold, meanings, key, queued.get(event.run_id), (recorded, event)),
                     [],
                 )
-            case facts.MessageRecorded(message=message) if (
-                under_way is not None and message.run_id == under_way.run_id and message.role != "user"
-            ):
-                said.append((message, recorded.time))
             case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() if (
                 under_way is not None and event.run_id == under_way.run_id
             ):

@@ -10,7 +10,7 @@ from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import PlaceText
-from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready
+from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready, run_named
 from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject
 from intersession_projections.differences import FlowKind, Outline, Part, Row, RowKind, compare, outline_of
@@ -24,7 +24,6 @@ from intersession_projections.places import (
     steps_of_flow,
 )
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.wording import run_of
 
 _MOST: Final = 1000
 """So many exchanges and spawns that one run began are looked at."""
@@ -217,7 +216,7 @@ def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: fr
 
 def _begun_by_each(view: View, events: Iterable[Recorded]) -> Mapping[str, list[Flow]]:
     """Return what was begun by each run that some events are of: asked one by one, each would be a way to the store."""
-    runs = list(filter(None, dict.fromkeys(run_of(recorded.event) for recorded in events)))
+    runs = list(filter(None, dict.fromkeys(run_named(recorded.event) for recorded in events)))
 
     def reading(log: Log) -> Callable[[str], list[Flow]]:
         return partial(_begun_by, view.on(log))

@@ -28,6 +28,7 @@ from intersession_events.facts import (
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
+    message_in,
 )
 from intersession_events.plain_json import JsonObject
 
@@ -37,6 +38,7 @@ _SOURCES: Final[dict[type[Event], str]] = {
     AccessRecorded: "filters",
     DeliveryDone: "receipt",
     LineImported: "source",
+    MessageRecorded: "source",
     SessionImported: "entry",
 }
 """Fields that hold the source text of JSON."""
@@ -45,8 +47,6 @@ _SOURCES: Final[dict[type[Event], str]] = {
 def hidden_event(event: Event) -> Event:
     """Return an event without secrets; the same one, if it has none."""
     match event:
-        case MessageRecorded():
-            return _changed(event, message=hidden_message(event.message), source=_source(event.source))
         case ForkEdited():
             return _changed(event, edit=_edit(event.edit))
         case ForkedFrom():
@@ -55,7 +55,9 @@ def hidden_event(event: Event) -> Event:
             return _changed(event, values=redact_value(event.values)[0])
         case _:
             names = WORDS.get(type(event), ())
-            changes = {name: _words(getattr(event, name)) for name in names}
+            changes: dict[str, object] = {name: _words(getattr(event, name)) for name in names}
+            if (message := message_in(event)) is not None:
+                changes["message"] = hidden_message(message)
             if (field := _SOURCES.get(type(event))) is not None:
                 changes[field] = _source(getattr(event, field))
             return _changed(event, **changes)

@@ -20,7 +20,7 @@ def primary_run(accepted: facts.ExchangeAccepted, timeout_ms: int) -> facts.RunQ
         run_id=accepted.run_id,
         session_id=accepted.target_session_id,
         step="message",
-        message_id=accepted.message_id,
+        answers=accepted.message_id,
         system_context=prompt.primary_context(_parties(accepted)),
         timeout_ms=timeout_ms,
         caller=accepted.caller,
@@ -40,7 +40,7 @@ def turn_run(state: Exchange, turn: facts.TurnRequested) -> facts.RunQueued:
         run_id=turn.run_id,
         session_id=accepted.target_session_id if of_target else accepted.requester_session_id or "",
         step="reply",
-        message_id=turn.message_id,
+        answers=turn.message_id,
         system_context=prompt.turn_context(
             _parties(accepted), speaker=turn.speaker, turn=turn.turn, turns=accepted.settings.max_turns
         ),
@@ -57,7 +57,7 @@ def announce_run(state: Exchange, asked: facts.AnnounceRequested) -> facts.RunQu
         run_id=asked.run_id,
         session_id=accepted.target_session_id,
         step="announce",
-        message_id=asked.message_id,
+        answers=asked.message_id,
         system_context=prompt.announce_context(
             _parties(accepted),
             run_id=asked.run_id,

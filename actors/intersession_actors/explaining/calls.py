@@ -44,10 +44,10 @@ def refusal_in(reader: Reader, recorded: Recorded) -> list[Refusal]:
                 for target, said in event.denied
                 if (known := _known(said)) is not None
             ]
-        case facts.MessageRecorded(message=message) if message.role == "toolResult":
-            return _in_answer(reader, recorded, message)
         case _:
-            return []
+            message = facts.message_in(event)
+            is_answer = message is not None and message.role == "toolResult"
+            return _in_answer(reader, recorded, message) if message is not None and is_answer else []
 
 
 def explain_refusal(reader: Reader, in_force: InForce, recorded: Recorded, refusal: Refusal) -> Explanation:
@@ -104,8 +104,9 @@ def _called_with(reader: Reader, recorded: Recorded, call_id: str | None) -> Jso
         event = earlier.event
         if isinstance(event, facts.RunStarted):
             break
-        if isinstance(event, facts.MessageRecorded) and not isinstance(event.message.content, str):
-            for block in event.message.content:
+        message = facts.message_in(event)
+        if message is not None and not isinstance(message.content, str):
+            for block in message.content:
                 if isinstance(block, facts.ToolCallBlock) and block.id == call_id:
                     return _object(block.arguments)
     return {}

@@ -48,7 +48,7 @@ def _of_thread(
 ) -> Iterator[Input]:
     bound = spoken = None
     for earlier in backwards(log, Span(to=recorded.position - 1), recorded.stream):
-        if isinstance(earlier.event, facts.MessageRecorded):
+        if facts.message_in(earlier.event) is not None:
             spoken = spoken or earlier
         if isinstance(earlier.event, facts.ThreadBound):
             bound = earlier

@@ -102,7 +102,10 @@ def _are_together(cause: Recorded, effect: Recorded) -> bool:
             facts.RunQueued(run_id=run_id),
         ):
             return asked == run_id
-        case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted(), facts.MessageRecorded():
+        case (
+            facts.RunCompleted() | facts.RunFailed() | facts.RunAborted(),
+            facts.RunQueued() | facts.MessageRecorded(),
+        ):
             return False  # the run is over: what its session is asked next was asked by itself, whatever it names as its cause
         case _:
             pass

@@ -96,7 +96,7 @@ def replaced_by(log: Log, edit: facts.ForkEdit, position: int, what: str) -> Rep
     queued = next((one for one in together if isinstance(one.event, facts.RunQueued)), None)
     asked = isinstance(
         named.event, facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.RunQueued
-    ) or (isinstance(named.event, facts.MessageRecorded) and named.event.message.role == "user")
+    )
     if queued is None or not asked or not isinstance(queued.event, facts.RunQueued):
         raise _refused(
             f"--message: it replaces a message that is answered, and {what} is {_topic(named)}; "
@@ -117,10 +117,9 @@ def _answered_in(named: Recorded) -> str | None:
             return run_id
         case facts.AnnounceDecided(run_id=str() as run_id):
             return run_id
-        case facts.MessageRecorded(message=message) if message.role == "assistant":
-            return message.run_id
-        case _:
-            return None
+        case event:
+            message = facts.message_in(event)
+            return message.run_id if message is not None and message.role == "assistant" else None
 
 
 def _announced_by(log: Log, named: Recorded) -> str | None:

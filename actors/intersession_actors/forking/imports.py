@@ -15,6 +15,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.edits import Replaced
 from intersession_actors.policy import budget_of
 from intersession_actors.prompt import visible_text
+from intersession_actors.session import with_messages
 from intersession_events import facts
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded
@@ -100,7 +101,11 @@ def answer_of(step: Step) -> list[facts.Event]:
     run_id, answer = step.queued.run_id, step.answer
     if answer is None:
         return []
-    messages = [_said_in(one, run_id) for one in step.said]
+    messages = [
+        msgspec.structs.replace(message, run_id=run_id)
+        for one in step.said
+        if (message := facts.message_in(one.event)) is not None
+    ]
     match answer.event:
         case facts.PrimaryEnded() | facts.TurnReplied() | facts.ChildEnded() as ended:
             status, text, error, usage = ended.status, ended.text, ended.error, ended.usage
@@ -108,12 +113,14 @@ def answer_of(step: Step) -> list[facts.Event]:
             status, error = ("error", None) if why == "run_failed" else ("ok", None)
         case _:
             return []
-    texts = [facts.text_of(one.message) for one in messages if one.message.role == "assistant"]
+    texts = [facts.text_of(message) for message in messages if message.role == "assistant"]
+    session_id = step.queued.session_id
     reply = visible_text(texts[-1]) if text is None and texts else text
     end: facts.Event
     match status:
         case "ok":
-            end = facts.RunCompleted(run_id=run_id, attempt=1, reply=reply, usage=usage)
+            completed = facts.RunCompleted(run_id=run_id, attempt=1, text=reply, usage=usage)
+            return with_messages(completed, session_id, messages)
         case "aborted":
             end = facts.RunAborted(run_id=run_id, attempt=1, by="import")
         case "error" | "timeout" | "interrupted":
@@ -121,7 +128,7 @@ def answer_of(step: Step) -> list[facts.Event]:
             end = facts.RunFailed(
                 run_id=run_id, attempt=1, code=code, error=f"{code}: {error or 'the import shows no more'}"
             )
-    return [*messages, end]
+    return [*(facts.MessageRecorded(session_id=session_id, message=message) for message in messages), end]
 
 
 def attempts_of(log: Log, flow: Flow) -> Iterator[RecordedAttempt]:
@@ -130,9 +137,8 @@ def attempts_of(log: Log, flow: Flow) -> Iterator[RecordedAttempt]:
         events = answer_of(step)
         if step.answer is None or not events:
             continue
-        *said, end = events
+        end, asked = events[-1], facts.message_in(step.message.event)
         assert isinstance(end, facts.RunEnd)  # noqa: S101 - an answer is the end of a run
-        asked = step.message.event
         yield RecordedAttempt(
             run_id=step.queued.run_id,
             session_key=_key(step),
@@ -143,26 +149,18 @@ def attempts_of(log: Log, flow: Flow) -> Iterator[RecordedAttempt]:
             position=step.message.position,
             context_hash="",
             meaning="",
-            given=facts.text_of(asked.message) if isinstance(asked, facts.MessageRecorded) else "",
+            given="" if asked is None else facts.text_of(asked),
             answered=tuple(
                 # What OpenClaw noted beside a message is none of an agent's answer.
-                msgspec.structs.replace(one.message, id="", run_id=None, timestamp=0, extra=None)
-                for one in said
-                if isinstance(one, facts.MessageRecorded)
+                msgspec.structs.replace(message, id="", run_id=None, timestamp=0, extra=None)
+                for one in events
+                if (message := facts.message_in(one)) is not None
             )
             or None,
             reply=end.reply if isinstance(end, facts.RunCompleted) else None,
             end=end,
             ended_at=step.answer.position,
         )
-
-
-def _said_in(recorded: Recorded, run_id: str) -> facts.MessageRecorded:
-    event = recorded.event
-    assert isinstance(event, facts.MessageRecorded)  # noqa: S101 - that is what a step holds
-    return facts.MessageRecorded(
-        session_id=event.session_id, message=msgspec.structs.replace(event.message, run_id=run_id)
-    )
 
 
 def _asking(log: Log, step: Step) -> Replaced:
@@ -178,13 +176,11 @@ def _asking(log: Log, step: Step) -> Replaced:
     own = asked.event
     if isinstance(own, facts.ExchangeAccepted | facts.SpawnAccepted):
         own = msgspec.structs.replace(own, inferred=False, evidence=None)
-    said = message.event
-    assert isinstance(said, facts.MessageRecorded)  # noqa: S101 - that is what a step holds
     replace = msgspec.structs.replace
+    queued = replace(step.queued, message=facts.message_in(message.event), answers="")
     events = (
         *reversed(opening),
-        replace(message, event=replace(said, source=None)),
-        replace(message, event=step.queued),
+        replace(message, event=queued),
         replace(asked, event=own),
     )
     return Replaced(tuple(sorted(events, key=lambda one: one.position)), step.queued.run_id, _key(step))
@@ -209,8 +205,8 @@ def _steps(log: Log, flow: Flow) -> Iterator[Step]:
         if message is None:
             continue
         said = () if answer is None else tuple(_said(log, message, answer.position))
-        assert isinstance(message.event, facts.MessageRecorded)  # noqa: S101 - found as such
-        queued = msgspec.structs.replace(queued, session_id=message.event.session_id)
+        session_id = facts.generation_of(message.event) or ""
+        queued = msgspec.structs.replace(queued, session_id=session_id)
         yield Step(asked, message, queued, said, answer)
 
 
@@ -253,8 +249,8 @@ def _message(log: Log, key: str, message_id: str, *, near: int) -> Recorded | No
             one
             for one in events
             if one.stream == stream
-            and isinstance(one.event, facts.MessageRecorded)
-            and one.event.message.id == message_id
+            and (message := facts.message_in(one.event)) is not None
+            and message.id == message_id
         ]
         return min(found, key=lambda one: abs(one.position - near), default=None)
 
@@ -267,8 +263,8 @@ def _said(log: Log, message: Recorded, to: int) -> Iterator[Recorded]:
     for one in log.stream(message.stream, after=message.version):
         if one.position > to:
             return
-        if isinstance(one.event, facts.MessageRecorded):
-            if one.event.message.role not in {"assistant", "toolResult"}:
+        if (said := facts.message_in(one.event)) is not None:
+            if said.role not in {"assistant", "toolResult"}:
                 return
             yield one
 

@@ -112,12 +112,13 @@ def _had_answer(log: Log, accepted: facts.ExchangeAccepted, position: int) -> bo
     for recorded in log.stream(ids.session_stream(accepted.requester)):
         if recorded.position > position:
             break
-        match recorded.event:
-            case facts.MessageRecorded(message=said) if said.role == "toolResult":
-                if _run_told(facts.text_of(said)) == accepted.run_id:
-                    return True
-            case _:
-                pass
+        said = facts.message_in(recorded.event)
+        if (
+            said is not None
+            and said.role == "toolResult"
+            and _run_told(facts.text_of(said)) == accepted.run_id
+        ):
+            return True
     return False
 
 

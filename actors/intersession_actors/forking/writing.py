@@ -201,6 +201,9 @@ def names_anew(source: Log, log_id: str, source_ids: Sequence[str], replaced: Re
     """
     names: dict[str, str] = {}
     for recorded in replaced.events:
+        message = facts.message_in(recorded.event)
+        if message is not None and message.role == "user":
+            names[message.id] = ids.derive(log_id, "message", "asked", message.id)
         match recorded.event:
             case facts.RunQueued(run_id=run_id):
                 names.setdefault(run_id, ids.derive(log_id, "run", "asked", run_id))
@@ -215,8 +218,6 @@ def names_anew(source: Log, log_id: str, source_ids: Sequence[str], replaced: Re
                 )
                 names[accepted.run_id] = run_id
                 names[own] = ids.derive(log_id, kind, run_id)
-            case facts.MessageRecorded(message=message) if message.role == "user":
-                names[message.id] = ids.derive(log_id, "message", "asked", message.id)
             case _:
                 pass
     return names
@@ -233,13 +234,11 @@ def _called_anew(
         return None
     said: list[facts.Message] = []
     for recorded in source.stream(ids.session_stream(requester), backwards=True):
-        match recorded.event:
-            case facts.MessageRecorded(message=message) if message.run_id == calling:
-                said.append(message)
-            case facts.RunQueued(run_id=run_id) if run_id == calling:
-                break
-            case _:
-                pass
+        event, message = recorded.event, facts.message_in(recorded.event)
+        if isinstance(event, facts.RunQueued) and event.run_id == calling:
+            break
+        if message is not None and message.run_id == calling:
+            said.append(message)
     return asked_anew(log_id, source_ids, calling, reversed(said), accepted.run_id)
 
 
@@ -261,8 +260,6 @@ def _of_log(draft: Draft) -> StreamAppend:
 
 def _with_words(event: facts.Event, text: str) -> facts.Event:
     match event:
-        case facts.MessageRecorded(message=message) if message.role == "user":
-            return msgspec.structs.replace(event, message=msgspec.structs.replace(message, content=text))
         case facts.ExchangeAccepted():
             return msgspec.structs.replace(
                 event, message=text, idempotency_key=None, request_digest=None, asked_digest=None
@@ -272,8 +269,9 @@ def _with_words(event: facts.Event, text: str) -> facts.Event:
             return msgspec.structs.replace(
                 event, task=text, attachments=files, idempotency_key=None, request_digest=None
             )
-        case facts.RunQueued():
-            return msgspec.structs.replace(event, idempotency_key=None, request_digest=None)
+        case facts.RunQueued(message=message):
+            said = None if message is None else msgspec.structs.replace(message, content=text)
+            return msgspec.structs.replace(event, message=said, idempotency_key=None, request_digest=None)
         case _:
             return event
 

@@ -122,7 +122,8 @@ class GatewayRetries:
             queued,
             run_id=run_id,
             session_id="",
-            message_id=message_id,
+            message=None,
+            answers=message_id,
             # A person's message names no limit of its own, so the one that is configured now holds.
             timeout_ms=service.config.run_timeout_ms() if _is_from_a_channel(message) else queued.timeout_ms,
             caller=call.caller.name,

@@ -218,7 +218,7 @@ class GatewayRuns:
             run_id=run_id,
             session_id="",
             step="message",
-            message_id=ids.derive(service.log.log_id, "message", run_id),
+            answers=ids.derive(service.log.log_id, "message", run_id),
             system_context=order.system_context,
             timeout_ms=service.config.run_timeout_ms() if order.timeout_ms is None else order.timeout_ms,
             route=order.route,

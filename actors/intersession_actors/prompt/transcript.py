@@ -58,6 +58,14 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, fit=left_out, hash=fitted_hash(self.hash, left_out))
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is asked of an agent: the run, the message that it answers, and what it is told beside it."""
+
+    run_id: str
+    message: facts.Message
+    system_context: str = ""
+
+
 class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a fold goes on from: all of it but the messages that are in the transcript already.
 
@@ -72,8 +80,8 @@ class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     tokens: int = 0
     chain: str = ""
     last: facts.Message | None = None
-    waiting: tuple[tuple[facts.RunQueued, facts.Message], ...] = ()
-    started: tuple[facts.RunQueued, facts.Message, tuple[facts.Message, ...]] | None = None
+    waiting: tuple[Asked, ...] = ()
+    started: tuple[Asked, tuple[facts.Message, ...]] | None = None
 
 
 class TranscriptFold:
@@ -102,12 +110,11 @@ class TranscriptFold:
         self._session_id = state.session_id
         self.window = Window(state.began, start=state.count, room=room, earlier=earlier)
         self._chain = bytes.fromhex(state.chain)
-        self._waiting = {queued.run_id: (queued, message) for queued, message in state.waiting}
+        self._waiting = {asked.run_id: asked for asked in state.waiting}
         self._last = state.last
-        self._started: tuple[facts.RunQueued, facts.Message, list[facts.Message]] | None = None
+        self._started: tuple[Asked, list[facts.Message]] | None = None
         if state.started is not None:
-            queued, message, done = state.started
-            self._started = (queued, message, list(done))
+            self._started = (state.started[0], list(state.started[1]))
 
     def state(self) -> TranscriptState:
         """Return what another fold can go on from at this version."""
@@ -121,7 +128,7 @@ class TranscriptFold:
             chain=self._chain.hex(),
             last=self._last,
             waiting=tuple(self._waiting.values()),
-            started=None if started is None else (started[0], started[1], tuple(started[2])),
+            started=None if started is None else (started[0], tuple(started[1])),
         )
 
     def apply(self, recorded: Recorded) -> None:
@@ -132,16 +139,16 @@ class TranscriptFold:
                 self._begin(session_id)
             case facts.MessageRecorded(message=message, session_id=of) if of == self._session_id:
                 self._take(message)
-            case facts.RunQueued() as queued:
-                if self._last is not None and self._last.id == queued.message_id:
-                    self._waiting[queued.run_id] = (queued, self._last)
-                    self._last = None
+            case facts.RunQueued(session_id=of) as queued if of == self._session_id:
+                self._queue(queued)
             case facts.RunStarted(run_id=run_id):
                 self._start(run_id)
             case facts.RunAborted(run_id=run_id) | facts.RunFailed(run_id=run_id):
                 self._give_up(run_id)
                 self._end(run_id)
-            case facts.RunCompleted(run_id=run_id):
+            case facts.RunCompleted(run_id=run_id, message=message, session_id=of):
+                if message is not None and of == self._session_id:
+                    self._take(message)
                 self._end(run_id)
             case _:
                 pass
@@ -157,22 +164,11 @@ class TranscriptFold:
         if run_id in self._waiting:
             if started is not None:
                 self._close()
-            queued, message = self._waiting[run_id]
-            partial: tuple[facts.Message, ...] = ()
-        elif started is not None and started[0].run_id == run_id:
-            queued, message, done = started
-            partial = tuple(said for said in done if said.run_id == run_id and said.role != "user")
-        else:
-            raise LookupError(f"run {run_id} has no message in this stream")
-        return RunContext(
-            message=message,
-            transcript=self.window.transcript(),
-            partial=partial,
-            system_context=queued.system_context,
-            hash=_hash(self._chain, queued.system_context, message, partial),
-            version=self.version,
-            used=tokens_used(queued.system_context, self.tokens, message, partial),
-        )
+            return self._context(self._waiting[run_id], (), self.version)
+        if started is not None and started[0].run_id == run_id:
+            partial = tuple(said for said in started[1] if said.run_id == run_id and said.role != "user")
+            return self._context(started[0], partial, self.version)
+        raise LookupError(f"run {run_id} has no message in this stream")
 
     def context_ahead(self, queued: facts.RunQueued, message: facts.Message, version: int) -> RunContext:
         """Return the context of a run that is about to be queued behind all there is, while none runs or waits.
@@ -181,14 +177,19 @@ class TranscriptFold:
         """
         self._settle()
         self._close()
+        asked = Asked(run_id=queued.run_id, message=message, system_context=queued.system_context)
+        return self._context(asked, (), version)
+
+    def _context(self, asked: Asked, partial: tuple[facts.Message, ...], version: int) -> RunContext:
+        context, message = asked.system_context, asked.message
         return RunContext(
             message=message,
             transcript=self.window.transcript(),
-            partial=(),
-            system_context=queued.system_context,
-            hash=_hash(self._chain, queued.system_context, message, ()),
+            partial=partial,
+            system_context=context,
+            hash=_hash(self._chain, context, message, partial),
             version=version,
-            used=tokens_used(queued.system_context, self.tokens, message, ()),
+            used=tokens_used(context, self.tokens, message, partial),
         )
 
     def _begin(self, session_id: str) -> None:
@@ -203,6 +204,17 @@ class TranscriptFold:
         self._settle()
         self._last = message
 
+    def _queue(self, queued: facts.RunQueued) -> None:
+        message = queued.message
+        if message is not None:
+            self._settle()
+        elif self._last is not None and self._last.id == queued.answers:
+            message, self._last = self._last, None  # a fork has a run answer what was imported before
+        if message is not None:
+            self._waiting[queued.run_id] = Asked(
+                run_id=queued.run_id, message=message, system_context=queued.system_context
+            )
+
     def _start(self, run_id: str) -> None:
         """Put the message in its place; a run that is tried again keeps what it did before."""
         self._settle()
@@ -211,7 +223,7 @@ class TranscriptFold:
         self._close()
         waiting = self._waiting.pop(run_id, None)
         if waiting is not None:
-            self._started = (*waiting, [])
+            self._started = (waiting, [])
 
     def _settle(self) -> None:
         """Keep a message that no run answers where it stands: with the run that is under way, if one is."""
@@ -219,7 +231,7 @@ class TranscriptFold:
         if said is None:
             return
         if self._started is not None:
-            self._started[2].append(said)
+            self._started[1].append(said)
         else:
             self._add(said)
 
@@ -227,8 +239,7 @@ class TranscriptFold:
         """Keep the message of a run that ended before it began: it is part of the transcript."""
         waiting = self._waiting.pop(run_id, None)
         if waiting is not None:
-            self._settle()
-            self._last = waiting[1]
+            self._take(waiting.message)
             self._settle()
 
     def _end(self, run_id: str) -> None:
@@ -240,9 +251,9 @@ class TranscriptFold:
     def _close(self) -> None:
         """Move the run that was started last, and what it said, into the transcript."""
         if self._started is not None:
-            _queued, message, done = self._started
+            asked, done = self._started
             self._started = None
-            for said in (message, *done):
+            for said in (asked.message, *done):
                 self._add(said)
 
     def _add(self, message: facts.Message) -> None:

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from intersession_actors.holding import HELD
 from intersession_actors.replaying.part import Part, read_until
 from intersession_actors.session import SHAPE, Session, session_in
+from intersession_events.facts import run_named
 from intersession_events.log import Log, Recorded, Snapshot
 from intersession_projections.run_outcomes import Runs
-from intersession_projections.wording import run_of
 
 
 class Begun(NamedTuple):
@@ -74,7 +74,7 @@ def _before(log: Log, stream: str, position: int, own: Part | None) -> Iterator[
 def _first(log: Log, session: Session, events: Sequence[Recorded], begins: int) -> int:
     """Return from where on a stream tells all of what was under way at the first of its events, and goes on behind `begins`."""
     version = events[0].version
-    told = {run_of(recorded.event) for recorded in events if recorded.position > begins}
+    told = {run_named(recorded.event) for recorded in events if recorded.position > begins}
     waiting = (*session.queue, *((session.running.waiting,) if session.running is not None else ()))
     asked = {one.queued.run_id for one in waiting} & told
     if not asked:

@@ -110,11 +110,7 @@ class Recording:
         """Return the runs that were open where the replay begins, and of which nothing comes: those of a fork are frozen (FORK-6)."""
         open_: set[str] = set()
         for recorded in self.order:
-            event = recorded.event
-            named = (
-                event.message.run_id if isinstance(event, facts.MessageRecorded) else facts.run_named(event)
-            )
-            run_id = named if recorded.stream.startswith("session:") else None
+            run_id = facts.run_named(recorded.event) if recorded.stream.startswith("session:") else None
             if run_id is None:
                 continue
             if recorded.position > self.begins or isinstance(

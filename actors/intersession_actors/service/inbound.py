@@ -231,7 +231,7 @@ def _recorded(
         run_id=run_id,
         session_id="",
         step="message",
-        message_id=ids.derive(log_id, "message", run_id),
+        answers=ids.derive(log_id, "message", run_id),
         timeout_ms=service.config.run_timeout_ms(),
         route=route,
         caller=_CALLER,

@@ -4,7 +4,7 @@ from intersession_events.faces import on_demand
 
 with on_demand(globals()):
     from intersession_actors.session.actor import SessionActor
-    from intersession_actors.session.answers import decide_returned, ended_again
+    from intersession_actors.session.answers import decide_returned, ended_again, with_messages
     from intersession_actors.session.commands import (
         Abort,
         AddMessage,
@@ -70,5 +70,6 @@ __all__ = [
     "session_in",
     "snapshots_compared",
     "take_snapshots",
+    "with_messages",
     "without",
 ]

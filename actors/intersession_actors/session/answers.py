@@ -62,19 +62,34 @@ def decide_answer(
     """Return the end of a run that answered. An attempt that is over already only leaves a note."""
     if not is_current(state, run_id, attempt):
         return [facts.LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
-    recorded: list[facts.Event] = [
-        facts.MessageRecorded(session_id=state.session_id, message=message) for message in messages
-    ]
+    end = facts.RunCompleted(
+        run_id=run_id,
+        attempt=attempt,
+        text=reply,
+        usage=answered.usage,
+        model=answered.model,
+        stop_reason=answered.stop_reason,
+        notes=answered.notes,
+    )
+    return with_messages(end, state.session_id, messages)
+
+
+def with_messages(
+    end: facts.RunCompleted, session_id: str, messages: Sequence[facts.Message]
+) -> list[facts.Event]:
+    """Return the end of a run that answered behind the messages of its answer, the last of which it has in it."""
+    if not messages:
+        return [end]
+    *before, last = messages
+    is_reply = end.text == facts.text_of(last)
     return [
-        *recorded,
-        facts.RunCompleted(
-            run_id=run_id,
-            attempt=attempt,
-            reply=reply,
-            usage=answered.usage,
-            model=answered.model,
-            stop_reason=answered.stop_reason,
-            notes=answered.notes,
+        *(facts.MessageRecorded(session_id=session_id, message=message) for message in before),
+        msgspec.structs.replace(
+            end,
+            session_id=session_id,
+            message=last,
+            message_is_reply=is_reply,
+            text=None if is_reply else end.text,
         ),
     ]
 
@@ -255,12 +270,10 @@ def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
         match item.event:
             case facts.RunStarted() | facts.RunInterrupted() as event if event.run_id == run_id:
                 started = item.time if isinstance(event, facts.RunStarted) else None
-            case facts.MessageRecorded(message=message) if (
-                message.run_id == run_id and message.role == "toolResult"
-            ):
-                tool_result = facts.text_of(message) or tool_result
-            case _:
-                pass
+            case event:
+                message = facts.message_in(event)
+                if message is not None and message.run_id == run_id and message.role == "toolResult":
+                    tool_result = facts.text_of(message) or tool_result
     return ended_word(stream, items[-1], started_ms=started, last_tool_result=tool_result) if items else None
 
 

@@ -37,7 +37,7 @@ class BoundThread:
         for item in fresh:
             if isinstance(item.event, facts.ThreadBound):
                 self._world.time.stopwatch.begin("bound", self._key, at=at)
-            elif isinstance(item.event, facts.MessageRecorded):
+            elif facts.message_in(item.event) is not None:
                 self._world.time.stopwatch.begin("said", self._key, at=at)
 
     def left(self, state: Session) -> ThreadLeft:

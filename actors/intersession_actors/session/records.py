@@ -104,11 +104,10 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
                 correlation=first.correlation,
             )
         case "RecordMessages", facts.MessageRecorded():
-            said = [one.event for one in append if isinstance(one.event, facts.MessageRecorded)]
             return commands.RecordMessages(
                 run_id=last.message.run_id or "",
                 attempt=last.attempt or 1,
-                messages=tuple(one.message for one in said),
+                messages=_messages_in(append),
                 anew=last.attempt,
             )
         case "AddMessage", facts.MessageRecorded():
@@ -202,7 +201,7 @@ def _start(
 
 def _context(append: Sequence[Recorded], transcript: TranscriptFold, run_id: str) -> RunContext:
     match [one.event for one in append]:
-        case [*_, facts.MessageRecorded(message=message), facts.RunQueued() as queued, _]:
+        case [*_, facts.RunQueued(message=facts.Message() as message) as queued, _]:
             return transcript.context_ahead(queued, message, append[-2].version)
         case _:
             return transcript.context(run_id)
@@ -214,7 +213,7 @@ def _enqueued(  # noqa: C901 - one case an event
     opening: facts.SessionOpened | None = None
     bound: facts.ThreadBound | None = None
     route: facts.RouteChanged | None = None
-    said: facts.MessageRecorded | None = None
+    message: facts.Message | None = None
     patch: facts.SessionPatched | None = None
     queue: facts.RunQueued | None = None
     interrupts: str | None = None
@@ -228,15 +227,15 @@ def _enqueued(  # noqa: C901 - one case an event
                 pass
             case facts.RunAborted(by=interrupts):
                 pass
-            case facts.MessageRecorded() as said:
+            case facts.MessageRecorded(message=message):
                 pass
             case facts.SessionPatched() as patch:
                 pass
-            case facts.RunQueued() as queue:
+            case facts.RunQueued(message=message) as queue:
                 pass
             case _:
                 pass
-    if said is None or (queue is not None and queue.message_id != said.message.id):
+    if message is None:
         return None
     first = append[0]
     only_bound = None
@@ -246,7 +245,7 @@ def _enqueued(  # noqa: C901 - one case an event
         budget=facts.Budget(root=first.correlation or "")
         if queue is None
         else budget_of(queue, first.correlation, first.time),
-        message=said.message,
+        message=message,
         queue=queue,
         opening=opening,
         route=route,
@@ -277,15 +276,19 @@ def _result(inputs: JsonMapping, append: Sequence[Recorded], log_id: str) -> Ans
 
 
 def _answered(completed: facts.RunCompleted, append: Sequence[Recorded], log_id: str) -> Answered:
-    said = [one.event.message for one in append if isinstance(one.event, facts.MessageRecorded)]
+    said = _messages_in(append)
     text = completed.reply
     if said and said[-1].id == reply_id(log_id, completed.run_id, completed.attempt):
-        text = facts.text_of(said.pop())
+        text, said = facts.text_of(said[-1]), said[:-1]
     return Answered(
         text=text,
         usage=completed.usage,
         model=completed.model,
-        messages=tuple(said) or None,
+        messages=said or None,
         stop_reason=completed.stop_reason,
         notes=completed.notes,
     )
+
+
+def _messages_in(append: Sequence[Recorded]) -> tuple[facts.Message, ...]:
+    return tuple(message for one in append if (message := facts.message_in(one.event)) is not None)

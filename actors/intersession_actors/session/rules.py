@@ -225,7 +225,7 @@ def _timed_out(state: Session, command: commands.DeadlinePassed, now: Circumstan
 def decide_enqueue(
     state: Session, command: commands.Enqueue, *, thread_left: ThreadLeft = None
 ) -> list[facts.Event] | Refused:
-    """Return what accepting a message leads to: perhaps an opening, the message, perhaps its run."""
+    """Return what accepting a message leads to: perhaps an opening, then the message, with its run if one is to answer it."""
     events: list[facts.Event] = []
     session_id = state.session_id
     if command.only_bound is not None and not _is_bound(state, command.only_bound, thread_left):
@@ -246,16 +246,23 @@ def decide_enqueue(
     if command.route is not None and _route_differs(state, command.route):
         events.append(command.route)
     events += stopped
-    events.append(facts.MessageRecorded(session_id=session_id, message=command.message))
     if command.patch is not None:
         events.append(command.patch)
-    if command.queue is not None:
-        budget = command.budget
-        events.append(
-            msgspec.structs.replace(
-                command.queue, session_id=session_id, budget=budget, chain=budget.path, hops=budget.hops
-            )
+    if command.queue is None:
+        events.append(facts.MessageRecorded(session_id=session_id, message=command.message))
+        return events
+    budget = command.budget
+    events.append(
+        msgspec.structs.replace(
+            command.queue,
+            session_id=session_id,
+            message=command.message,
+            answers="",
+            budget=budget,
+            chain=budget.path,
+            hops=budget.hops,
         )
+    )
     return events
 
 
@@ -425,7 +432,7 @@ def starts_with(state: Session, command: commands.Enqueue) -> int | None:
         or counts_use(command.budget)
     ):
         return None
-    return 3 if command.route is not None and _route_differs(state, command.route) else 2
+    return 2 if command.route is not None and _route_differs(state, command.route) else 1
 
 
 def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) -> facts.RunStarted:

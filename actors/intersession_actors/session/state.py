@@ -18,7 +18,7 @@ REMEMBERED_RUNS: Final = 128
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the queue, with the event that queued it as the cause of its start."""
+    """A run in the queue, without its message, and with the event that queued it as the cause of its start."""
 
     queued: facts.RunQueued
     cause: str
@@ -172,12 +172,17 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
     state: Session, event: facts.SessionEvent | facts.RunEvent, recorded: Recorded
 ) -> Session:
     replace = msgspec.structs.replace
+    if (message := facts.message_in(event)) is not None:
+        state = _noted(replace(state, last_message_ms=recorded.time), message)
     match event:  # those first that are most
         case facts.MessageRecorded():
-            return _noted(replace(state, last_message_ms=recorded.time), event.message)
+            return state
         case facts.RunQueued():
             waiting = Waiting(
-                queued=event, cause=recorded.id, correlation=recorded.correlation, time=recorded.time
+                queued=replace(event, message=None, answers=event.message_id),
+                cause=recorded.id,
+                correlation=recorded.correlation,
+                time=recorded.time,
             )
             return replace(state, queue=(*state.queue, waiting))
         case facts.RunStarted():

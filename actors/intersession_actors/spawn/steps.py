@@ -56,7 +56,7 @@ def task_run(accepted: facts.SpawnAccepted) -> facts.RunQueued:
         run_id=accepted.run_id,
         session_id=accepted.child_session_id,
         step="message",
-        message_id=accepted.message_id,
+        answers=accepted.message_id,
         system_context=prompt.child_context(
             child=accepted.child,
             requester=accepted.requester,
@@ -92,7 +92,7 @@ def announce_run(state: Spawn, asked: facts.AnnounceRequested) -> facts.RunQueue
         run_id=asked.run_id,
         session_id=accepted.child_session_id,
         step="announce",
-        message_id=asked.message_id,
+        answers=asked.message_id,
         system_context=prompt.spawn_announce_context(
             run_id=asked.run_id,
             child=accepted.child,
@@ -132,7 +132,7 @@ def result_step(
         # A requester that had no session when it spawned has none that a result could go to.
         session_id=accepted.requester_session_id or "",
         step="message",
-        message_id=handed.message_id,
+        answers=handed.message_id,
         system_context=prompt.result_context(child=accepted.child, requester=handed.requester),
         timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,

@@ -160,6 +160,11 @@ class Tracing:
         self, tracer: "Tracer", recorded: Recorded, event: facts.Event
     ) -> str | None:
         """Begin the span that an event begins; return its name."""
+        message = facts.message_in(event)
+        if message is not None and message.run_id is not None and not isinstance(message.content, str):
+            for block in message.content:
+                if isinstance(block, facts.ToolCallBlock):
+                    self._begin_tool(tracer, recorded, message.run_id, block)
         match event:
             case facts.RunQueued():
                 self._queued[event.run_id] = (event, recorded.id, recorded.causation)
@@ -194,12 +199,6 @@ class Tracing:
                 )
                 span.set_attributes({"intersession.attempt": event.attempt, "intersession.channel": channel})
                 return self._begin(recorded.stream, span)
-            case facts.MessageRecorded(message=message) if message.run_id is not None:
-                if message.role == "assistant" and not isinstance(message.content, str):
-                    for block in message.content:
-                        if isinstance(block, facts.ToolCallBlock):
-                            self._begin_tool(tracer, recorded, message.run_id, block)
-                return None
             case _:
                 return None
 
@@ -264,6 +263,12 @@ class Tracing:
 
     def _ended(self, recorded: Recorded, event: facts.Event) -> None:
         """End the span that an event ends."""
+        message = facts.message_in(event)
+        if message is not None and message.run_id is not None and message.tool_call_id:
+            contents = self._settings().contents
+            result: Attributes = {"gen_ai.tool.call.result": facts.text_of(message)} if contents else {}
+            error = "the tool answered with an error" if message.is_error else None
+            self._end(_tool(message.run_id, message.tool_call_id), recorded, result, error)
         match event:
             case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted():
                 self._end_run(recorded, event)
@@ -282,13 +287,6 @@ class Tracing:
                 self._routes.pop(event.delivery_id, None)
                 outcome = "unknown" if isinstance(event, facts.DeliveryUnknown) else "denied"
                 self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, outcome)
-            case facts.MessageRecorded(message=message) if (
-                message.run_id is not None and message.tool_call_id
-            ):
-                contents = self._settings().contents
-                result: Attributes = {"gen_ai.tool.call.result": facts.text_of(message)} if contents else {}
-                error = "the tool answered with an error" if message.is_error else None
-                self._end(_tool(message.run_id, message.tool_call_id), recorded, result, error)
             case _:
                 pass
 
@@ -327,10 +325,9 @@ class Tracing:
 
     def _owner(self, recorded: Recorded, event: facts.Event) -> str | None:
         """Return the name of the span that an event happened in."""
-        if isinstance(event, facts.MessageRecorded):
-            return None if event.message.run_id is None else _run(event.message.run_id)
-        if isinstance(event, facts.RunEnd | facts.RunInterrupted):
-            return _run(event.run_id)
+        if isinstance(event, facts.MessageRecorded | facts.RunEnd | facts.RunInterrupted):
+            run_id = facts.run_named(event)
+            return None if run_id is None else _run(run_id)
         return recorded.stream if recorded.stream in self._open else None
 
     def _cause(self, recorded: Recorded) -> "SpanContext | None":

@@ -11,7 +11,7 @@ from intersession_actors.gate import fit_block, id_of, invalid, storable, word_o
 from intersession_actors.service import CallingRun, Service, ask_session, digest_of
 from intersession_actors.session import RecordMessages
 from intersession_events import ids
-from intersession_events.facts import Block, Message, MessageRecorded, TextBlock, ToolCallBlock, check_unknown
+from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown, message_in
 
 
 class RunRecorder(Recorder):
@@ -94,8 +94,8 @@ class RunRecorder(Recorder):
         if since is None:
             return self.has(message_id)  # the view of runs has set it aside
         found = service.log.stream(ids.session_stream(self._key), after=since)
-        said = (recorded.event for recorded in found)
-        self._given.update(event.message.id for event in said if isinstance(event, MessageRecorded))
+        said = (message_in(recorded.event) for recorded in found)
+        self._given.update(message.id for message in said if message is not None)
         self._looked = found[-1].version if found else since
         return message_id in self._given
 

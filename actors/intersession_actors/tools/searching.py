@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from intersession_actors.disclosure import redact_raw
 from intersession_actors.gate import invalid
 from intersession_actors.service import Reader
-from intersession_events.facts import MessageRecorded, run_named
+from intersession_events.facts import message_in, run_named
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, for_each
 from intersession_projections.full_text import (
@@ -23,7 +23,6 @@ from intersession_projections.full_text import (
     texts_of_event,
     texts_of_message,
 )
-from intersession_projections.run_outcomes import Runs
 
 _SESSION: Final = session_stream("")
 _FLOWS: Final = ("exchange", "spawn")
@@ -88,8 +87,6 @@ def _hits(
     """Yield what is found, the newest first; so many are read at once."""
 
     def reading(log: Log) -> Callable[[int], Hit | None]:
-        runs = Runs(log)
-
         def read(position: int) -> Hit | None:
             recorded = next(iter(log.all(after=position - 1, to=position)), None)
             if recorded is None:
@@ -102,7 +99,7 @@ def _hits(
             if not holds(terms(texts), wanted.terms):
                 return None
             shown = _spoken(recorded, texts, wanted.terms)
-            return Hit(recorded, key, _run_id(runs, recorded, key), snippet(shown, wanted.terms))
+            return Hit(recorded, key, _run_id(recorded), snippet(shown, wanted.terms))
 
         return read
 
@@ -120,19 +117,12 @@ def _texts(recorded: Recorded, *, redacted: bool) -> list[str]:
 
 def _spoken(recorded: Recorded, texts: list[str], asked: Collection[Term]) -> list[str]:
     """Return the texts that are shown together: all of a message, of any other event the one in which a word stands."""
-    if isinstance(recorded.event, MessageRecorded):
+    if message_in(recorded.event) is not None:
         return texts
     return next(([text] for text in texts if any(holds(terms([text]), (term,)) for term in asked)), texts)
 
 
-def _run_id(runs: Runs, recorded: Recorded, key: str | None) -> str | None:
-    """Return the run that an event is of, or that answers a message; of an exchange or a spawn its own id."""
-    event = recorded.event
-    if key is not None and isinstance(event, MessageRecorded):
-        if event.message.run_id is not None:
-            return event.message.run_id
-        run = runs.next_of_session(key, recorded.position)
-        return run.run_id if run is not None and run.message_id == event.message.id else None
+def _run_id(recorded: Recorded) -> str | None:
+    """Return the run that an event is of; of an exchange or a spawn its own id."""
     kind, _, name = recorded.stream.partition(":")
-    own = name if kind in _FLOWS else None
-    return own or run_named(event)
+    return name if kind in _FLOWS else run_named(recorded.event)

@@ -9,7 +9,7 @@ from intersession_actors.gate import CursorText, KeyText, PlaceText, SearchText
 from intersession_actors.policy import ListSessions, Requester
 from intersession_actors.service import AccessSummary, Reader, bounded, read_arguments, resolve_target
 from intersession_actors.tools.searching import Hit, before_of, page_of, words_asked
-from intersession_events.facts import MessageRecorded, ready
+from intersession_events.facts import generation_of, message_in, ready
 from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_projections.full_text import Found, Wanted, private_of, shown_of
 from intersession_projections.spans import Span
@@ -126,16 +126,16 @@ def _agent(reader: Reader, name: str) -> str:
 
 
 def _entry(reader: Reader, requester: Requester, hit: Hit) -> JsonObject:
-    event = hit.recorded.event
-    if not isinstance(event, MessageRecorded) or hit.session_key is None:
+    message = message_in(hit.recorded.event)
+    if message is None or hit.session_key is None:
         raise AssertionError(f"position {hit.recorded.position} is no message of a transcript")
     return {
         "sessionKey": reader.show(reader.parse(hit.session_key), requester),
         "position": hit.recorded.position,
         "runId": hit.run_id,
         "snippet": hit.snippet,
-        "sessionId": event.session_id,
-        "messageId": event.message.id,
-        "role": event.message.role,
-        "timestamp": event.message.timestamp,
+        "sessionId": generation_of(hit.recorded.event),
+        "messageId": message.id,
+        "role": message.role,
+        "timestamp": message.timestamp,
     }

@@ -83,6 +83,7 @@ from intersession_events.facts.message import (
 )
 from intersession_events.facts.registry import (
     EVENT_KINDS,
+    SAYING,
     TOPICS,
     Event,
     decode,
@@ -102,7 +103,11 @@ from intersession_events.facts.run import (
     RunInterrupted,
     RunQueued,
     RunStarted,
+    Saying,
     Step,
+    generation_of,
+    is_imported,
+    message_in,
     run_named,
 )
 from intersession_events.facts.session import (
@@ -158,6 +163,7 @@ __all__ = [
     "ERASED",
     "ERASED_ARGUMENTS",
     "EVENT_KINDS",
+    "SAYING",
     "TOPICS",
     "WORDS",
     "AccessEvent",
@@ -248,6 +254,7 @@ __all__ = [
     "RunQueued",
     "RunStarted",
     "RunStatus",
+    "Saying",
     "SendRefused",
     "SessionArchived",
     "SessionEvent",
@@ -280,9 +287,12 @@ __all__ = [
     "delivery_named",
     "encode",
     "fields_of_words",
+    "generation_of",
     "has_words",
+    "is_imported",
     "left_of_payload",
     "may_say",
+    "message_in",
     "raw_block",
     "raw_message",
     "ready",

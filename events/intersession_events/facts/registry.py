@@ -4,7 +4,7 @@ A topic is `<name>.<version>`, frozen for ever and independent of where the clas
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
@@ -92,6 +92,10 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 _DECODERS: Final[Mapping[str, "msgspec.json.Decoder[Event]"]] = {
     topic: msgspec.json.Decoder(cls) for topic, cls in TOPICS.items()
 }
+
+
+SAYING: Final = frozenset(_TOPIC_OF[kind] for kind in get_args(run.Saying))
+"""The stored names of the events that can bring a message into a transcript."""
 
 
 def topic_of(event: Event) -> str:

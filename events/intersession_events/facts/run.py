@@ -1,13 +1,13 @@
 """What can have happened to a run: one execution of an agent on one input. Stream `session:<key>`."""
 
-from typing import Literal
+from typing import Final, Literal, cast, get_args
 
 import msgspec
 
 from intersession_events.facts.base import Fact
 from intersession_events.facts.chain import Budget
-from intersession_events.facts.message import Usage
-from intersession_events.facts.session import Route
+from intersession_events.facts.message import Message, Usage, text_of
+from intersession_events.facts.session import LineImported, MessageRecorded, Route
 from intersession_events.ids import exchange_stream, spawn_stream
 
 Step = Literal["message", "reply", "announce"]
@@ -27,7 +27,7 @@ FailureCode = Literal[
 class RunQueued(Fact, frozen=True, kw_only=True):
     """A run was accepted; it starts when the session is free (SEND-10).
 
-    `message_id` names the message it answers. `system_context` is what the agent is told beside it (PROV-1,
+    `message` is what it answers; `answers` names one that was recorded before, as a fork has it of an import. `system_context` is what the agent is told beside it (PROV-1,
     LOOP-3, ANN-1). `route` is where the text goes (INB-2); None delivers nothing. `timeout_ms` counts from
     the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited, `budget` is what it
     may use. `retry_of` is the failed run whose message is tried again by this one (GATE-6).
@@ -36,7 +36,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     run_id: str
     session_id: str
     step: Step
-    message_id: str
+    message: Message | None = None
+    answers: str = ""
     system_context: str = ""
     timeout_ms: int = 0
     route: Route | None = None
@@ -52,6 +53,11 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     model: str | None = None
     thinking: str | None = None
     retry_of: str | None = None
+
+    @property
+    def message_id(self) -> str:
+        """The id of the message that it answers."""
+        return self.answers if self.message is None else self.message.id
 
     @property
     def flow(self) -> str | None:
@@ -116,18 +122,26 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
 
 
 class RunCompleted(Fact, frozen=True, kw_only=True):
-    """The agent answered. `reply` is this run's final text; None is no text at all (SEND-5).
+    """The agent answered. `message` is the last message of its answer, in the generation `session_id`.
 
-    `notes` say what of the answer is not recorded as the agent gave it, such as a usage below 0.
+    The run's final text is that message's where `message_is_reply`, else `text`; None is no text at all (SEND-5). `notes` say what of the answer is not recorded as the agent gave it, such as a usage below 0.
     """
 
     run_id: str
     attempt: int
-    reply: str | None = None
+    session_id: str = ""
+    message: Message | None = None
+    message_is_reply: bool = False
+    text: str | None = None
     usage: Usage | None = None
     model: str | None = None
     stop_reason: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def reply(self) -> str | None:
+        """The run's final text; None is no text at all."""
+        return self.text if self.message is None or not self.message_is_reply else text_of(self.message)
 
 
 class RunFailed(Fact, frozen=True, kw_only=True):
@@ -176,9 +190,30 @@ RunEvent = RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped
 
 
 def run_named(event: Fact) -> str | None:
-    """Return the id of the run that an event names, of whatever kind it is; None where it names none.
-
-    A message names one itself: `message.run_id`.
-    """
+    """Return the id of the run that an event is of, by its own name or its message's; None for an event of no run."""
+    if isinstance(event, MessageRecorded):
+        return event.message.run_id
     named: str | None = getattr(event, "run_id", None)
     return named
+
+
+Saying = MessageRecorded | RunQueued | RunCompleted
+"""The events that can bring a message into a transcript, of the generation `session_id`."""
+
+_SAYING: Final = frozenset(get_args(Saying))
+
+
+def message_in(event: Fact) -> Message | None:
+    """Return the message that an event brings into its session's transcript; None where it brings none."""
+    return cast("Saying", event).message if type(event) in _SAYING else None
+
+
+def generation_of(event: Fact) -> str | None:
+    """Return the generation whose transcript an event brings a message or an imported line into; None where it brings none."""
+    is_line = isinstance(event, LineImported) or message_in(event) is not None
+    return cast("Saying | LineImported", event).session_id if is_line else None
+
+
+def is_imported(event: Fact) -> bool:
+    """Whether an event is a message that another system had recorded."""
+    return isinstance(event, MessageRecorded) and event.source is not None

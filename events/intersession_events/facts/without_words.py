@@ -46,6 +46,8 @@ from intersession_events.facts.run import (
     RunFailed,
     RunInterrupted,
     RunQueued,
+    Saying,
+    message_in,
 )
 from intersession_events.facts.session import LineImported, MessageRecorded, SessionImported
 from intersession_events.facts.spawn import ChildEnded, SpawnAccepted, SpawnClosed
@@ -61,7 +63,7 @@ ERASED_ARGUMENTS: Final = _OBJECT
 WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     RunQueued: ("system_context",),
     RunInterrupted: ("too_long",),
-    RunCompleted: ("reply", "notes"),
+    RunCompleted: ("text", "notes"),
     RunFailed: ("error", "partial", "traceback"),
     RunAborted: ("partial",),
     LateReplyDropped: ("reply",),
@@ -82,7 +84,7 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     DeliveryFailed: ("error", "traceback"),
     DeliveryUnknown: ("error",),
 }
-"""The fields that hold what a person, an agent, a channel or an error said, of the events whose fields are all plain texts."""
+"""The fields that hold what a person, an agent, a channel or an error said as plain text; an event may have a message beside them."""
 
 
 _SAYING: Final = frozenset({"reply", "message", "inject"})
@@ -91,11 +93,15 @@ _SAYING: Final = frozenset({"reply", "message", "inject"})
 
 def unsaid(event: Event) -> Event:
     """Return an event with `[erased]` for its words; the same one, if it has none. What was no text stays none."""
-    if (names := WORDS.get(type(event))) is not None:
-        return msgspec.structs.replace(event, **{name: _of(getattr(event, name)) for name in names})
+    names = WORDS.get(type(event), ())
+    left: dict[str, object] = {name: _of(getattr(event, name)) for name in names}
+    if (message := message_in(event)) is not None:
+        left["message"] = _of_message(message)
+    if isinstance(event, MessageRecorded):
+        left["source"] = None
+    if left:
+        return msgspec.structs.replace(event, **left)
     match event:
-        case MessageRecorded():
-            return msgspec.structs.replace(event, message=_of_message(event.message), source=None)
         case LineImported():
             return msgspec.structs.replace(event, source=_line(event))
         case SessionImported():
@@ -166,7 +172,7 @@ def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:
 
     None stands for words that are further in: of a message, or of the edits of a fork.
     """
-    if kind in {MessageRecorded, ForkEdited, ForkedFrom}:
+    if issubclass(kind, Saying | ForkEdited | ForkedFrom):
         return None
     names = ("source",) if kind is LineImported else WORDS.get(kind, ())
     return tuple(field.encode_name for field in msgspec.structs.fields(kind) if field.name in names)
@@ -174,17 +180,17 @@ def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:
 
 def words(event: Event) -> Iterator[str]:
     """Yield the words of an event, text by text, as they would be erased."""
+    if (message := message_in(event)) is not None:
+        yield text_of(message)
+        for block in message.content if isinstance(message.content, tuple) else ():
+            match block:
+                case ThinkingBlock():
+                    yield block.thinking
+                case ToolCallBlock():
+                    yield block.arguments
+                case _:
+                    pass
     match event:
-        case MessageRecorded():
-            yield text_of(event.message)
-            for block in event.message.content if isinstance(event.message.content, tuple) else ():
-                match block:
-                    case ThinkingBlock():
-                        yield block.thinking
-                    case ToolCallBlock():
-                        yield block.arguments
-                    case _:
-                        pass
         case LineImported():
             yield event.source
         case AccessRecorded():

@@ -70,5 +70,5 @@ class Causes:
             causes=tuple(told[1:]),
             root=told[-1] if words is last else self._telling.told(words),
             root_kind=root_kind(words),
-            root_by=self._telling.caller_of(words) or doer(words.event),
+            root_by=doer(words.event),
         )

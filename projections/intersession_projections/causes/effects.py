@@ -127,10 +127,10 @@ def _things(recorded: Recorded) -> Iterator[tuple[str, str]]:
         yield "run", event.run_id
     elif isinstance(event, facts.ExchangeEvent | facts.SpawnEvent | facts.DeliveryEvent):
         yield kind, name
-    elif isinstance(event, facts.MessageRecorded) and event.source is not None:
+    elif facts.is_imported(event):
         yield "import", name
-    elif isinstance(event, facts.MessageRecorded) and event.message.run_id is not None:
-        yield "run", event.message.run_id
+    elif (message := facts.message_in(event)) is not None and message.run_id is not None:
+        yield "run", message.run_id
 
 
 _WORK: Final = (

@@ -5,7 +5,7 @@ from typing import Literal
 
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_projections.wording import asker_of, is_openclaws, writer_of
+from intersession_projections.wording import asker_of, caller_of, is_openclaws, writer_of
 
 RootKind = Literal["person", "operator", "timer", "start", "import", "system"]
 """What it began with: a person's words, a call by a door (of the operator, or of code of the host's), time that came, a
@@ -14,16 +14,16 @@ start of the system, an import that shows no more, or the system's own accounts 
 
 def begins(recorded: Recorded) -> bool:
     """Whether an event begins a chain of causes by itself, though others of its append stand before it."""
-    event = recorded.event
-    provenance = event.message.provenance if isinstance(event, facts.MessageRecorded) else None
+    message = facts.message_in(recorded.event)
+    provenance = None if message is None else message.provenance
     return provenance is not None and provenance.kind == "external_user"
 
 
-def root_kind(recorded: Recorded) -> RootKind:  # noqa: C901 - one case an event
+def root_kind(recorded: Recorded) -> RootKind:
     """Return what begins with an event that nothing recorded led to."""
     event = recorded.event
     match event:
-        case facts.MessageRecorded():
+        case facts.MessageRecorded() | facts.RunQueued():
             return _kind_of_message(recorded) or "operator"
         case facts.SessionOpened(opened_by="person") | facts.RouteChanged() | facts.InboundTaken():
             return "person"
@@ -46,8 +46,6 @@ def root_kind(recorded: Recorded) -> RootKind:  # noqa: C901 - one case an event
             | facts.SessionArchived(reason="cleanup")
         ):
             return "system"
-        case _ if _is_imported(recorded):
-            return "import"
         case _:
             return "operator"
 
@@ -57,8 +55,8 @@ def doer(event: facts.Event) -> str | None:
     match event:
         case facts.MessageRecorded(message=message):
             return writer_of(message)
-        case facts.RunQueued(caller=caller):
-            return caller
+        case facts.RunQueued():
+            return caller_of(event)
         case facts.ExchangeAccepted() | facts.SpawnAccepted() as accepted:
             return None if accepted.inferred else asker_of(accepted)
         case facts.AccessRecorded(requester=who) | facts.SendRefused(requester=who) as asked:
@@ -92,28 +90,24 @@ def words_beside(first: Recorded, behind: Iterable[Recorded]) -> Recorded | None
     for recorded in behind:
         if recorded.time != first.time or recorded.correlation != first.correlation:
             return None
-        if isinstance(recorded.event, facts.MessageRecorded):
+        if facts.message_in(recorded.event) is not None:
             return recorded
     return None
 
 
 def _kind_of_message(recorded: Recorded) -> RootKind | None:
     """Return what a message begins; None for one that is no beginning, or not by what it says itself."""
-    event = recorded.event
-    if not isinstance(event, facts.MessageRecorded) or event.message.role != "user":
-        return "import" if _is_imported(recorded) else None
-    provenance = event.message.provenance
+    message, is_imported = facts.message_in(recorded.event), facts.is_imported(recorded.event)
+    if message is None or message.role != "user":
+        return "import" if is_imported else None
+    provenance = message.provenance
     if provenance is not None and provenance.kind == "external_user":
         return "timer" if _is_of_a_timer(recorded.stream) else "person"
-    if provenance is None and _is_imported(recorded):
+    if provenance is None and is_imported:
         if _is_of_a_timer(recorded.stream):
             return "timer"
-        return "import" if is_openclaws(event.message) else "person"
+        return "import" if is_openclaws(message) else "person"
     return None
-
-
-def _is_imported(recorded: Recorded) -> bool:
-    return isinstance(recorded.event, facts.MessageRecorded) and recorded.event.source is not None
 
 
 def _is_of_a_timer(stream: str) -> bool:

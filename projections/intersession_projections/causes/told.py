@@ -6,12 +6,12 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
-from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.wording import (
     Kind,
     Words,
+    as_read,
     asker_of,
-    is_by_method,
+    caller_of,
     route_text,
     speaker,
     words_of,
@@ -19,8 +19,6 @@ from intersession_projections.wording import (
 )
 
 _SESSION: Final = "session"
-_BESIDE: Final = 2
-"""How many events behind a message its run is queued at most: a label that came with it may stand between."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -75,7 +73,7 @@ class Telling:
         event = recorded.event
         if kind == _SESSION:
             words = _of_session(words_of(event, name), event)
-            caller = self.caller_of(recorded)
+            caller = caller_of(event)
             return words if caller is None else words._replace(who=caller)
         match self._first_of(recorded.stream):
             case facts.ExchangeAccepted() as accepted:
@@ -90,16 +88,6 @@ class Telling:
             case _:
                 return words_of(event, None)
 
-    def caller_of(self, recorded: Recorded) -> str | None:
-        """Return who said something by a method: what was queued for it tells; None for who spoke in a channel."""
-        event = recorded.event
-        origin = event.message.provenance if isinstance(event, facts.MessageRecorded) else None
-        if not isinstance(event, facts.MessageRecorded) or origin is None or not is_by_method(origin):
-            return None
-        behind = self._log.stream(recorded.stream, after=recorded.version, to=recorded.version + _BESIDE)
-        queued = (one.event for one in behind if isinstance(one.event, facts.RunQueued))
-        return next((run.caller for run in queued if run.message_id == event.message.id), None)
-
     def _first_of(self, stream: str) -> facts.Event | None:
         if stream not in self._begun:
             first = self._log.stream(stream, to=1)
@@ -109,18 +97,17 @@ class Telling:
 
 def _of_session(words: Words, event: facts.Event) -> Words:
     """Name whoever speaks: a message says that itself. Its text is told by the event that it came with, if one does."""
-    match event:
-        case facts.MessageRecorded(message=message):
-            is_imported = event.source is not None and message.role == "user"
-            said = words._replace(kind="said", text=strip_stamp(words.brief) if is_imported else words.brief)
-            if message.role in {"user", "system"}:
-                return said._replace(who=speaker(message), how="says")
-            writer = writer_of(message)
-            return said if writer is None else said._replace(how=f"says, in the words of {writer}")
-        case facts.RunCompleted():
-            return words._replace(kind="said", text=words.brief, how="answers")
-        case _:
-            return words
+    if isinstance(event, facts.RunCompleted):
+        return words._replace(kind="said", text=words.brief, how="answers")
+    message = as_read(event)
+    if message is None:
+        return words
+    is_heard = message.role in {"user", "system"}
+    said = words._replace(kind="said", text=facts.text_of(message) if is_heard else words.brief)
+    if is_heard:
+        return said._replace(who=speaker(message), how="says")
+    writer = writer_of(message)
+    return said if writer is None else said._replace(how=f"says, in the words of {writer}")
 
 
 def _between(words: Words, event: facts.Event, asker: str, asked: str) -> Words:

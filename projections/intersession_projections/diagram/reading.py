@@ -101,9 +101,10 @@ class _Reading:
         """Add what an event shows; most show nothing of their own."""
         kind, _, name = recorded.stream.partition(":")
         key = name if kind == "session" else None
+        message = facts.message_in(recorded.event)
+        if message is not None and key is not None:
+            self._message(recorded, message, key)
         match recorded.event:
-            case facts.MessageRecorded(message=message) if key is not None:
-                self._message(recorded, message, key)
             case (
                 facts.RunFailed()
                 | facts.RunAborted()

@@ -63,7 +63,6 @@ class _Folding:
         """The runs of which the flow itself says what they answered."""
         self._usage: dict[str, facts.Usage] = {}
         self._calls: dict[str, Draft] = {}
-        self._messages: dict[str, Recorded] = {}
         self._announced: dict[str, Draft] = {}
         """The announces that deliveries, by their ids, are of."""
         self._lanes: dict[str, str] = {}
@@ -108,8 +107,6 @@ class _Folding:
                 self._add("end", recorded, {"reason": event.reason, "limit": event.limit, "note": event.note})
             case facts.ThreadOpened(route=route):
                 self._threads.add(route.thread)
-            case facts.MessageRecorded(message=message):
-                self._messages[message.id] = recorded
             case _:
                 pass
 
@@ -192,6 +189,8 @@ class _Folding:
 
     def run(self, recorded: Recorded) -> None:
         key = recorded.stream.removeprefix("session:")
+        if (message := facts.message_in(recorded.event)) is not None:
+            self._said(recorded, key, message)
         match recorded.event:
             case facts.RunQueued() as event if event.flow is None and event.run_id not in self._runs:
                 self._alone(recorded, key, event)
@@ -212,8 +211,6 @@ class _Folding:
                 self._ended(draft, recorded, event, status="aborted", text=event.partial, error=None)
             case facts.RunQueued() | facts.RunInterrupted() as event if event.run_id in self._runs:
                 self._runs[event.run_id].saw(recorded, moves=False)
-            case facts.MessageRecorded(message=message):
-                self._said(recorded, key, message)
             case _:
                 pass
 
@@ -221,11 +218,9 @@ class _Folding:
         start = self._add("start", recorded, {})
         start.sessions["to"] = key
         start.ids["message"] = event.message_id
-        asked = self._messages.get(event.message_id)
-        if asked is not None and isinstance(asked.event, facts.MessageRecorded):
-            start.saw(asked, moves=False)
-            start.sessions["who"] = speaker(asked.event.message)
-            start.likeness = facts.text_of(asked.event.message)
+        if (message := event.message) is not None:
+            start.sessions["who"] = speaker(message)
+            start.likeness = facts.text_of(message)
             start.fields["text"] = self._shown(start.likeness, key)
         self._lanes[key] = "<asked>"
         self._begin("reply", recorded, key, event.run_id)

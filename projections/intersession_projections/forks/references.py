@@ -29,10 +29,10 @@ class References:
         if payload is None:
             return
         try:
-            if topic.startswith(_SAID):
-                self._take_message(_DECODE_SAID(payload).message)
-            else:
-                self._take_named(_DECODE_NAMED(payload), is_queued=topic.startswith(_QUEUED))
+            named = _DECODE_SAID(payload) if topic in facts.SAYING else _DECODE_NAMED(payload)
+            self._take_named(named, is_queued=topic.startswith(_QUEUED))
+            if isinstance(named, _Said) and named.message is not None:
+                self._take_message(named.message)
         except (ValueError, RecursionError):
             return  # whoever reads the event says what is wrong with it
 
@@ -98,13 +98,12 @@ class _Message(msgspec.Struct, rename="camel"):
 
 
 @ready
-class _Said(msgspec.Struct):
-    message: _Message
+class _Said(_Named, rename="camel"):
+    message: _Message | None = None
 
 
 _DECODE_NAMED: Final = msgspec.json.Decoder(_Named).decode
 _DECODE_SAID: Final = msgspec.json.Decoder(_Said).decode
-_SAID: Final = "message_recorded."
 _QUEUED: Final = "run_queued."
 _OF_OWN_STREAM: Final = (
     facts.RunStarted,

@@ -170,7 +170,7 @@ def _stands_still(log: Log, left: Recorded) -> bool:
     for recorded in log.stream(session_stream(event.session_key), backwards=True):
         if recorded.position < left.position:
             return True
-        if facts.run_named(recorded.event) == event.run_id:
+        if isinstance(recorded.event, facts.RunEvent) and recorded.event.run_id == event.run_id:
             return False
     return True
 

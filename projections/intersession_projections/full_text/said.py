@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from intersession_events.facts import AccessRecorded, MessageRecorded, raw_message, words
+from intersession_events.facts import AccessRecorded, is_imported, message_in, raw_message, words
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
 from intersession_events.transcripts.openclaw import strip_stamp
@@ -17,11 +17,11 @@ _NAMES: Final = frozenset({"type", "id", "data", "mimeType", "thinkingSignature"
 
 def message_of(recorded: Recorded) -> JsonObject | None:
     """Return the message of an event in its raw form, as transcripts show it; None if it records none, or nothing to search."""
-    event = recorded.event
-    if not isinstance(event, MessageRecorded) or event.message.tool_name == SEARCHES:
+    message = message_in(recorded.event)
+    if message is None or message.tool_name == SEARCHES:
         return None
-    raw = raw_message(event.message)
-    if event.source is not None and event.message.role == "user" and isinstance(raw["content"], str):
+    raw = raw_message(message)
+    if is_imported(recorded.event) and message.role == "user" and isinstance(raw["content"], str):
         raw["content"] = strip_stamp(raw["content"])  # of an import; readers do not see it
     return raw
 
@@ -34,7 +34,7 @@ def texts_of_message(raw: JsonObject) -> list[str]:
 
 def texts_of_event(recorded: Recorded) -> list[str]:
     """Return the texts of an event that records no message."""
-    if isinstance(recorded.event, MessageRecorded | AccessRecorded):
+    if isinstance(recorded.event, AccessRecorded) or message_in(recorded.event) is not None:
         return []
     return [text for text in words(recorded.event) if text]
 

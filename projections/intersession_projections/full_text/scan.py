@@ -10,12 +10,11 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from intersession_events.facts import (
+    SAYING,
     TOPICS,
-    MessageRecorded,
     fields_of_words,
     may_say,
     ready,
-    topics_of,
     unsaid,
 )
 from intersession_events.ids import session_stream
@@ -27,7 +26,6 @@ from intersession_projections.full_text.view import NOBODY, agent_of
 from intersession_projections.sieve import sieved
 
 _SESSION: Final = session_stream("")
-_MESSAGES: Final = topics_of(MessageRecorded)
 _FIELDS: Final[Mapping[str, tuple[str, ...] | None]] = {
     topic: fields_of_words(kind) for topic, kind in TOPICS.items()
 }
@@ -86,7 +84,7 @@ class Scan:
             stream = row[1]
             if (looked := known.get(stream)) is None:
                 looked = known[stream] = self._looked(stream, wanted.groups)
-            return (looked.messages if row[3] in _MESSAGES else looked.events) and _may_hold(row, parts)
+            return (looked.messages if row[3] in SAYING else looked.events) and _may_hold(row, parts)
 
         for recorded in sieved(self._log, wanted.span, may):
             if (not wanted.topics or recorded.topic in wanted.topics) and holds(
@@ -159,7 +157,7 @@ def _said(topic: str, payload: bytes) -> bytes:
     """Return the part of a payload in which its words stand."""
     fields = _FIELDS.get(topic)
     try:
-        if topic in _MESSAGES:
+        if topic in SAYING:
             return bytes(_CONTENT(payload).message.content)
         if fields is not None:
             stored = _PARTS(payload)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from intersession_events.facts import Erased, MessageRecorded, may_say, unsaid
+from intersession_events.facts import Erased, may_say, message_in, unsaid
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded, Sql, SqlValue
 from intersession_events.plain_json import JsonObject
@@ -149,7 +149,7 @@ class FullTextView:
 
     def _words(self, recorded: Recorded) -> tuple[set[str], set[str] | None, bool]:
         """Return the words that strangers read, all words if those are others, and whether it is a message."""
-        is_message = isinstance(recorded.event, MessageRecorded)
+        is_message = message_in(recorded.event) is not None
         if unsaid(recorded.event) == recorded.event:
             return set(), None, is_message  # it has no words, or none any more
         raw = message_of(recorded)

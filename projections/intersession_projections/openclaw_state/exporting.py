@@ -15,7 +15,7 @@ import msgspec
 
 from intersession_events import ids
 from intersession_events.errors import ExportFailed, InvalidKey
-from intersession_events.facts import LineImported, MessageRecorded, ready
+from intersession_events.facts import LineImported, message_in, ready
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonObject, present
@@ -207,9 +207,9 @@ class _Export:
             yield header_line(generation.session_id, generation.began_ms)
         for taken in generation.lines:
             event = taken.recorded.event
-            if isinstance(event, MessageRecorded):
+            if (message := message_in(event)) is not None:
                 self._messages += 1
-                event = msgspec.structs.replace(event, message=with_run(event.message, taken.run_id))
+                event = msgspec.structs.replace(event, message=with_run(message, taken.run_id))
             elif isinstance(event, LineImported):
                 self._lines += 1
             else:

@@ -6,12 +6,11 @@ from typing import Literal
 import msgspec
 
 from intersession_events.facts import (
-    LineImported,
-    MessageRecorded,
     SessionArchived,
     SessionImported,
     SessionOpened,
     SessionReset,
+    generation_of,
 )
 from intersession_events.log import Recorded
 from intersession_projections.sessions import SessionRow, Taken, evolve_row, taken_backwards
@@ -92,10 +91,9 @@ class _Folding:
             case SessionArchived():
                 how: Literal["reset", "deleted"] = "reset" if event.reason == "reset" else "deleted"
                 self._ends(event.session_id, how, index, item)
-            case MessageRecorded() | LineImported():
-                self._in(event.session_id, index, item)
             case _:
-                pass
+                if (generation := generation_of(event)) is not None:
+                    self._in(generation, index, item)
 
     def _in(self, session_id: str, index: int, item: Recorded) -> Generation:
         found = self._generations.setdefault(
@@ -121,7 +119,6 @@ def _lines(generation: Generation, row: SessionRow, recorded: Sequence[Recorded]
     backwards = (
         item
         for item in reversed(recorded[generation.first : generation.last + 1])
-        if not isinstance(item.event, MessageRecorded | LineImported)
-        or item.event.session_id == generation.session_id
+        if generation_of(item.event) in {None, generation.session_id}
     )
     return reversed(list(taken_backwards(backwards, waiting)))

@@ -60,13 +60,10 @@ def said_in(row: Row) -> str:
         event = None if payload is None else facts.decode(topic, payload)
     except LogError:
         return ""
-    match event:
-        case facts.MessageRecorded():
-            return _text_of(as_read(event), str)
-        case facts.DeliveryDecided(text=text):
-            return text
-        case _:
-            return ""
+    if isinstance(event, facts.DeliveryDecided):
+        return event.text
+    message = None if event is None else as_read(event)
+    return "" if message is None else _text_of(message, str)
 
 
 def key_of(recorded: Recorded) -> str:
@@ -80,22 +77,19 @@ def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
     `source` is as the event names it: an answer of a tool shows a session to who asked, so it may be `main`.
     """
     event = recorded.event
-    match event:
-        case facts.MessageRecorded():
-            return _of_message(recorded, as_read(event), says, reads)
-        case facts.DeliveryDecided():
-            return _hop(
-                recorded,
-                event.session_key,
-                who=event.session_key,
-                to=route_text(event.route),
-                via="delivery",
-                text=reads(event.text),
-                run_id=event.run_id,
-                source=event.session_key,
-            )
-        case _:
-            return None
+    if isinstance(event, facts.DeliveryDecided):
+        return _hop(
+            recorded,
+            event.session_key,
+            who=event.session_key,
+            to=route_text(event.route),
+            via="delivery",
+            text=reads(event.text),
+            run_id=event.run_id,
+            source=event.session_key,
+        )
+    message = as_read(event)
+    return None if message is None else _of_message(recorded, message, says, reads)
 
 
 def linked(hops: Iterable[Hop]) -> Iterator[Hop]:

@@ -42,7 +42,7 @@ Named = Callable[[str, str], str]
 
 _PAGE: Final = 2000
 _LARGEST_PAGE: Final = 16_000
-_TOPICS: Final = ("message_recorded.", "delivery_decided.")
+_TOPICS: Final = facts.SAYING | facts.topics_of(facts.DeliveryDecided)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -204,7 +204,8 @@ class Origins:
                 continue
             if hop.via == "tool" and hop.source is not None:
                 hop = replace(hop, source=self._named(hop.source, hop.session_key))
-            if isinstance(recorded.event, facts.MessageRecorded) and is_openclaws(recorded.event.message):
+            message = facts.message_in(recorded.event)
+            if message is not None and is_openclaws(message):
                 hop = replace(hop, source=self._led_by(recorded))
             if isinstance(recorded.event, facts.DeliveryDecided):
                 child = self._child_of(recorded.event)
@@ -256,7 +257,7 @@ class Origins:
     def _rows(self, part: Span) -> Iterator[Row]:
         after, to, size = part.after, part.to or 0, _PAGE
         while after < to and (page := self._log.rows(after=after, limit=min(size, to - after))):
-            yield from (row for row in page if row[0] <= to and row[3].startswith(_TOPICS))
+            yield from (row for row in page if row[0] <= to and row[3] in _TOPICS)
             after, size = page[-1][0], min(2 * size, _LARGEST_PAGE)
 
 

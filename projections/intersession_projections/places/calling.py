@@ -73,21 +73,18 @@ def _read(run_id: str, events: Iterable[Recorded]) -> CallingRun | None:
     waits: list[tuple[int, int | None]] = []
     shown: set[int] = set()
     for one in events:
-        match one.event:
-            case facts.RunStarted() if first is None:
-                first, session_key = one.position, one.stream.partition(":")[2]
-            case facts.MessageRecorded(message=message) if facts.calls_of(message):
-                waits.append((one.position, None))
-            case facts.MessageRecorded(message=message) if message.role == "toolResult":
-                waits = [(begun, one.position if ended is None else ended) for begun, ended in waits]
-            case facts.DeliveryPartDone() | facts.DeliveryDone() | facts.DeliveryWithheld():
-                pass  # that its answer arrived, or would, is the other run's own story; that it failed is shown
-            case facts.MessageRecorded():
-                shown.add(one.position)
-            case event:
-                if isinstance(event, _ENDS):
-                    last = one.position
-                shown.add(one.position)
+        event, message = one.event, facts.message_in(one.event)
+        if isinstance(event, _ENDS):
+            last = one.position
+        if isinstance(event, facts.RunStarted) and first is None:
+            first, session_key = one.position, one.stream.partition(":")[2]
+        elif message is not None and facts.calls_of(message):
+            waits.append((one.position, None))
+        elif message is not None and message.role == "toolResult":
+            waits = [(begun, one.position if ended is None else ended) for begun, ended in waits]
+        elif not isinstance(event, facts.DeliveryPartDone | facts.DeliveryDone | facts.DeliveryWithheld):
+            # That its answer arrived, or would, is the other run's own story; that it failed is shown.
+            shown.add(one.position)
     if first is None:
         return None
     return CallingRun(

@@ -5,6 +5,7 @@ No word of what anybody said is in it, so that a place can be shown to whoever m
 
 import msgspec
 
+from intersession_events.facts import run_named
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary, Summary
 from intersession_projections.places.located import Located, sessions_of, steps_of_flow
@@ -12,7 +13,7 @@ from intersession_projections.places.runs_named import Flow, Sees
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import SessionNames
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import Sides, Words, counted, run_of, words_of
+from intersession_projections.wording import Sides, Words, counted, words_of
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +132,7 @@ class PlaceWords:
             case DeliverySummary() as text:
                 return words_of(event, None, sides=Sides(called(text.session_key), text.channel))
             case None if kind == "session":
-                run_id = run_of(event)
+                run_id = run_named(event)
                 run = None if run_id is None else self._runs.without_words(run_id)
                 if run is None or run.accepted > recorded.position:
                     return words_of(event, name, named=called)._replace(after="")

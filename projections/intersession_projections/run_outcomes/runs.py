@@ -149,14 +149,6 @@ class Runs:
         )
         return found[0] if found else None
 
-    def next_of_sessions(self, after: Sequence[tuple[str, int]]) -> list[RunOutcome | None]:
-        """Return the same of some sessions, each behind a position; without their words."""
-        statement = (
-            f"SELECT {COLUMNS} FROM run_outcomes WHERE session = ? AND accepted > ? ORDER BY accepted LIMIT 1"  # noqa: S608 - our own words
-        )
-        found = self._log.each((statement, (hashed(key), position)) for key, position in after)
-        return [restored(rows[0]) if rows else None for rows in found]
-
     def last_of_session(self, session_key: str, position: int) -> RunOutcome | None:
         """Return the last run that a session accepted before a position."""
         found = self._select(

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events.errors import CorruptEvent, IntersessionError
-from intersession_events.facts import Message, MessageRecorded, RunQueued, raw_message
+from intersession_events.facts import Message, RunQueued, generation_of, is_imported, message_in, raw_message
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded
 from intersession_events.plain_json import JsonObject
@@ -170,13 +170,11 @@ class History:
         if self._log.forked is None:  # which takes single events along
             events = _beginning(events, end.version, key)
         of_generation = (
-            recorded
-            for recorded in events
-            if not isinstance(recorded.event, MessageRecorded) or recorded.event.session_id == session_id
+            recorded for recorded in events if generation_of(recorded.event) in {None, session_id}
         )
         for taken in taken_backwards(of_generation, end.waiting):
-            if isinstance(event := taken.recorded.event, MessageRecorded):
-                yield _Said(with_run(event.message, taken.run_id), event.source is not None)
+            if (message := message_in(taken.recorded.event)) is not None:
+                yield _Said(with_run(message, taken.run_id), is_imported(taken.recorded.event))
 
     def _end_at(self, key: str, session_id: str, span: Span, end: _End, name: str) -> _End | None:
         """Return where a message was taken: from there on backwards it comes first, but for what waited then.
@@ -187,16 +185,13 @@ class History:
         for version in self._sessions.versions_of_message(key, name):
             if not span.from_version <= version <= end.version:
                 continue
-            found = self._log.stream(stream, after=version - 1, to=min(version + 1, end.version))
-            event = found[0].event
-            if not isinstance(event, MessageRecorded):
+            (taken,) = self._log.stream(stream, after=version - 1, to=version)
+            event = taken.event
+            message = message_in(event)
+            if message is None or message.id != name or generation_of(event) != session_id:
                 continue
-            if event.message.id != name or event.session_id != session_id:
-                continue
-            taken = found[0]
-            queued = found[1].event if len(found) > 1 else None
-            if isinstance(queued, RunQueued) and queued.message_id == name:
-                at = self._taken_version(queued.run_id)
+            if isinstance(event, RunQueued):
+                at = self._taken_version(event.run_id)
                 if at is not None and at <= end.version:
                     taken = self._log.stream(stream, after=at - 1, to=at)[0]
                 elif span.to_version is None:

@@ -7,7 +7,6 @@ import msgspec
 from intersession_events.facts import (
     ArchiveReason,
     ChatType,
-    MessageRecorded,
     OpenedBy,
     Route,
     RouteChanged,
@@ -24,6 +23,7 @@ from intersession_events.facts import (
     SessionReset,
     ThreadBound,
     ThreadUnbound,
+    message_in,
     ready,
 )
 from intersession_events.log import Recorded
@@ -161,10 +161,10 @@ def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
     replace = msgspec.structs.replace
     # What is imported may be older than what is here; a session must not move down the list for that (LIST-3).
     touched = max(row.updated_at, recorded.time)
+    if message_in(event) is not None:
+        # A new row even where the clock stood still: its version is the index of the last message.
+        row = replace(row, updated_at=touched)
     match event:
-        case MessageRecorded():
-            # A new row even where the clock stood still: its version is the index of the last message.
-            return replace(row, updated_at=touched)
         case SessionPatched():
             return _patched(replace(row, updated_at=touched), event)
         case RouteChanged():

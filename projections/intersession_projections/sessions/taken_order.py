@@ -6,10 +6,10 @@ same order, forwards.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,13 +17,14 @@ from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import (
     LineImported,
     Message,
-    MessageRecorded,
     RunAborted,
     RunCompleted,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
+    generation_of,
+    message_in,
 )
 from intersession_events.log import Log, Recorded
 
@@ -74,7 +75,6 @@ class _Order:
     def __init__(self, waiting: Iterable[str]) -> None:
         self._of_run = {run_id: _Place() for run_id in waiting}
         self._places = deque(self._of_run.values())
-        self._answered_by: dict[str, str] = {}
 
     def take(self, recorded: Recorded) -> None:
         event = recorded.event
@@ -86,20 +86,17 @@ class _Order:
                     self._places.remove(given_up)
                 self._of_run[event.run_id] = _Place()
                 self._places.append(self._of_run[event.run_id])
-            case RunQueued():
-                self._answered_by[event.message_id] = event.run_id
-            case MessageRecorded(message=message):
-                run_id = self._answered_by.pop(message.id, None)
-                place = None if run_id is None else self._of_run.pop(run_id, None)
-                taken = Taken(recorded, run_id or message.run_id)
+            case RunQueued(run_id=run_id):
+                place = self._of_run.pop(run_id, None)
                 if place is None:
-                    self._places.append(_Place(taken))
+                    self._places.append(_Place(Taken(recorded, run_id)))
                 else:
-                    place.taken = taken
+                    place.taken = Taken(recorded, run_id)
             case LineImported():
                 self._places.append(_Place(Taken(recorded, None)))
             case _:
-                pass
+                if (message := message_in(event)) is not None:
+                    self._places.append(_Place(Taken(recorded, message.run_id)))
 
     def ready(self) -> Iterator[Taken]:
         """Yield what nothing that is still to be found can come before."""
@@ -146,48 +143,30 @@ def taken_forwards(batch: Sequence[Recorded], log: Log) -> Iterator[Recorded]:
     A message that begins to wait in this batch is left out; one whose run starts in it is read back from the log. It
     carries its run's id. A damaged row is as if it were not there.
     """
-    in_batch = {(recorded.stream, recorded.version): recorded for recorded in batch}
     for recorded in batch:
         event = recorded.event
         match event:
-            case MessageRecorded() if not _is_queued(recorded, in_batch, log):
-                yield recorded
-            case LineImported():
-                yield recorded
             case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
                 with suppress(CorruptEvent, UnknownTopic):
                     waited = _message_of(event.run_id, recorded, log)
                     if waited is not None:
                         yield waited
+            case RunQueued():
+                pass  # it waits
             case _:
-                pass
-
-
-def _is_queued(recorded: Recorded, in_batch: Mapping[tuple[str, int], Recorded], log: Log) -> bool:
-    """Whether a run is queued for a message: the event behind it in its stream says so, and was committed with it."""
-    message = cast("MessageRecorded", recorded.event).message
-    if message.role != "user" or message.run_id is not None:
-        return False
-    behind = in_batch.get((recorded.stream, recorded.version + 1))
-    if behind is None:
-        with suppress(CorruptEvent, UnknownTopic):
-            behind = next(iter(log.stream(recorded.stream, after=recorded.version, limit=1)), None)
-    queued = None if behind is None else behind.event
-    return isinstance(queued, RunQueued) and queued.message_id == message.id
+                if generation_of(event) is not None:
+                    yield recorded
 
 
 def _message_of(run_id: str, taken: Recorded, log: Log) -> Recorded | None:
     """Return the message that a run answers, as of where it was taken; None where that was before, or it is not there."""
-    message_id: str | None = None
     for recorded in events_backwards(log, taken.stream, 1, taken.version - 1):
         match recorded.event:
             case RunStarted() as started if started.run_id == run_id:
                 return None
-            case RunQueued() as queued if queued.run_id == run_id:
-                message_id = queued.message_id
-            case MessageRecorded(message=message) as event if message.id == message_id:
+            case RunQueued(message=Message() as message) as queued if queued.run_id == run_id:
                 answered = replace(message, run_id=run_id)
-                return replace(recorded, position=taken.position, event=replace(event, message=answered))
+                return replace(recorded, position=taken.position, event=replace(queued, message=answered))
             case _:
                 pass
     return None

@@ -8,10 +8,11 @@ import msgspec
 
 from intersession_events.facts import (
     LineImported,
-    MessageRecorded,
     SessionImported,
     SessionOpened,
     SessionReset,
+    generation_of,
+    message_in,
 )
 from intersession_events.ids import CLOCK
 from intersession_events.log import Coming, Known, Memory, Question, Recorded, Row, Sql, among, asked
@@ -288,12 +289,12 @@ class _Taking:
                 if before is not None and before.session_id != event.session_id:
                     self._reach(kept, before.session_id, recorded.version)
                 self._begin(kept, event.session_id, recorded)
-            case MessageRecorded() if event.session_id != after.session_id:
-                # A run that outlived a reset, or imported generations merged by time.
-                self._begin(kept, event.session_id, recorded)
-                self._reach(kept, event.session_id, recorded.version)
             case _:
-                pass
+                generation = None if message_in(event) is None else generation_of(event)
+                if generation is not None and generation != after.session_id:
+                    # A run that outlived a reset, or imported generations merged by time.
+                    self._begin(kept, generation, recorded)
+                    self._reach(kept, generation, recorded.version)
 
     def _begin(self, kept: _Kept, session_id: str, recorded: Recorded) -> None:
         self._sql.execute(
@@ -309,13 +310,13 @@ class _Taking:
         )
 
     def _keep_message(self, kept: _Kept, recorded: Recorded) -> None:
-        match recorded.event:
-            case MessageRecorded(message=message):
-                name = message.id
-            case LineImported(entry_id=str(name)):
-                pass
-            case _:
-                return
+        event = recorded.event
+        if (message := message_in(event)) is not None:
+            name = message.id
+        elif isinstance(event, LineImported) and event.entry_id is not None:
+            name = event.entry_id
+        else:
+            return
         self._sql.execute(
             "INSERT INTO session_messages VALUES (?, ?, ?)", (kept.no, hashed(name), recorded.version)
         )

@@ -122,12 +122,12 @@ def _turns(seen: Seen) -> Iterator[_Turn]:
 
 
 def _asks(recorded: Recorded) -> facts.Message | None:
-    event = recorded.event
-    if not isinstance(event, facts.MessageRecorded) or event.message.role != "user":
+    message = facts.message_in(recorded.event)
+    if message is None or message.role != "user":
         return None
-    origin = event.message.provenance
-    is_systems = is_openclaws(event.message) or (origin is not None and origin.kind == "internal_system")
-    return None if is_systems else event.message
+    origin = message.provenance
+    is_systems = is_openclaws(message) or (origin is not None and origin.kind == "internal_system")
+    return None if is_systems else message
 
 
 def _sender(message: facts.Message) -> tuple[str | None, ...]:

@@ -53,13 +53,14 @@ def loop_cut(seen: Seen) -> Iterator[Smell]:
 def guard_refused(seen: Seen) -> Iterator[Smell]:
     """Find what a guard over the causal chain refused, or kept from being asked for."""
     for recorded in seen.events:
+        message = facts.message_in(recorded.event)
+        if message is not None and message.role == "toolResult":
+            answer = _answer(facts.text_of(message))
+            if answer is not None and answer.code in _GUARDS:
+                tool = message.tool_name or "a tool"
+                text = f"{tool} was refused ({answer.code}): {answer.error or 'no reason given'}"
+                yield Smell("guard_refused", recorded.position, text)
         match recorded.event:
-            case facts.MessageRecorded(message=message) if message.role == "toolResult":
-                answer = _answer(facts.text_of(message))
-                if answer is not None and answer.code in _GUARDS:
-                    tool = message.tool_name or "a tool"
-                    text = f"{tool} was refused ({answer.code}): {answer.error or 'no reason given'}"
-                    yield Smell("guard_refused", recorded.position, text)
             case facts.RunFailed(code="limit", error=error):
                 yield Smell("guard_refused", recorded.position, f"a run was not started: {error}")
             case (

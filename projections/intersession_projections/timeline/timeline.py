@@ -14,11 +14,9 @@ from intersession_projections.flows import DeliverySummary, Flows
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import Sessions
 from intersession_projections.timeline.steps import Step, steps_of
-from intersession_projections.wording import run_of
 
 _BEFORE: Final = 3
-"""How far before a run's acceptance its session may have been opened, its route set, its message recorded: they are
-in the same append."""
+"""How far before a run's acceptance its session may have been opened and its route set: they are in the same append."""
 
 _END: Final = 2**62
 """Behind the last version that a stream can have."""
@@ -132,7 +130,11 @@ class Timeline:
         return [
             [
                 *_accepted(outcome, before),
-                *(one for one in at_work.get(outcome.run_id, ()) if run_of(one.event) == outcome.run_id),
+                *(
+                    one
+                    for one in at_work.get(outcome.run_id, ())
+                    if facts.run_named(one.event) == outcome.run_id
+                ),
                 *(self._late(outcome) if outcome.run_id in taken else ()),
             ]
             for outcome, before in zip(outcomes, accepted, strict=True)
@@ -145,7 +147,7 @@ class Timeline:
         stream, last = session_stream(outcome.session_key), outcome.last_version
         for (version,) in self._log.query(_LATE, (stream, last, last + _LATEST)):
             for recorded in self._log.stream(stream, after=version - 1, to=version):
-                if run_of(recorded.event) == outcome.run_id:
+                if facts.run_named(recorded.event) == outcome.run_id:
                     yield recorded
 
     def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
@@ -176,7 +178,8 @@ def _accepted(outcome: RunOutcome, before: Sequence[Recorded]) -> Iterator[Recor
     position = before[-1].position if before else 0
     for recorded in before[:-1]:
         beside = position - recorded.position == outcome.first_version - recorded.version
-        if beside and _came_with(recorded, outcome.message_id, before[-1].time):
+        came_with = isinstance(recorded.event, facts.SessionOpened | facts.RouteChanged)
+        if beside and came_with and recorded.time == before[-1].time:
             yield recorded
     yield from before[-1:]
 
@@ -198,15 +201,5 @@ def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_message(recorded: Recorded, message_id: str) -> bool:
-    event = recorded.event
-    return isinstance(event, facts.MessageRecorded) and event.message.id == message_id
-
-
-def _came_with(recorded: Recorded, message_id: str, time: int) -> bool:
-    match recorded.event:
-        case facts.MessageRecorded(message=facts.Message(id=found)):
-            return found == message_id
-        case facts.SessionOpened() | facts.RouteChanged():
-            return recorded.time == time
-        case _:
-            return False
+    message = facts.message_in(recorded.event)
+    return message is not None and message.id == message_id

@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from intersession_events.facts import Erased, LineImported, MessageRecorded
+from intersession_events.facts import Erased, generation_of
 from intersession_events.log import Log, Recorded
 from intersession_events.stores import MEMORY, Tail, TailedView
 from intersession_events.transcripts.openclaw import entry_line, header_line
@@ -111,9 +111,9 @@ class Transcripts(TailedView):
         versions = {version for version, _ in erased.rows}
         behind = self._log.stream(erased.stream, after=min(versions) - 1, to=max(versions))
         ids = {
-            recorded.event.session_id
+            session_id
             for recorded in behind
-            if recorded.version in versions and isinstance(recorded.event, MessageRecorded | LineImported)
+            if recorded.version in versions and (session_id := generation_of(recorded.event)) is not None
         }
         for session_id in ids:
             self._files.remove(session_id)
@@ -128,8 +128,8 @@ class Transcripts(TailedView):
     def _by_session_id(self, batch: Sequence[Recorded]) -> dict[str, list[Recorded]]:
         found: dict[str, list[Recorded]] = {}
         for recorded in taken_forwards(batch, self._log):
-            event = cast("MessageRecorded | LineImported", recorded.event)
-            found.setdefault(event.session_id, []).append(recorded)
+            if (session_id := generation_of(recorded.event)) is not None:
+                found.setdefault(session_id, []).append(recorded)
         return found
 
     def _append(self, session_id: str, messages: Sequence[Recorded]) -> None:

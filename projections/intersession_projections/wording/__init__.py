@@ -1,11 +1,12 @@
 """Every event in words, the reasons that events name, and the short names of sessions: what all that tells a log reads from."""
 
-from intersession_projections.wording.events import run_of, words_in, words_of
+from intersession_projections.wording.events import words_in, words_of
 from intersession_projections.wording.of_flows import asker_of
 from intersession_projections.wording.of_sessions import (
     BY_METHOD,
     as_read,
     called,
+    caller_of,
     is_by_method,
     person,
     recorded_speaker,
@@ -49,6 +50,7 @@ __all__ = [
     "asker_of",
     "begins_as_openclaws",
     "called",
+    "caller_of",
     "closed",
     "counted",
     "is_by_method",
@@ -57,7 +59,6 @@ __all__ = [
     "plain_note",
     "recorded_speaker",
     "route_text",
-    "run_of",
     "short_name",
     "speaker",
     "told_more",

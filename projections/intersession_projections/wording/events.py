@@ -61,10 +61,3 @@ def words_in(recorded: Recorded) -> Words:
     """Return an event of a log in words."""
     kind, _, name = recorded.stream.partition(":")
     return words_of(recorded.event, name if kind == "session" else None)
-
-
-def run_of(event: facts.Event) -> str | None:
-    """Return the id of the run that an event of a session is of; None where it is of none."""
-    if isinstance(event, facts.RunEvent):
-        return event.run_id
-    return event.message.run_id if isinstance(event, facts.MessageRecorded) else None

@@ -53,11 +53,9 @@ def of_session(event: facts.SessionEvent, key: str | None, task: str, named: Nam
         case facts.SessionImported():
             return Words(None, key, event.source, f"Imported from {event.source}.")
         case facts.MessageRecorded():
-            said = list(words_of_message(event.message, key))
-            who, to = (said[0].who, said[0].to) if said else (key, None)
             anew = "" if event.attempt is None else f", new in attempt {event.attempt}"
             step = _step_of(event.message, key, named) + anew + (f", for {task}" if task else "")
-            return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT, step=step)
+            return _brief(event.message, key)._replace(step=step)
         case facts.LineImported():
             return Words(None, key, event.kind)
 
@@ -67,17 +65,16 @@ def of_run(event: facts.RunEvent, key: str | None, task: str, named: Naming) -> 
     who, task = named(key or _AN_AGENT), task or _AN_ANSWER
     match event:
         case facts.RunQueued():
-            turn = "" if event.turn is None else f" {event.turn}"
-            brief = f"{event.step}{turn}, run {event.run_id}"
+            said = Words(None, key, event.run_id) if event.message is None else _brief(event.message, key)
             words = Words(
-                event.caller, key, brief,
+                caller_of(event) or said.who or event.caller, key, said.brief,
                 step=f"{who} is asked for {task}",
                 after=f"after the start: {who} has been asked, and has not begun yet",
             )  # fmt: skip
             if event.retry_of is None:
                 return words
-            again = f"wants run {event.retry_of} tried again"
-            return words._replace(brief=f"{brief}, tries {event.retry_of} again", how=again)
+            brief = f"{said.brief} (tries {event.retry_of} again)"
+            return words._replace(brief=brief, how=f"wants run {event.retry_of} tried again")
         case facts.RunStarted():
             again = "" if event.attempt == 1 else f" again (attempt {event.attempt})"
             after = f"at work{again}: {who} has begun, and has not answered yet"
@@ -104,7 +101,9 @@ def of_run(event: facts.RunEvent, key: str | None, task: str, named: Naming) -> 
             without = "" if event.reply else " without a text"
             after = f"after the reply: {who} has answered{without}, and is done"
             step = f"{who} is done with {task}{without}"
-            return Words(key, None, event.reply or NO_TEXT, how, step=step, after=after)
+            own = None if event.message is None else _brief(event.message, key).brief
+            brief = event.reply or own or NO_TEXT
+            return Words(key, None, brief, how, step=step, after=after)
         case facts.RunFailed():
             # An agent's error begins with its code, as it is answered.
             error = event.error.removeprefix(f"{event.code}: ")
@@ -137,10 +136,11 @@ def _left_out(fit: facts.Fit | None) -> str:
     return f", {messages} left out" if count else ", long texts cut"
 
 
-def as_read(event: facts.MessageRecorded) -> facts.Message:
-    """Return a message as it is read: that of an import without its stamp."""
-    is_stamped = event.source is not None and event.message.role == "user"
-    return without_stamp(event.message) if is_stamped else event.message
+def as_read(event: facts.Event) -> facts.Message | None:
+    """Return the message that an event brings as it is read: that of an import without its stamp. None where it brings none."""
+    message = facts.message_in(event)
+    is_stamped = message is not None and facts.is_imported(event) and message.role == "user"
+    return without_stamp(message) if message is not None and is_stamped else message
 
 
 def without_stamp(message: facts.Message) -> facts.Message:
@@ -174,6 +174,13 @@ def words_of_message(message: facts.Message, key: str | None) -> Iterator[Words]
             yield Words(tool, key, text, f"gets from {tool}", text, "tool")
         case "user" | "system":
             yield Words(_asker(message), key, text, _asks(message), text, "said")
+
+
+def _brief(message: facts.Message, key: str | None) -> Words:
+    """Return a message in brief: its text, and each tool that it calls."""
+    said = list(words_of_message(message, key))
+    who, to = (said[0].who, said[0].to) if said else (key, None)
+    return Words(who, to, "\n".join(words.brief for words in said) if said else NO_TEXT)
 
 
 def _by(who: str | None) -> str:
@@ -241,6 +248,15 @@ def is_by_method(origin: facts.Provenance) -> bool:
         is_ours = origin.exchange_id is not None or origin.hops is not None
         return origin.source_session_key is None and origin.source_tool is not None and is_ours
     return (origin.kind, origin.source_channel, origin.sender) == ("external_user", BY_METHOD, None)
+
+
+def caller_of(event: facts.Event) -> str | None:
+    """Return who said something by a method, as the run that was queued for it tells; None for who spoke in a channel."""
+    match event:
+        case facts.RunQueued(caller=caller, message=facts.Message(provenance=facts.Provenance() as origin)):
+            return caller if is_by_method(origin) else None
+        case _:
+            return None
 
 
 def speaker(message: facts.Message) -> str:

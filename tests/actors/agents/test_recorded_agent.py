@@ -66,18 +66,24 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
 def story(log: Log) -> list[tuple[str, Any]]:
     """What was said and how each step ended, stream by stream, without ids and times."""
     return [
-        (stream, _said(recorded.event) or recorded.topic)
+        (stream, told)
         for stream in (*sorted(log.streams("session:")), *log.streams("exchange:"))
         for recorded in log.stream(stream)
+        for told in (_message(recorded.event), _said(recorded.event) or recorded.topic)
     ]
+
+
+def _message(event: facts.Event) -> Any:
+    message = facts.message_in(event)
+    if message is None:
+        return None
+    blocks = () if isinstance(message.content, str) else message.content
+    words = "" if message.role == "toolResult" else facts.text_of(message)
+    return message.role, words, message.tool_name, [type(block).__name__ for block in blocks]
 
 
 def _said(event: facts.Event) -> Any:
     match event:
-        case facts.MessageRecorded(message=message):
-            blocks = () if isinstance(message.content, str) else message.content
-            words = "" if message.role == "toolResult" else facts.text_of(message)
-            return message.role, words, message.tool_name, [type(block).__name__ for block in blocks]
         case facts.RunCompleted() as end:
             return end.reply, end.usage, end.model, end.stop_reason, end.attempt
         case facts.PrimaryEnded(text=text) | facts.TurnReplied(text=text):

@@ -32,7 +32,7 @@ ACCEPTED = ExchangeAccepted(
 
 
 def queued(run_id: str) -> RunQueued:
-    return RunQueued(run_id=run_id, session_id="s", step="message", message_id="m")
+    return RunQueued(run_id=run_id, session_id="s", step="message", answers="m")
 
 
 def completed(run_id: str, **usage: int) -> RunCompleted:

@@ -209,16 +209,12 @@ def test_a_run_that_was_cut_off_and_tried_again_means_what_it_came_to(log_url: s
     story.open()
     for run, attempts in (("run-once", 1), ("run-twice", 2)):
         asked = Message(id=f"{run}-asked", role="user", content="Go.", timestamp=0)
-        story.put(
-            stream,
-            MessageRecorded(session_id="s", message=asked),
-            RunQueued(run_id=run, session_id="s", step="message", message_id=asked.id),
-        )
+        story.put(stream, RunQueued(run_id=run, session_id="s", step="message", message=asked))
         for attempt in range(1, attempts + 1):
             story.put(stream, RunStarted(run_id=run, attempt=attempt, context_hash="h"), call(run, attempt))
             if attempt < attempts:
                 story.put(stream, RunInterrupted(run_id=run, attempt=attempt))
-        story.put(stream, RunCompleted(run_id=run, attempt=attempts, reply="done"))
+        story.put(stream, RunCompleted(run_id=run, attempt=attempts, text="done"))
     story.close()
 
     with open_log(log_url) as opened:

@@ -63,7 +63,7 @@ def named_by(stream: str, event: Event) -> Event:
         ("session:agent:main:main", RunCompleted(run_id="run-1", attempt=1), 0),
         (
             "session:agent:main:main",
-            RunQueued(run_id="run-1", session_id="s", step="reply", message_id="m"),
+            RunQueued(run_id="run-1", session_id="s", step="reply", answers="m"),
             0,
         ),
     ]

@@ -58,7 +58,7 @@ ROUTE = facts.Route(channel="t", to="1")
 def of_before(story: Story) -> tuple[Recorded, Recorded]:
     """Write a release as logs of before have it: the text names the hold. Return the release, and the text."""
     answered = story.put(
-        "session:s", facts.RunCompleted(run_id="r", attempt=1, reply="a"), correlation="chain"
+        "session:s", facts.RunCompleted(run_id="r", attempt=1, text="a"), correlation="chain"
     )
     held = story.put(
         "exchange:x",

@@ -20,7 +20,7 @@ from intersession_actors.explaining.rules import (
 )
 from intersession_events import facts
 from support.golden_logs import GoldenLog
-from support.running import Booth, Gate, merged, recorded, wait_for, wait_for_number
+from support.running import Booth, Gate, all_said, merged, wait_for, wait_for_number
 from support.story import Story
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
@@ -248,9 +248,7 @@ def test_a_refusal_of_the_send_policy_names_the_rule_and_what_would_lift_it(log_
         system = booth.start({"main": main, "research": asking}, None, denied)
         system.inbound(channel="t", chat_id="2", sender="ada", text="hi", agent_id="research", wait=20)
         system.inbound(channel="t", chat_id="1", sender="ada", text="hi", agent_id="main", wait=20)
-        answered = [
-            item for item in recorded(system, facts.MessageRecorded) if item.message.role == "toolResult"
-        ]
+        answered = [item for item in all_said(system) if item.message.role == "toolResult"]
         assert answered
 
         refused = [one for one in explained(system, facts.MessageRecorded) if one.about == "refusal"]

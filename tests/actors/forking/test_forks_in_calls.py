@@ -21,6 +21,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     TextBlock,
     calls_of,
+    message_in,
     text_of,
 )
 from intersession_events.log import Log
@@ -92,9 +93,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
 
 def messages_of(log: Log, run: str) -> list[Message]:
     return [
-        one.event.message
+        message
         for one in log.stream(f"session:{MAIN}")
-        if isinstance(one.event, MessageRecorded) and one.event.message.run_id == run
+        if (message := message_in(one.event)) is not None and message.run_id == run
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from intersession import ConfigError, MemoryChannel, SessionSystem, ToolRefused, Turn, echo
 from intersession_actors.forking import forks_of
 from intersession_actors.runtime import SystemClock
-from intersession_events.facts import ForkEdit, ForkEdited, MessageRecorded, ToolCallBlock, TurnReplied
+from intersession_events.facts import ForkEdit, ForkEdited, ToolCallBlock, TurnReplied, message_in
 from intersession_events.log import Log
 from intersession_events.stores import open_log
 from intersession_events.stores.folding import Fold, ViewsBeside
@@ -420,6 +420,6 @@ def test_a_recorded_agent_whose_call_was_made_has_no_list_of_sessions_folded(
 def calls_in(log: Log, run: str) -> list[str]:
     """Return the tools that a run of main was recorded to call."""
     events = (item.event for item in log.stream("session:agent:main:main"))
-    messages = [event.message for event in events if isinstance(event, MessageRecorded)]
+    messages = [message for event in events if (message := message_in(event)) is not None]
     blocks = [block for message in messages if message.run_id == run for block in message.content]
     return [block.name for block in blocks if isinstance(block, ToolCallBlock)]

@@ -14,11 +14,11 @@ from intersession_actors.gate import flaw_of, seconds_of
 from intersession_actors.service import Caller
 from intersession_actors.service.receipts import filters_of
 from intersession_actors.tools import TOOLS
-from intersession_events.facts import AccessRecorded, MessageRecorded
+from intersession_events.facts import AccessRecorded
 from support.as_caller import called_by
 from support.pages.limits import LIMITS, PAGE, page
 from support.running import WAIT as PATIENCE
-from support.running import recorded
+from support.running import all_said, recorded
 
 MAIN = "agent:main:main"
 
@@ -229,12 +229,12 @@ NO_TIMES: list[Any] = ["3", True, -1, 1e10, math.nan, math.inf, -math.inf, 10**4
 def test_a_wait_that_is_no_time_is_refused_before_the_message_is_accepted(
     system: SessionSystem, wait: Any
 ) -> None:
-    before = recorded(system, MessageRecorded)  # not the head: receipts of other tests' calls may still come
+    before = all_said(system)  # not the head: receipts of other tests' calls may still come
     answer = system.inbound(channel="webchat", chat_id="1", text="hi", sender="ann", wait=wait)
 
     assert (answer["status"], answer["code"]) == ("error", "invalid_request")
     assert answer["error"].startswith("wait: ")
-    assert recorded(system, MessageRecorded) == before
+    assert all_said(system) == before
 
 
 @pytest.mark.clause("INB-1")

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
-from intersession_events.facts import MessageRecorded, RunFailed, RunQueued, RunStarted, text_of
+from intersession_events.facts import RunFailed, RunQueued, RunStarted, message_in, text_of
 from intersession_projections.run_outcomes import RunOutcome
-from support.running import WAIT, Booth, Gate, recorded, wait_for
+from support.running import WAIT, Booth, Gate, all_said, recorded, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 
@@ -61,12 +61,12 @@ def test_a_person_gets_the_answer_after_all(booth: Booth) -> None:
     assert (answer["status"], answer["sessionKey"], answer["retryOf"]) == ("accepted", MAIN, failed)
     assert (end["status"], end["reply"]) == ("ok", "you said what is the weather?")
     assert [out.text for out in channel.delivered] == ["you said what is the weather?"]
-    first, again = recorded(system, MessageRecorded)[:2]
+    first, again = all_said(system)[:2]
     assert text_of(first.message) == text_of(again.message)
     assert first.message.id != again.message.id
     assert again.message.provenance == first.message.provenance, "it is Ann who spoke"
     assert queued(system, answer["runId"]).retry_of == failed
-    (cause,) = [item.causation for item in system.log.all() if item.event == again]
+    (cause,) = [item.causation for item in system.log.all() if message_in(item.event) == again.message]
     (end_of_failed,) = [item.id for item in system.log.all() if isinstance(item.event, RunFailed)]
     assert cause == end_of_failed
     assert outcome(system, answer["runId"]).retry_of == failed

@@ -46,21 +46,17 @@ def log() -> Iterator[SqliteLog]:
 
 
 def ask(log: SqliteLog, run_id: str) -> tuple[Recorded, ...]:
-    """Record a message and the run that is to answer it."""
+    """Record a run and the message that it is to answer."""
     message = Message(id=f"in-{run_id}", role="user", content=f"What of {run_id}?", timestamp=1)
-    queued = RunQueued(run_id=run_id, session_id="s", step="message", message_id=message.id)
-    asked = MessageRecorded(session_id="s", message=message)
-    return log.append_now(
-        (anywhere(STREAM, draft(asked, f"m-{run_id}"), draft(queued, f"q-{run_id}")),)
-    ).recorded
+    queued = RunQueued(run_id=run_id, session_id="s", step="message", message=message)
+    return log.append_now((anywhere(STREAM, draft(queued, f"q-{run_id}")),)).recorded
 
 
 def answer(log: SqliteLog, run_id: str) -> tuple[Recorded, ...]:
     said = Message(id=f"out-{run_id}", role="assistant", content="Well.", timestamp=2, run_id=run_id)
     events: tuple[Event, ...] = (
         RunStarted(run_id=run_id, attempt=1, context_hash="h"),
-        MessageRecorded(session_id="s", message=said),
-        RunCompleted(run_id=run_id, attempt=1, reply="Well."),
+        RunCompleted(run_id=run_id, attempt=1, session_id="s", message=said, message_is_reply=True),
     )
     drafts = (draft(event, f"{number}-{run_id}") for number, event in enumerate(events))
     return log.append_now((anywhere(STREAM, *drafts),)).recorded
@@ -78,25 +74,25 @@ def test_a_transcript_that_was_kept_current_is_given_back_at_once_and_is_that_of
 ) -> None:
     cache = ContextCache(log)
     ask(log, "one")
-    read(cache, "one", 3)
+    read(cache, "one", 2)
     log.step()
 
     cache.take(KEY, answer(log, "one"))
     cache.take(KEY, ask(log, "two"))
 
-    assert read(cache, "two", 8) == [context_of(log.stream(STREAM), "two")]
+    assert read(cache, "two", 5) == [context_of(log.stream(STREAM), "two")]
 
 
 @pytest.mark.clause("PROV-4")
 def test_a_transcript_that_missed_something_is_read_up_to_the_end(log: SqliteLog) -> None:
     cache = ContextCache(log)
     ask(log, "one")
-    read(cache, "one", 3)
+    read(cache, "one", 2)
     log.step()
     answer(log, "one")
     cache.take(KEY, ask(log, "two"))
 
-    found = read(cache, "two", 8)
+    found = read(cache, "two", 5)
     assert found == []
     log.step()
 
@@ -108,13 +104,13 @@ def test_a_context_is_given_for_the_version_that_is_asked_for_or_not_at_all(log:
     """Finding A11: what was said between the reading and the start of a run was in the log, not in the hash."""
     cache = ContextCache(log)
     ask(log, "one")
-    read(cache, "one", 3)
+    read(cache, "one", 2)
     log.step()
 
     cache.take(KEY, ask(log, "two"))
 
-    assert cache.at(KEY, "one", 5) == context_of(log.stream(STREAM), "one")
-    assert cache.at(KEY, "one", 3) is None
+    assert cache.at(KEY, "one", 3) == context_of(log.stream(STREAM), "one")
+    assert cache.at(KEY, "one", 2) is None
 
 
 MOMENTS = st.lists(
@@ -134,8 +130,8 @@ def test_however_often_and_whenever_a_context_is_looked_at_it_is_that_of_the_log
         match moment:
             case "ask":
                 said = Message(id=f"m{number}", role="user", content=f"{number}?", timestamp=number)
-                queued = RunQueued(run_id=f"r{number}", session_id="s", step="message", message_id=said.id)
-                events += [MessageRecorded(session_id="s", message=said), queued]
+                queued = RunQueued(run_id=f"r{number}", session_id="s", step="message", message=said)
+                events.append(queued)
                 waiting.append(queued.run_id)
             case "say":
                 role: Literal["user", "assistant"] = "assistant" if running else "user"
@@ -145,7 +141,10 @@ def test_however_often_and_whenever_a_context_is_looked_at_it_is_that_of_the_log
                 running, attempt = waiting.pop(0), attempt + 1
                 events.append(RunStarted(run_id=running, attempt=attempt, context_hash="h"))
             case "answer" if running is not None:
-                events.append(RunCompleted(run_id=running, attempt=attempt, reply="so"))
+                last = Message(
+                    id=f"m{number}", role="assistant", content="so", timestamp=number, run_id=running
+                )
+                events.append(RunCompleted(run_id=running, attempt=attempt, session_id="s", message=last))
                 running, attempt = None, 0
             case "cut off" if running is not None:
                 events.append(RunInterrupted(run_id=running, attempt=attempt))
@@ -184,23 +183,22 @@ def test_transcripts_that_nobody_uses_are_dropped_by_their_bytes(monkeypatch: py
                         stream,
                         draft(opened, f"o-{name}"),
                         draft(MessageRecorded(session_id="s", message=long), f"l-{name}"),
-                        draft(MessageRecorded(session_id="s", message=asked), f"m-{name}"),
                         draft(
-                            RunQueued(run_id=name, session_id="s", step="message", message_id=asked.id),
+                            RunQueued(run_id=name, session_id="s", step="message", message=asked),
                             f"q-{name}",
                         ),
                     ),
                 )
             )
-            cache.read(name, name, lambda _context: None, version=4)
+            cache.read(name, name, lambda _context: None, version=3)
             log.step()
             kept.append([each for each in "abcd" if is_at_hand(cache, each)])
 
         alone = ContextCache(log)
         monkeypatch.setattr("intersession_actors.session.context_cache.MOST_BYTES", 10)
-        alone.read("a", "a", lambda _context: None, version=4)
+        alone.read("a", "a", lambda _context: None, version=3)
         log.step()
-        forgotten = cache.at("a", "a", 4)
+        forgotten = cache.at("a", "a", 3)
 
         assert kept == [["a"], ["a", "b"], ["b", "c"], ["c", "d"]]
         assert is_at_hand(alone, "a")
@@ -209,5 +207,5 @@ def test_transcripts_that_nobody_uses_are_dropped_by_their_bytes(monkeypatch: py
 
 
 def is_at_hand(cache: ContextCache, name: str) -> bool:
-    transcript = cache.transcript_at(name, 4)
+    transcript = cache.transcript_at(name, 3)
     return transcript is not None and transcript.window.size > 0

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_events.facts import (
     Event,
-    MessageRecorded,
     SessionOpened,
+    message_in,
 )
 from intersession_events.log import Recorded
 from intersession_projections.sessions.row import SessionRow, evolve_row
@@ -35,9 +35,9 @@ def history(events: list[Recorded]) -> list[tuple[str, str | None]]:
         row = evolve_row(row, KEY, item)
     assert row is not None
     found = [
-        (event.message.id, taken.run_id)
+        (message.id, taken.run_id)
         for taken in taken_backwards(reversed(events), row.queued)
-        if isinstance(event := taken.recorded.event, MessageRecorded)
+        if (message := message_in(taken.recorded.event)) is not None
     ]
     return found[::-1]
 

@@ -21,7 +21,7 @@ def log(passing_url: str) -> Iterator[AnyLog]:
 
 def end(log: AnyLog, run_id: str = RUN) -> None:
     log.append_now(
-        (anywhere("session:x", draft(RunCompleted(run_id=run_id, attempt=1, reply="yes"), run_id)),)
+        (anywhere("session:x", draft(RunCompleted(run_id=run_id, attempt=1, text="yes"), run_id)),)
     )
 
 

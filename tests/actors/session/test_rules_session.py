@@ -50,6 +50,7 @@ from intersession_events.facts import (
     decode,
     encode,
     topic_of,
+    unsaid,
 )
 from intersession_events.log import Recorded
 from support.bare_events import bare
@@ -72,7 +73,11 @@ def state_after(*events: Event) -> Session:
 
 
 def queued(run_id: str, **fields: Any) -> RunQueued:
-    return RunQueued(run_id=run_id, session_id="s1", step="message", message_id=f"m-{run_id}", **fields)
+    return RunQueued(run_id=run_id, session_id="s1", step="message", answers=f"m-{run_id}", **fields)
+
+
+def accepted(run_id: str, **fields: Any) -> RunQueued:
+    return RunQueued(run_id=run_id, session_id="s1", step="message", message=message(run_id), **fields)
 
 
 def message(run_id: str) -> Message:
@@ -110,8 +115,7 @@ def answer(state: Session, run_id: str, attempt: int, reply: str | None = "fine"
 @pytest.mark.clause("SEND-3")
 def test_a_message_and_its_run_are_accepted_together() -> None:
     assert decide_enqueue(state_after(OPENED), enqueue("r1")) == [
-        MessageRecorded(session_id="s1", message=message("r1")),
-        queued("r1", budget=BUDGET, chain=BUDGET.path, hops=1),
+        accepted("r1", budget=BUDGET, chain=BUDGET.path, hops=1),
     ]
 
 
@@ -143,7 +147,7 @@ def test_runs_start_one_at_a_time_in_the_order_they_were_accepted() -> None:
     two = state_after(OPENED, queued("r1"), queued("r2"))
     busy = state_after(OPENED, queued("r1"), queued("r2"), started("r1"))
     free = state_after(
-        OPENED, queued("r1"), queued("r2"), started("r1"), RunCompleted(run_id="r1", attempt=1, reply="x")
+        OPENED, queued("r1"), queued("r2"), started("r1"), RunCompleted(run_id="r1", attempt=1, text="x")
     )
 
     assert start(two) == [started("r1")]
@@ -171,8 +175,7 @@ def test_a_session_that_does_not_exist_takes_a_message_only_with_its_opening() -
     assert refused.code == "not_visible"
     assert opened == [
         OPENED,
-        MessageRecorded(session_id="s1", message=message("r1")),
-        queued("r1", budget=BUDGET, chain=BUDGET.path, hops=1),
+        accepted("r1", budget=BUDGET, chain=BUDGET.path, hops=1),
     ]
 
 
@@ -229,7 +232,36 @@ def test_the_name_of_a_chat_is_recorded_once_and_does_not_undo_a_patch() -> None
 def test_an_answer_ends_the_run_that_is_under_way() -> None:
     state = state_after(OPENED, queued("r1"), started("r1"))
 
-    assert answer(state, "r1", 1) == [RunCompleted(run_id="r1", attempt=1, reply="fine")]
+    assert answer(state, "r1", 1) == [RunCompleted(run_id="r1", attempt=1, text="fine")]
+
+
+@pytest.mark.clause("SEND-5", "HIST-3")
+@pytest.mark.parametrize(
+    ("reply", "is_reply", "text"), [("It is warm.", True, None), ("warm", False, "warm"), (None, False, None)]
+)
+def test_the_last_message_of_an_answer_is_recorded_with_the_end_of_its_run(
+    reply: str | None, is_reply: bool, text: str | None
+) -> None:
+    """That the reply is its text is told by itself: once the text is erased, nobody could tell."""
+    state = state_after(OPENED, queued("r1"), started("r1"))
+    first, last = (
+        Message(id=name, role="assistant", content=words, timestamp=0, run_id="r1")
+        for name, words in (("a", "I look."), ("b", "It is warm."))
+    )
+
+    events = decide_answer(
+        state, Answered(text=reply), run_id="r1", attempt=1, reply=reply, messages=(first, last)
+    )
+
+    end = RunCompleted(
+        run_id="r1", attempt=1, session_id="s1", message=last, message_is_reply=is_reply, text=text
+    )
+    assert events == [MessageRecorded(session_id="s1", message=first), end]
+    assert end.reply == reply
+    erased = unsaid(end)
+    assert isinstance(erased, RunCompleted)
+    assert erased.reply == (None if reply is None else "[erased]")
+    assert "warm" not in encode(erased).decode()
 
 
 @pytest.mark.clause("L3")
@@ -330,7 +362,7 @@ def test_the_attempts_of_one_run_are_not_counted_for_the_next() -> None:
         started("r1"),
         RunInterrupted(run_id="r1", attempt=1),
         started("r1", 2),
-        RunCompleted(run_id="r1", attempt=2, reply="x"),
+        RunCompleted(run_id="r1", attempt=2, text="x"),
     )
 
     assert start(state) == [started("r2", 1)]
@@ -379,12 +411,12 @@ def test_a_message_that_interrupts_stops_the_run_only_if_it_is_accepted() -> Non
     """Finding A8."""
     state = state_after(OPENED, queued("r1"), queued("r2"), started("r1"))
 
-    accepted = decide_enqueue(state, enqueue("r3", interrupts="me", at_most=2))
+    taken = decide_enqueue(state, enqueue("r3", interrupts="me", at_most=2))
     refused = decide_enqueue(state, enqueue("r3", interrupts="me", at_most=1))
 
-    assert not isinstance(accepted, Refused)
-    assert [type(event) for event in accepted] == [RunAborted, MessageRecorded, RunQueued]
-    assert accepted[0] == RunAborted(run_id="r1", attempt=1, by="me")
+    assert not isinstance(taken, Refused)
+    assert [type(event) for event in taken] == [RunAborted, RunQueued]
+    assert taken[0] == RunAborted(run_id="r1", attempt=1, by="me")
     assert isinstance(refused, Refused)
     assert refused.code == "busy"
 

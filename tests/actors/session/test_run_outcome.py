@@ -25,8 +25,8 @@ from support.bare_events import bare
 
 KEY = "agent:main:main"
 OPENED = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")
-QUEUED = RunQueued(run_id="r", session_id="s", step="message", message_id="m", spawn_id="p", model="a/b")
-OTHER = RunQueued(run_id="o", session_id="s", step="message", message_id="n")
+QUEUED = RunQueued(run_id="r", session_id="s", step="message", answers="m", spawn_id="p", model="a/b")
+OTHER = RunQueued(run_id="o", session_id="s", step="message", answers="n")
 
 
 def started(attempt: int) -> RunStarted:
@@ -40,11 +40,11 @@ def tool_said(text: str, run_id: str = "r") -> MessageRecorded:
     return MessageRecorded(session_id="s", message=message)
 
 
-DONE = RunCompleted(run_id="r", attempt=2, reply=None, usage=Usage(input=1), model="c/d")
+DONE = RunCompleted(run_id="r", attempt=2, text=None, usage=Usage(input=1), model="c/d")
 CUT_OFF = (started(1), tool_said("found"), RunInterrupted(run_id="r", attempt=1))
 
 STORIES: dict[str, Sequence[Event]] = {
-    "answered": (QUEUED, started(1), RunCompleted(run_id="r", attempt=1, reply="fine")),
+    "answered": (QUEUED, started(1), RunCompleted(run_id="r", attempt=1, text="fine")),
     "after a tool": (QUEUED, started(1), tool_said("one"), tool_said("two"), tool_said(""), DONE),
     "in its second attempt": (QUEUED, *CUT_OFF, started(2), DONE),
     "failed": (QUEUED, started(1), RunFailed(run_id="r", attempt=1, code="timeout", error="e", partial="so")),

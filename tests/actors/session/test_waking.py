@@ -113,10 +113,8 @@ class Written:
 
     def ask(self, number: int) -> str:
         asked = said(number)
-        queued = facts.RunQueued(
-            run_id=f"r{number}", session_id="s", step="message", message_id=asked.message.id
-        )
-        self.append(asked, queued)
+        queued = facts.RunQueued(run_id=f"r{number}", session_id="s", step="message", message=asked.message)
+        self.append(queued)
         return queued.run_id
 
     def context(self, run_id: str) -> RunContext:
@@ -225,9 +223,9 @@ def test_a_long_transcript_is_a_sequence_like_any_other(
     written.fold()
     transcript = written.context(run_id).transcript
     whole = [
-        item.event.message
+        message
         for item in written.log.stream(STREAM)
-        if isinstance(item.event, facts.MessageRecorded)
+        if (message := facts.message_in(item.event)) is not None
     ][:-1]
 
     found, expected = look(transcript), look(tuple(whole))

@@ -22,8 +22,8 @@ from intersession import (
     Turn,
     echo,
 )
-from intersession_events.facts import Message, MessageRecorded, RunStarted
-from support.running import QUIET, WAIT, Booth, Gate, recorded, wait_for_number
+from intersession_events.facts import Message, RunStarted
+from support.running import QUIET, WAIT, Booth, Gate, all_said, wait_for_number
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
 NOW = {"position": 0, "asOf": 0}
@@ -57,7 +57,7 @@ def test_arguments_that_are_too_long_or_none_are_answered_as_everywhere(booth: B
     late = ask(system, Inbound(channel="webchat", chat_id="1", text="hi", sender="ann", wait=float("nan")))
 
     assert [answer["code"] for answer in (sent, said, late)] == ["invalid_request"] * 3
-    assert recorded(system, MessageRecorded) == []
+    assert all_said(system) == []
 
 
 def test_nothing_of_a_system_is_in_the_registry_until_it_is_asked_for_and_then_one_actor(
@@ -197,7 +197,7 @@ def test_what_one_session_is_told_to_send_arrives_in_that_order(booth: Booth) ->
         system.ref.tell(As(MAIN, SessionsSend(message=text, agent_id="ops", timeout_seconds=0)))
     wait_for_number(system, RunStarted, len(texts))
 
-    messages = [event.message for event in recorded(system, MessageRecorded, f"session:{OPS}")]
+    messages = [event.message for event in all_said(system, f"session:{OPS}")]
     assert [text_of(message) for message in messages if message.role == "user"] == texts
 
 

@@ -257,7 +257,7 @@ def test_a_row_shows_what_there_is(story: Story, tmp_path: Path) -> None:
     route = Route(channel="whatsapp", to="1", account="work", thread="t")
     story.put(stream, RouteChanged(route=route))
     story.put(stream, SessionPatched(values={"sendPolicy": "deny", "thinkingLevel": "high"}))
-    story.put(stream, RunQueued(run_id="r", session_id="s", step="message", message_id="m"))
+    story.put(stream, RunQueued(run_id="r", session_id="s", step="message", answers="m"))
     reader = story.reader(transcripts=tmp_path)
     answer, _ = list_sessions(reader, reader.requester(None), {})
     row = answer["sessions"][0]

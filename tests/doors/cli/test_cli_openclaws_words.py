@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intersession_events.facts import MessageRecorded, Provenance, text_of
+from intersession_events.facts import Provenance, message_in, text_of
 from intersession_events.stores import open_log
 from intersession_projections.diagram import Arrow, diagram_of
 from intersession_projections.wording import is_openclaws, speaker
@@ -32,9 +32,9 @@ def its_own(household: Path) -> dict[str, int]:
     """Return where OpenClaw's own words stand, by their beginnings: the first of each."""
     with open_log(str(household), read_only=True) as log:
         said = [
-            (recorded.position, text_of(recorded.event.message))
+            (recorded.position, text_of(message))
             for recorded in log.all()
-            if isinstance(recorded.event, MessageRecorded) and recorded.event.message.role == "user"
+            if (message := message_in(recorded.event)) is not None and message.role == "user"
         ]
     return {
         begins: next(position for position, text in said if begins in text[:80])
@@ -109,7 +109,7 @@ def test_nobodys_words_in_a_log_of_our_own_are_taken_for_openclaws(tmp_path: Pat
     for origin in origins:
         for text in (RESULT, TASK, ANNOUNCE, CRON):
             story.say(MAIN, f"{text} Do as I say.", provenance=origin)
-    said = [one.event.message for one in story.log.all() if isinstance(one.event, MessageRecorded)]
+    said = [message for one in story.log.all() if (message := message_in(one.event)) is not None]
     drawn = diagram_of(story.log.all(), title="", names=str)
     story.close()
     assert len(said) == sum(isinstance(row, Arrow) for row in drawn.rows) == 12

@@ -39,12 +39,11 @@ def test_it_finds_words_in_pages_and_narrows_them(demo_log: DemoLog) -> None:
             break
         cursor = ["--cursor", page["cursor"]]
     assert paged == every
-    messages = hits("ferry", "--kind", "message_recorded", "--in", "research")
+    messages = hits("ferry", "--kind", "run_completed", "--in", "research")
     assert messages == [
-        hit
-        for hit in every
-        if (hit["kind"], hit["sessionKey"]) == ("message_recorded", "agent:research:main")
+        hit for hit in every if (hit["kind"], hit["sessionKey"]) == ("run_completed", "agent:research:main")
     ]
+    assert messages
     middle = every[len(every) // 2]["position"]
     assert hits("ferry", "--until", str(middle)) == every[len(every) // 2 :]
     assert hits("ferry", "--since", str(middle)) == every[: len(every) // 2]
@@ -52,9 +51,9 @@ def test_it_finds_words_in_pages_and_narrows_them(demo_log: DemoLog) -> None:
 
 @pytest.mark.clause("FIND-1")
 def test_people_read_where_it_was_said(demo_log: DemoLog) -> None:
-    shown = ran("search", "ferry", "--kind", "message_recorded", "--limit", 1, "--store", demo_log.path)
+    shown = ran("search", "ferry", "--kind", "run_completed", "--limit", 1, "--store", demo_log.path)
     assert shown.out.startswith("#")
-    assert "message_recorded  run " in shown.out
+    assert "run_completed  run " in shown.out
     assert "\n1 hit\nmore: --cursor " in shown.out
     assert ran("search", "nobodysaidthis", "--store", demo_log.path).out == "no hits\n"
 
@@ -87,14 +86,15 @@ def test_it_works_beside_a_host_that_keeps_the_words_and_shows_nobody_what_is_be
             system.inbound(
                 channel="telegram", chat_id="1", text=f"hi {agent}", sender="ann", agent_id=agent, wait=WAIT
             )
-        found = ran("search", "hi", "--kind", "message_recorded", "--store", path, "--json").json["hits"]
+        found = ran("search", "hi", "--kind", "run_queued", "--store", path, "--json").json["hits"]
         assert {hit["sessionKey"] for hit in found} == {"agent:main:main", "agent:ops:main"}
         assert all(system.service.runs.get(str(hit["runId"])) for hit in found)
 
         limited = Caller.by_credential("desk", ("agent:ops:*",))
         seen = system.gateway.perform("debug.search", {"words": "hi"}, caller=limited)
         assert {(hit["sessionKey"], hit["kind"]) for hit in seen["hits"]} == {
-            ("agent:ops:main", "message_recorded")
+            ("agent:ops:main", "run_queued"),
+            ("agent:ops:main", "run_completed"),
         }
         hidden = system.gateway.perform("debug.search", {"words": "main"}, caller=limited)
         nothing = system.gateway.perform("debug.search", {"words": "nobodysaidthis"}, caller=limited)

@@ -303,7 +303,10 @@ def test_who_goes_on_at_the_end_comes_to_what_has_come_meanwhile(tmp_path: Path)
 
         assert stepper.event(1)
         assert stepper.position > stood
+        come = stepper.position
+        assert stepper.event(-1)
         assert stepper.turn(1)
+        assert stepper.position == come
 
 
 def test_what_is_no_run_is_refused_before_there_is_a_screen(demo_log: DemoLog) -> None:

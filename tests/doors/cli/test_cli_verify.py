@@ -43,7 +43,7 @@ def test_a_changed_word_is_found_and_is_exit_code_4(demo_log: DemoLog, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "cut", ["DELETE FROM stored_events WHERE rowid > 90", "DELETE FROM stored_events WHERE rowid = 40"]
+    "cut", ["DELETE FROM stored_events WHERE rowid > 45", "DELETE FROM stored_events WHERE rowid = 40"]
 )
 def test_with_a_head_that_was_exported_cutting_is_found(demo_log: DemoLog, tmp_path: Path, cut: str) -> None:
     store, head = demo_log.copy(tmp_path), tmp_path / "head.json"

@@ -97,7 +97,7 @@ def test_why_forward_is_a_tree_that_says_what_is_open(store: str) -> None:
     assert set(found.json) == {"event", "effects", "open"}
     assert set(found.json["effects"][0]) == TOLD | {"effects", "more"}
     assert "still open: nothing" in ran("why", root, "--forward", "--store", store).out
-    assert "run_queued" in ran("why", root, "--forward", "--steps", "--store", store).out
+    assert "run_started" in ran("why", root, "--forward", "--steps", "--store", store).out
 
 
 @pytest.mark.clause("WHY-1")

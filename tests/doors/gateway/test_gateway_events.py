@@ -105,7 +105,7 @@ def test_every_event_comes_with_its_position_as_its_id(live: LiveGateway) -> Non
     assert [int(event["id"]) for event in events] == list(range(1, head + 1))
     assert [event["event"] for event in events] == [recorded.topic for recorded in log.all(to=head)]
     assert all(event["data"]["position"] == int(event["id"]) for event in events)
-    said = [event["data"]["event"] for event in events if event["event"] == "message_recorded.1"]
+    said = [event["data"]["event"] for event in events if event["event"] == "run_queued.1"]
     assert said[0]["message"]["content"] == "hello"
 
 

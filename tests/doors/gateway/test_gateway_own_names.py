@@ -124,7 +124,7 @@ def test_names_are_forgotten_when_too_many_runs_wait_and_found_again(system: Ses
     queued = next(recorded for recorded in batch if isinstance(recorded.event, RunQueued))
     list(told.told(queued))
     for number in range(10_000):
-        others = RunQueued(run_id=f"r{number}", session_id="s", step="message", message_id="m")
+        others = RunQueued(run_id=f"r{number}", session_id="s", step="message", answers="m")
         list(told.told(msgspec.structs.replace(queued, event=others)))
 
     events = [event for recorded in batch for event in told.told(recorded) if event.name == "chat"]

@@ -174,7 +174,7 @@ def test_an_answer_leads_to_its_turn_to_what_its_speaker_was_given_and_to_what_i
     expect(slider).to_have_attribute("aria-valuetext", after_turn_2)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    expect(panel).to_contain_text("message recorded")
+    expect(panel).to_contain_text("run queued")
     changed = panel.get_by_role("row").filter(has_text="main · message")
     expect(changed).to_contain_text("research says: Up to 3.5 tonnes. Above that it is the northern road.")
 

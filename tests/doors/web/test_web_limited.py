@@ -90,7 +90,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     ],
     "search": [
         {"words": "boat"},
-        {"words": "crossing", "in": "agent:main:main", "kind": "message_recorded", "limit": 1},
+        {"words": "crossing", "in": "agent:main:main", "kind": "run_completed", "limit": 1},
         {"words": "boat", "since": 5, "until": "head", "cursor": "1000"},
     ],
     "sessions": [

@@ -40,7 +40,7 @@ def test_an_answer_is_what_its_event_changed_though_a_message_that_waits_stands_
         at = next(
             recorded.position
             for recorded in system.log.all()
-            if "answered: one" in str(recorded.event) and recorded.topic == "message_recorded.1"
+            if "answered: one" in str(recorded.event) and recorded.topic == "run_completed.1"
         )
         with chromium() as browser:
             page = Tab(browser.new_context(), gateway.address).page

@@ -23,7 +23,7 @@ from intersession_events.log import Draft, payload_of
 LARGE = 2**53
 MESSAGE = Message(id="m", role="user", content=(TextBlock(text="hello"),), timestamp=1)
 SAID = MessageRecorded(session_id="s", message=MESSAGE)
-QUEUED = RunQueued(run_id="r", session_id="s", step="message", message_id="m", budget=Budget(root="r"))
+QUEUED = RunQueued(run_id="r", session_id="s", step="message", answers="m", budget=Budget(root="r"))
 STARTED = RunStarted(run_id="r", attempt=1, context_hash="h")
 ENDED = RunCompleted(run_id="r", attempt=1, usage=Usage(input=1))
 PATCHED = SessionPatched(values={"label": "it"})

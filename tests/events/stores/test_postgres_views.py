@@ -102,8 +102,8 @@ def test_an_id_of_any_form_is_kept_beside_those_that_are_uuids(story: Story, run
     for name in (uuid, run_id):
         story.put(
             f"session:{MAIN}",
-            RunQueued(run_id=name, session_id="s", step="message", message_id="m"),
-            RunCompleted(run_id=name, attempt=1, reply=name),
+            RunQueued(run_id=name, session_id="s", step="message", answers="m"),
+            RunCompleted(run_id=name, attempt=1, text=name),
         )
     story.log.rebuild("run_outcomes")
     runs = Runs(story.log)

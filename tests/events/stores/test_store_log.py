@@ -367,7 +367,7 @@ def test_an_event_that_could_not_be_read_again_is_refused(log: AnyLog) -> None:
     surrogate = said("x", "\ud800")
     huge = draft(RunCompleted(run_id="r", attempt=1, usage=Usage(input=2**53)), "huge")
     fraction = draft(RunCompleted(run_id="r", attempt=1, usage=Usage(input=1.5)), "half")  # type: ignore[arg-type]
-    wrong = draft(RunCompleted(run_id="r", attempt=1, reply=7), "wrong")  # type: ignore[arg-type]
+    wrong = draft(RunCompleted(run_id="r", attempt=1, text=7), "wrong")  # type: ignore[arg-type]
 
     for bad in (surrogate, huge, fraction, wrong):
         with pytest.raises(NotStorable):

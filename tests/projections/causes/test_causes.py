@@ -61,20 +61,14 @@ def asked_by_ada(story: Story) -> list[int]:
     )
     asked = story.put(
         f"session:{MAIN}",
-        MessageRecorded(session_id="s", message=said),
+        RunQueued(run_id="r1", session_id="s", step="message", message=said),
         causation=opened.id,
-        correlation="r1",
-    )
-    queued = story.put(
-        f"session:{MAIN}",
-        RunQueued(run_id="r1", session_id="s", step="message", message_id="m1"),
-        causation=asked.id,
         correlation="r1",
     )
     started = story.put(
         f"session:{MAIN}",
         RunStarted(run_id="r1", attempt=1, context_hash="h"),
-        causation=queued.id,
+        causation=asked.id,
         correlation="r1",
     )
     accepted = story.put(
@@ -97,17 +91,17 @@ def asked_by_ada(story: Story) -> list[int]:
         causation=accepted.id,
         correlation="r1",
     )
-    return [one.position for one in (opened, asked, queued, started, accepted, ended)]
+    return [one.position for one in (opened, asked, started, accepted, ended)]
 
 
 @pytest.mark.clause("WHY-1")
 def test_why_goes_back_over_sessions_to_the_words_of_a_person(story: Story) -> None:
-    opened, asked, queued, started, accepted, ended = asked_by_ada(story)
+    opened, asked, started, accepted, ended = asked_by_ada(story)
 
     why = Causes(story.log).why(ended)
 
     assert why is not None
-    assert [cause.position for cause in why.causes] == [accepted, started, queued, asked]
+    assert [cause.position for cause in why.causes] == [accepted, started, asked]
     assert (why.event.who, why.event.to, why.event.text) == (OPS, MAIN, "20 degrees")
     assert (why.causes[0].who, why.causes[0].to, why.causes[0].text) == (MAIN, OPS, "warm?")
     assert (why.root_kind, why.root.position, why.root.who, why.root.text) == (
@@ -173,7 +167,7 @@ def test_timers_starts_and_calls_are_roots(story: Story) -> None:
 
 @pytest.mark.clause("WHY-1")
 def test_effects_are_a_tree_and_say_what_is_still_open(story: Story) -> None:
-    opened, asked, queued, started, accepted, ended = asked_by_ada(story)
+    opened, asked, started, accepted, ended = asked_by_ada(story)
     decided = story.put(
         "delivery:d",
         DeliveryDecided(
@@ -190,8 +184,8 @@ def test_effects_are_a_tree_and_say_what_is_still_open(story: Story) -> None:
     led = Effects(story.log).of(asked)
 
     assert led is not None
-    assert list(positions(led.effects)) == [queued, started, accepted, ended, decided.position]
-    assert led.effects[0].effects[0].effects[0].position == accepted
+    assert list(positions(led.effects)) == [started, accepted, ended, decided.position]
+    assert led.effects[0].effects[0].position == accepted
     assert [(one.kind, one.id) for one in led.open] == [("run", "r1"), ("exchange", "x"), ("delivery", "d")]
     story.put("delivery:d", DeliveryDone(delivery_id="d", attempt=1), causation=decided.id)
     story.put(
@@ -290,7 +284,7 @@ def test_every_event_of_a_recorded_log_has_a_root_that_leads_to_it(name: str, tm
             path = causes.path(position)
             assert path, position
             roots.setdefault(path[-1].position, set()).add(position)
-            assert path[-1].causation is None or isinstance(path[-1].event, MessageRecorded)
+            assert path[-1].causation is None or isinstance(path[-1].event, RunQueued)
         effects = Effects(log)
         for root in sorted(roots)[:20]:
             led = effects.of(root)

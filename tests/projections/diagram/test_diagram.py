@@ -402,7 +402,7 @@ def test_an_arrow_has_the_tokens_that_its_words_took(story: Story) -> None:
     recorded_in(story, OPS, asked(MAIN, "ready?"), time=1)
     recorded_in(story, OPS, said("nearly"), time=2)
     usage = Usage(input=400, output=30, total_tokens=430)
-    story.put(f"session:{OPS}", RunCompleted(run_id="r", attempt=1, reply="nearly", usage=usage), time=2)
+    story.put(f"session:{OPS}", RunCompleted(run_id="r", attempt=1, text="nearly", usage=usage), time=2)
     recorded_in(story, MAIN, asked(OPS, "nearly", turn=1), time=3)
 
     arrows = [

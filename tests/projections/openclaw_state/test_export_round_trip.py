@@ -10,8 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from intersession_events.facts import MessageRecorded, SessionArchived, SessionOpened, SessionReset, text_of
+from intersession_events.facts import (
+    SessionArchived,
+    SessionOpened,
+    SessionReset,
+    generation_of,
+    message_in,
+    text_of,
+)
 from intersession_events.ids import session_stream
 from intersession_events.log import Draft, Log, StreamAppend
 from intersession_events.stores import PortableLog, open_log
@@ -46,9 +54,8 @@ def content(log: Log) -> dict[str, Any]:
 
 def said(lines: Sequence[Any]) -> Iterator[tuple[object, ...]]:
     for taken in lines:
-        event = taken.recorded.event
-        if isinstance(event, MessageRecorded):
-            message = event.message
+        message = message_in(taken.recorded.event)
+        if message is not None:
             yield message.id, message.role, text_of(message), message.provenance, taken.run_id
 
 
@@ -164,10 +171,8 @@ def test_whatever_a_session_went_through_comes_back(
         for _ in range(resets.count(number) if not busy.waiting and busy.running is None else 0):
             events.append(SessionReset(session_id=f"{current}x", previous_session_id=current))
             current = events[-1].session_id
-        if isinstance(event, MessageRecorded):
-            events.append(MessageRecorded(session_id=current, message=event.message))
-        else:
-            events.append(event)
+        in_transcript = generation_of(event) is not None
+        events.append(replace(event, session_id=current) if in_transcript else event)
     if archive:
         events.append(SessionArchived(session_id=current, reason="deleted"))
     with TemporaryDirectory() as folder, open_log(":memory:") as log:

@@ -23,7 +23,7 @@ STREAM = f"session:{MAIN}"
 
 
 def queued(run_id: str = "r", **fields: object) -> RunQueued:
-    return RunQueued(run_id=run_id, session_id="s", step="message", message_id="m", **fields)  # type: ignore[arg-type]
+    return RunQueued(run_id=run_id, session_id="s", step="message", answers="m", **fields)  # type: ignore[arg-type]
 
 
 def accepted(run_id: str = "r", *, digest: str = "d") -> ExchangeAccepted:
@@ -44,7 +44,7 @@ def accepted(run_id: str = "r", *, digest: str = "d") -> ExchangeAccepted:
 @pytest.mark.parametrize(
     ("end", "told"),
     [
-        (RunCompleted(run_id="r", attempt=1, reply="yes\0"), ("ok", None, None, "yes\0")),
+        (RunCompleted(run_id="r", attempt=1, text="yes\0"), ("ok", None, None, "yes\0")),
         (RunCompleted(run_id="r", attempt=1), ("ok", None, None, None)),
         (RunFailed(run_id="r", attempt=1, code="backend", error="boom"), ("error", "backend", "boom", None)),
         (

@@ -17,6 +17,7 @@ from intersession_events.facts import (
     SessionReset,
     TextBlock,
     ThinkingBlock,
+    message_in,
 )
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.inline_views import inline_views
@@ -211,7 +212,7 @@ def test_the_page_before_any_message_is_what_stands_before_it(
     if has_ended:
         log.put(STREAM, SessionReset(session_id="s2", previous_session_id="s"))
         for event in busy.events[-3:]:
-            if not isinstance(event, MessageRecorded):
+            if message_in(event) is None:
                 log.put(STREAM, event)
     as_of = data.draw(st.integers(1, len(log.events)), "as of")
     history = History(log)
@@ -224,7 +225,8 @@ def test_the_page_before_any_message_is_what_stands_before_it(
     for place, name in enumerate(whole):
         assert ids(name) == whole[:place]
         assert ids(name, 2) == whole[:place][-2:]
-    unsaid = {event.message.id for event in busy.events if isinstance(event, MessageRecorded)} - {*whole}
+    said = {message.id for event in busy.events if (message := message_in(event)) is not None}
+    unsaid = said - {*whole}
     for name in (*sorted(unsaid), "nobody said this"):
         with pytest.raises(UnknownMessage):
             ids(name)

@@ -27,7 +27,7 @@ GRANDCHILD = "agent:ops:subagent:6a4d280b-fc53-4c01-9c8c-4d77a60bfa98"
 
 
 def queued(run_id: str) -> RunQueued:
-    return RunQueued(run_id=run_id, session_id="s", step="message", message_id="m")
+    return RunQueued(run_id=run_id, session_id="s", step="message", answers="m")
 
 
 @pytest.mark.clause("LIST-3")
@@ -53,7 +53,7 @@ def test_messages_resets_and_patches_move_updated_at_and_nothing_else_does(story
     before = updated_at()
     story.put(STREAM, queued("r"))
     story.put(STREAM, RunStarted(run_id="r", attempt=1, context_hash="h"))
-    story.put(STREAM, RunCompleted(run_id="r", attempt=1, reply="yes"))
+    story.put(STREAM, RunCompleted(run_id="r", attempt=1, text="yes"))
     story.put(STREAM, RouteChanged(route=Route(channel="whatsapp", to="1")))
     story.put("delivery:d", DeliveryStarted(delivery_id="d", attempt=1))
     assert updated_at() == before
@@ -93,7 +93,7 @@ def test_a_run_shows_as_queued_running_and_idle_again(story: Story) -> None:
     note()
     story.put(STREAM, RunStarted(run_id="r2", attempt=1, context_hash="h"))
     usage = Usage(input=7, output=3)
-    story.put(STREAM, RunCompleted(run_id="r2", attempt=1, reply="x", usage=usage, model="p/m"))
+    story.put(STREAM, RunCompleted(run_id="r2", attempt=1, text="x", usage=usage, model="p/m"))
     note()
     assert states == [
         ("idle", False, False, None, None),

@@ -94,7 +94,7 @@ def test_what_was_erased_neither_repeats_nor_changes_anything(story: Story) -> N
     retried = seen(
         Story(),
         facts.RunFailed(run_id="r", attempt=1, code="backend", error="cut off", partial=facts.ERASED),
-        facts.RunCompleted(run_id="r", attempt=2, reply="Only up to 2.8 tonnes."),
+        facts.RunCompleted(run_id="r", attempt=2, text="Only up to 2.8 tonnes."),
     )
 
     assert codes(polite_loop, gone) == codes(polite_loop, between) == []
@@ -106,7 +106,7 @@ def test_a_late_reply_smells(story: Story) -> None:
     late = facts.LateReplyDropped(run_id="r", attempt=1, reply="too late")
 
     assert codes(late_reply, seen(story, late)) == ["late_reply"]
-    assert codes(late_reply, seen(Story(), facts.RunCompleted(run_id="r", attempt=1, reply="in time"))) == []
+    assert codes(late_reply, seen(Story(), facts.RunCompleted(run_id="r", attempt=1, text="in time"))) == []
 
 
 def asked(story: Story, text: str, time: int, sender: str = "ada") -> Recorded:
@@ -178,9 +178,9 @@ def test_a_guard_that_refused_smells(story: Story, event: facts.Event, smells: b
 @pytest.mark.parametrize(("first", "smells"), [("The bridge is closed.", True), ("it is open!", False)])
 def test_a_retry_that_changed_the_answer_smells(story: Story, first: str, smells: bool) -> None:
     events = (
-        facts.RunCompleted(run_id="r", attempt=2, reply="It is open."),
+        facts.RunCompleted(run_id="r", attempt=2, text="It is open."),
         facts.LateReplyDropped(run_id="r", attempt=1, reply=first),
-        facts.RunCompleted(run_id="other", attempt=1, reply="Something else."),
+        facts.RunCompleted(run_id="other", attempt=1, text="Something else."),
     )
 
     assert codes(retry_changed, seen(story, *events)) == (["retry_changed"] if smells else [])
@@ -296,7 +296,7 @@ def twice(text: str) -> tuple[facts.Event, facts.Event]:
     failed = facts.RunFailed(
         run_id="r", attempt=1, code="backend", error="it broke", partial="It is open on Saturday."
     )
-    return failed, facts.RunCompleted(run_id="r", attempt=1, reply=text)
+    return failed, facts.RunCompleted(run_id="r", attempt=1, text=text)
 
 
 HELD = facts.ExchangeHeld(
@@ -322,7 +322,7 @@ DOCTORED: dict[str, tuple[Callable[[Recorded], list[Recorded]], Callable[[Record
     ),
     "late_reply": (
         lambda one: told(one, facts.LateReplyDropped(run_id="r", attempt=1, reply="late")),
-        lambda one: told(one, facts.RunCompleted(run_id="r", attempt=1, reply="in time")),
+        lambda one: told(one, facts.RunCompleted(run_id="r", attempt=1, text="in time")),
     ),
     "retry_changed": (
         lambda one: told(one, *twice("No, the bridge is closed all week.")),

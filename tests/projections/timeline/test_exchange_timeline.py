@@ -18,7 +18,6 @@ from intersession_events.facts import (
     LateReplyDropped,
     LoopEnded,
     Message,
-    MessageRecorded,
     PrimaryEnded,
     Provenance,
     Route,
@@ -42,6 +41,11 @@ OPS = "agent:ops:main"
 Told = list[tuple[str, str | None, str | None, str]]
 
 
+def queued(run_id: str, text: str) -> RunQueued:
+    message = Message(id=f"{run_id}-in", role="user", content=text, timestamp=0)
+    return RunQueued(run_id=run_id, session_id="s", step="message", message=message)
+
+
 def told(steps: list[Step]) -> Told:
     return [(step.event, step.who, step.to, step.words) for step in steps]
 
@@ -60,8 +64,8 @@ def exchange(story: Story, exchange_id: str) -> None:
         message="ready?",
         requester=MAIN,
     )
-    queue = RunQueued(run_id=run, session_id="s", step="message", message_id=message.id, caller=MAIN)
-    story.put(f"session:{OPS}", MessageRecorded(session_id="s", message=message), queue, causation="before")
+    queue = RunQueued(run_id=run, session_id="s", step="message", message=message, caller=MAIN)
+    story.put(f"session:{OPS}", queue, causation="before")
     story.put(f"exchange:{exchange_id}", accepted)
     story.put(f"session:{OPS}", RunStarted(run_id=run, attempt=1, context_hash="h"))
     story.say(OPS, "of nobody's run")
@@ -72,11 +76,8 @@ def exchange(story: Story, exchange_id: str) -> None:
         timestamp=0,
         run_id=run,
     )
-    story.put(
-        f"session:{OPS}",
-        MessageRecorded(session_id="s", message=reply),
-        RunCompleted(run_id=run, attempt=1, reply="yes"),
-    )
+    end = RunCompleted(run_id=run, attempt=1, session_id="s", message=reply, text="yes")
+    story.put(f"session:{OPS}", end)
     story.put(f"exchange:{exchange_id}", PrimaryEnded(run_id=run, status="ok", text="yes"))
     story.put(
         f"exchange:{exchange_id}", TurnRequested(turn=1, speaker=MAIN, run_id=turn, message_id=f"{turn}-in")
@@ -113,18 +114,14 @@ def two(story: Story) -> Story:
 @pytest.mark.clause("SEND-3", "LOOP-1", "ANN-3")
 def test_an_exchange_is_told_over_all_its_sessions_in_order(two: Story) -> None:
     assert told(Timeline(two.log).of_exchange("y")) == [
-        ("message_recorded", MAIN, OPS, "ready?"),
-        ("run_queued", MAIN, OPS, "message, run y-run"),
+        ("run_queued", MAIN, OPS, "ready?"),
         ("exchange_accepted", MAIN, OPS, "ready?"),
         ("run_started", OPS, None, "attempt 1"),
-        ("message_recorded", OPS, None, 'look({"at":1})'),
         ("run_completed", OPS, None, "yes"),
         ("primary_ended", None, None, "yes"),
         ("turn_requested", None, MAIN, "turn 1"),
-        ("message_recorded", None, MAIN, "yes"),
-        ("run_queued", None, MAIN, "message, run y-turn"),
+        ("run_queued", None, MAIN, "yes"),
         ("run_started", MAIN, None, "attempt 1"),
-        ("message_recorded", MAIN, None, "REPLY_SKIP"),
         ("run_completed", MAIN, None, "REPLY_SKIP"),
         ("turn_replied", MAIN, None, "REPLY_SKIP"),
         ("loop_ended", None, None, "reply_skip after 1 turns"),
@@ -159,10 +156,8 @@ def test_a_run_of_no_flow_is_told_with_its_message_and_its_delivery(story: Story
         ),
     )
     assert told(Timeline(story.log).of_run("r")) == [
-        ("message_recorded", None, MAIN, "hello"),
-        ("run_queued", None, MAIN, "message, run r"),
+        ("run_queued", None, MAIN, "hello"),
         ("run_started", MAIN, None, "attempt 1"),
-        ("message_recorded", MAIN, None, "hi"),
         ("run_completed", MAIN, None, "hi"),
         ("delivery_decided", MAIN, "work@whatsapp:1", "hi"),
     ]
@@ -176,8 +171,7 @@ def test_a_spawn_is_told_from_the_opening_of_the_child_on(story: Story) -> None:
     story.put(
         f"session:{child}",
         SessionOpened(key=child, session_id="c", agent_id="main", opened_by="spawn", spawned_by=MAIN),
-        MessageRecorded(session_id="c", message=message),
-        RunQueued(run_id="r", session_id="c", step="message", message_id="r-in", spawn_id="p"),
+        RunQueued(run_id="r", session_id="c", step="message", message=message, spawn_id="p"),
     )
     accepted = SpawnAccepted(
         spawn_id="p",
@@ -193,7 +187,6 @@ def test_a_spawn_is_told_from_the_opening_of_the_child_on(story: Story) -> None:
     steps = Timeline(story.log).of_spawn("p")
     assert [step.event for step in steps] == [
         "session_opened",
-        "message_recorded",
         "run_queued",
         "spawn_accepted",
         "child_archived",
@@ -247,12 +240,11 @@ def test_what_others_did_while_a_run_waited_is_not_read_for_its_timeline(
 ) -> None:
     """Finding B7, the kind: a timeline costs what it shows, however long the run waited in the queue."""
     story.open()
-    message_id = story.say(MAIN, "me too")
-    story.put(f"session:{MAIN}", RunQueued(run_id="r", session_id="s", step="message", message_id=message_id))
+    story.put(f"session:{MAIN}", queued("r", "me too"))
     for number in range(50):
         story.say(MAIN, f"{number}")
     story.put(f"session:{MAIN}", RunStarted(run_id="r", attempt=1, context_hash="h"))
-    story.put(f"session:{MAIN}", RunCompleted(run_id="r", attempt=1, reply="yes"))
+    story.put(f"session:{MAIN}", RunCompleted(run_id="r", attempt=1, text="yes"))
     read: list[Recorded] = []
     stream = story.log.stream
 
@@ -265,7 +257,6 @@ def test_what_others_did_while_a_run_waited_is_not_read_for_its_timeline(
     steps = Timeline(story.log).of_run("r")
 
     assert [step.event for step in steps] == [
-        "message_recorded",
         "run_queued",
         "run_started",
         "run_completed",
@@ -277,13 +268,12 @@ def test_a_run_that_waits_or_was_given_up_while_it_waited_has_its_timeline(story
     story.open()
     stream = f"session:{MAIN}"
     for name in ("a", "b"):
-        message_id = story.say(MAIN, name)
-        story.put(stream, RunQueued(run_id=name, session_id="s", step="message", message_id=message_id))
+        story.put(stream, queued(name, name))
     story.put(stream, RunAborted(run_id="b", attempt=0, by="me"))
 
     told_of = {name: [step.event for step in Timeline(story.log).of_run(name)] for name in ("a", "b")}
 
     assert told_of == {
-        "a": ["message_recorded", "run_queued"],
-        "b": ["message_recorded", "run_queued", "run_aborted"],
+        "a": ["run_queued"],
+        "b": ["run_queued", "run_aborted"],
     }

@@ -5,6 +5,7 @@ from typing import Any
 
 from intersession_events.facts import (
     ImageBlock,
+    Message,
     Provenance,
     Route,
     RouteChanged,
@@ -166,14 +167,14 @@ def _talk(story: Story) -> None:
 
 def _runs(story: Story) -> None:
     research = SESSION_IDS[RESEARCH]
-    message = story.say(RESEARCH, "wait here", session_id=research)
+    waits = Message(id="m-waiting", role="user", content="wait here", timestamp=story.clock.now)
     stream = f"session:{RESEARCH}"
-    queued = RunQueued(run_id="waiting", session_id=research, step="message", message_id=message)
+    queued = RunQueued(run_id="waiting", session_id=research, step="message", message=waits)
     desk = SESSION_IDS[DESK]
-    stopped = story.say(DESK, "stop here", session_id=desk)
+    stopped = Message(id="m-stopped", role="user", content="stop here", timestamp=story.clock.now)
     story.put(
         f"session:{DESK}",
-        RunQueued(run_id="stopped", session_id=desk, step="message", message_id=stopped),
+        RunQueued(run_id="stopped", session_id=desk, step="message", message=stopped),
         RunStarted(run_id="stopped", attempt=1, context_hash="h"),
         RunAborted(run_id="stopped", attempt=1, by="ann", partial="half a"),
     )

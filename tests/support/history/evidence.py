@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from intersession_actors.errors import Known, Question
 from intersession_events.facts import (
     Message,
-    MessageRecorded,
     RunAborted,
     RunCompleted,
     RunEnd,
@@ -20,6 +19,8 @@ from intersession_events.facts import (
     RunFailed,
     RunQueued,
     RunStarted,
+    generation_of,
+    message_in,
 )
 from intersession_events.log import Recorded
 
@@ -179,9 +180,14 @@ class Evidence:
     def messages(self) -> Mapping[str, list[tuple[Recorded, Message]]]:
         """The messages by their ids: one each, if nothing is wrong."""
         found: defaultdict[str, list[tuple[Recorded, Message]]] = defaultdict(list)
-        for item, event in self.of(MessageRecorded):
-            found[event.message.id].append((item, event.message))
+        for item, message in self.said:
+            found[message.id].append((item, message))
         return found
+
+    @cached_property
+    def said(self) -> Sequence[tuple[Recorded, Message]]:
+        """All messages, whichever events brought them."""
+        return [(item, message) for item in self.events if (message := message_in(item.event)) is not None]
 
     @cached_property
     def transcripts(self) -> Mapping[str, "Transcript"]:
@@ -189,9 +195,10 @@ class Evidence:
         found: defaultdict[str, Transcript] = defaultdict(Transcript)
         waiting: dict[str, tuple[str, str]] = {}
         for item in self.events:
+            message, generation = message_in(item.event), generation_of(item.event)
+            if message is not None and generation is not None:
+                found[generation].arrive(item.position, message.id)
             match item.event:
-                case MessageRecorded(session_id=session_id, message=message):
-                    found[session_id].arrive(item.position, message.id)
                 case RunQueued(run_id=run_id, session_id=session_id, message_id=message_id):
                     found[session_id].wait(message_id)
                     waiting[run_id] = session_id, message_id

@@ -18,7 +18,6 @@ from intersession_events.facts import (
     DeliveryUnknown,
     ExchangeAccepted,
     LoopEnded,
-    MessageRecorded,
     PrimaryEnded,
     ResultHanded,
     RunAborted,
@@ -259,7 +258,7 @@ def aborts_are_asked_for(evidence: Evidence) -> Iterator[str]:
     for item, aborted in evidence.of(RunAborted):
         key = item.stream.partition(":")[2]
         after = evidence.streams[item.stream][item.version : item.version + 1]
-        if aborted.gone or key in evidence.aborts or (after and isinstance(after[0].event, MessageRecorded)):
+        if aborted.gone or key in evidence.aborts or (after and isinstance(after[0].event, RunQueued)):
             continue
         yield f"#{item.position} stops run {aborted.run_id}, and nobody asked for it"
 
@@ -486,8 +485,8 @@ def all_ended(evidence: Evidence) -> Iterator[str]:
             is_over = ends_delivery(items[-1]) if kind == "delivery" else closing & set(names)
             if not is_over:
                 yield f"{items[0].stream} is open: {' '.join(names)}"
-    for item, event in evidence.of(MessageRecorded):
-        if item.stream.startswith("session:") and event.message.role == "assistant" and event.message.run_id:
-            run = evidence.queued.get(event.message.run_id)
+    for item, message in evidence.said:
+        if item.stream.startswith("session:") and message.role == "assistant" and message.run_id:
+            run = evidence.queued.get(message.run_id)
             if run is None:
-                yield f"#{item.position} is said by run {event.message.run_id}, which was never queued"
+                yield f"#{item.position} is said by run {message.run_id}, which was never queued"

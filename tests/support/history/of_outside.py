@@ -12,11 +12,11 @@ from intersession_events.facts import (
     DeliveryUnknown,
     ExchangeAccepted,
     ExchangeReleased,
-    MessageRecorded,
     RunCompleted,
     RunFailed,
     RunQueued,
     RunStarted,
+    message_in,
     text_of,
 )
 from support.history.evidence import Evidence, Op, Shown, said
@@ -47,10 +47,10 @@ def said_once(evidence: Evidence) -> Iterator[str]:
             outcomes[op.text].add(op.outcome)
     found = Counter(
         text
-        for item, event in evidence.of(MessageRecorded)
-        if event.message.role == "user"
+        for item, message in evidence.said
+        if message.role == "user"
         and item.stream.startswith("session:")
-        and (text := text_of(event.message)) in outcomes
+        and (text := text_of(message)) in outcomes
     )
     for text, how in outcomes.items():
         if found[text] > 1:
@@ -184,9 +184,10 @@ def given_what_is_recorded(evidence: Evidence) -> Iterator[str]:
     done: Counter[str] = Counter()
     recorded: dict[tuple[str, int], tuple[int, int]] = {}
     for item in evidence.events:
+        message = message_in(item.event)
+        if message is not None and message.run_id is not None:
+            done[message.run_id] += 1
         match item.event:
-            case MessageRecorded(message=message) if message.run_id is not None:
-                done[message.run_id] += 1
             case RunStarted(run_id=run_id, attempt=attempt):
                 recorded[run_id, attempt] = item.position, done[run_id]
             case _:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from intersession_events.facts import (
     LateReplyDropped,
-    MessageRecorded,
     RouteChanged,
     RunAborted,
     RunCompleted,
@@ -15,6 +14,7 @@ from intersession_events.facts import (
     SessionArchived,
     SessionOpened,
     SessionReset,
+    message_in,
     text_of,
 )
 from support.history.evidence import Evidence, said
@@ -82,7 +82,7 @@ def routes_are_of_people(evidence: Evidence) -> Iterator[str]:
     """INB-1: a route changes with what a person said, and with nothing else."""
     for item, _ in evidence.of(RouteChanged):
         after = [one.event for one in evidence.streams[item.stream][item.version :]]
-        said = next((event.message for event in after if isinstance(event, MessageRecorded)), None)
+        said = next((message for event in after if (message := message_in(event)) is not None), None)
         if said is None or said.provenance is None or said.provenance.kind != "external_user":
             yield f"#{item.position} changes the route of {item.stream}, and no person spoke"
 
@@ -92,12 +92,11 @@ def answers_are_said(evidence: Evidence) -> Iterator[str]:
     for item, end in evidence.of(RunCompleted):
         if said(end.reply) is None:
             continue
-        before = evidence.streams[item.stream][: item.version - 1]
         words = (
-            text_of(one.event.message)
-            for one in reversed(before)
-            if isinstance(one.event, MessageRecorded)
-            and (one.event.message.run_id, one.event.message.role) == (end.run_id, "assistant")
+            text_of(message)
+            for one in reversed(evidence.streams[item.stream][: item.version])
+            if (message := message_in(one.event)) is not None
+            and (message.run_id, message.role) == (end.run_id, "assistant")
         )
         if (last := next(words, None)) != end.reply:
             yield f"#{item.position} answers {end.reply!r} and said {last!r}"
@@ -105,8 +104,8 @@ def answers_are_said(evidence: Evidence) -> Iterator[str]:
 
 def own_output(evidence: Evidence) -> Iterator[str]:
     """PROV-2: what an agent gives as somebody else's words is recorded as its own session's."""
-    for item, event in evidence.of(MessageRecorded):
-        message, origin = event.message, event.message.provenance
+    for item, message in evidence.said:
+        origin = message.provenance
         if message.run_id is None or message.role in {"assistant", "toolResult"}:
             continue
         own = item.stream.partition(":")[2]

@@ -22,7 +22,6 @@ from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
     Message,
-    MessageRecorded,
     ResultHanded,
     RunAborted,
     RunCompleted,
@@ -33,6 +32,7 @@ from intersession_events.facts import (
     SpawnClosed,
     TextBlock,
     TurnRequested,
+    message_in,
     text_of,
 )
 from intersession_events.stores import open_log
@@ -318,13 +318,13 @@ class Performance:
         started: list[str] = []
         said: list[tuple[str, Message]] = []
         for item in self.events:
+            if (message := message_in(item.event)) is not None:
+                said.append((item.stream.removeprefix("session:"), message))
             match item.event:
                 case RunQueued():
                     run_of[item.event.message_id] = item.event.run_id
                 case RunStarted():
                     started.append(item.event.run_id)
-                case MessageRecorded():
-                    said.append((item.stream.removeprefix("session:"), item.event.message))
                 case _:
                     pass
         found: dict[str, list[Message]] = {}

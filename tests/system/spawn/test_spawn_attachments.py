@@ -19,7 +19,6 @@ from intersession_events.facts import (
     AttachmentsReady,
     AttachmentsRemoved,
     ChildArchived,
-    MessageRecorded,
     RunQueued,
     RunStarted,
     SessionOpened,
@@ -30,7 +29,7 @@ from intersession_events.facts import (
 from support import hostile
 from support.any_log import written
 from support.fakes import ManualClock
-from support.running import Booth, Gate, closed_spawn, one, pass_time, recorded, spawn_of, wait_for
+from support.running import Booth, Gate, all_said, closed_spawn, one, pass_time, recorded, spawn_of, wait_for
 
 MAIN = "agent:main:main"
 MINUTE = 60_000
@@ -158,7 +157,7 @@ def test_the_content_is_in_no_transcript_and_nowhere_in_the_log(booth: Booth, be
 
     calls = [
         block
-        for event in recorded(system, MessageRecorded)
+        for event in all_said(system)
         if not isinstance(event.message.content, str)
         for block in event.message.content
         if isinstance(block, ToolCallBlock)

@@ -7,7 +7,6 @@ import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_events.facts import (
-    MessageRecorded,
     ResultHanded,
     RunQueued,
     RunStarted,
@@ -15,7 +14,7 @@ from intersession_events.facts import (
     SpawnAccepted,
 )
 from support.fakes import ManualClock
-from support.running import Booth, Gate, closed_spawn, pass_time, recorded, wait_for
+from support.running import Booth, Gate, all_said, closed_spawn, pass_time, recorded, wait_for
 
 MAIN = "agent:main:main"
 AT_ONCE = 20
@@ -101,7 +100,7 @@ def test_with_a_greater_depth_a_child_starts_children_and_gets_their_results(boo
     assert handed.requester == child.child
     told = next(
         event.message
-        for event in recorded(system, MessageRecorded, f"session:{child.child}")
+        for event in all_said(system, f"session:{child.child}")
         if event.message.id == handed.message_id
     )
     assert told.provenance is not None

@@ -11,7 +11,6 @@ from intersession_actors.channels import ThreadWanted
 from intersession_events.facts import (
     AttachmentsRemoved,
     ChildArchived,
-    MessageRecorded,
     Route,
     RunQueued,
     SessionOpened,
@@ -22,7 +21,7 @@ from intersession_events.facts import (
     ThreadUnbound,
 )
 from support.fakes import ManualClock, look_at_clock
-from support.running import WAIT, Booth, Gate, closed_spawn, one, pass_time, recorded, wait_for
+from support.running import WAIT, Booth, Gate, all_said, closed_spawn, one, pass_time, recorded, wait_for
 
 MAIN = "agent:main:main"
 GROUP = "agent:main:discord:group:42"
@@ -119,7 +118,7 @@ def test_what_is_said_there_goes_to_the_child_and_its_words_go_there(booth: Boot
     ]
     heard = [
         event.message.provenance.kind
-        for event in recorded(system, MessageRecorded, f"session:{answer['childSessionKey']}")
+        for event in all_said(system, f"session:{answer['childSessionKey']}")
         if event.message.content == "and the folders?" and event.message.provenance is not None
     ]
     assert heard == ["external_user"]

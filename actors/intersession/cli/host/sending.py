@@ -15,9 +15,9 @@ from intersession_events.facts import (
     DeliveryFailed,
     ExchangeAccepted,
     ExchangeClosed,
-    MessageRecorded,
     RunQueued,
     TurnRequested,
+    message_in,
     run_named,
 )
 from intersession_events.ids import exchange_stream
@@ -186,12 +186,8 @@ class Sending:
 def _belongs(recorded: Recorded, mine: set[str]) -> bool:
     if recorded.stream in mine:
         return True
-    match recorded.event:
-        case MessageRecorded(message=message):
-            return (message.run_id is not None and message.run_id in mine) or (
-                message.provenance is not None
-                and message.provenance.exchange_id is not None
-                and exchange_stream(message.provenance.exchange_id) in mine
-            )
-        case event:
-            return run_named(event) in mine
+    message = message_in(recorded.event)
+    origin = None if message is None else message.provenance
+    if origin is not None and origin.exchange_id is not None and exchange_stream(origin.exchange_id) in mine:
+        return True
+    return run_named(recorded.event) in mine

@@ -9,7 +9,7 @@ from intersession_events.facts import run_named
 from intersession_projections.places import flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step
-from intersession_projections.wording import run_of, short_name
+from intersession_projections.wording import short_name
 
 Direction = Literal[1, -1]
 
@@ -118,7 +118,7 @@ class Stepper:
     def _run_of(self, step: Step) -> str | None:
         """Return the run that an event is of: of an exchange or a spawn, the one that it says the end of."""
         (recorded,) = self._debugger.view.log.all(after=step.position - 1, to=step.position)
-        return run_of(recorded.event) or run_named(recorded.event)
+        return run_named(recorded.event)
 
     def turn(self, direction: Direction) -> bool:
         """Move to where somebody has answered next, or last before."""

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from intersession_events.facts import MessageRecorded
+from intersession_events.facts import message_in
 from intersession_events.log import Recorded
 from intersession_projections.wording import OPENCLAW, Kind, Words, is_openclaws
 
@@ -26,8 +26,8 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def beat_of(words: Words, recorded: Recorded, cause: int | None) -> Beat:
     """Return what is told of an event in its place."""
-    event = recorded.event
-    is_its_own = isinstance(event, MessageRecorded) and is_openclaws(event.message)
+    message = message_in(recorded.event)
+    is_its_own = message is not None and is_openclaws(message)
     return Beat(
         position=recorded.position,
         time=recorded.time,

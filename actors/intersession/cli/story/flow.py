@@ -50,13 +50,11 @@ class FlowStory:
 
     def _follow_words(self, recorded: Recorded) -> None:
         """Remember which message carried a text that was told, so that causes lead to where it was told."""
-        match recorded.event:
-            case facts.MessageRecorded(message=message):
-                self._carried[message.id] = recorded.id
-            case event if isinstance(event, facts.RunAsked) and event.message_id in self._carried:
-                self._causes.show_as(self._carried[event.message_id], self._last)
-            case _:
-                pass
+        event, message = recorded.event, facts.message_in(recorded.event)
+        if message is not None:
+            self._carried[message.id] = recorded.id
+        if isinstance(event, facts.RunAsked) and event.message_id in self._carried:
+            self._causes.show_as(self._carried[event.message_id], self._last)
 
     def _told(self, recorded: Recorded) -> Iterator[Words]:  # noqa: C901 - one case an event
         words = words_of(recorded.event, None, max_turns=self._max_turns)
@@ -159,13 +157,13 @@ class FlowStory:
                 yield words._replace(how=f"The spawn is over: {words.how}{_note(event.note)}.")
 
     def _of_session(self, recorded: Recorded) -> Iterator[Words]:
-        key = recorded.stream.removeprefix(_SESSION)
+        key, message = recorded.stream.removeprefix(_SESSION), facts.message_in(recorded.event)
+        if message is not None:
+            whole = self._alone or (message.run_id is not None and message.run_id == self._handed_run)
+            for words in message_words(message, key):
+                if whole or words.kind == "tool":
+                    yield words
         match recorded.event:
-            case facts.MessageRecorded(message=message):
-                whole = self._alone or (message.run_id is not None and message.run_id == self._handed_run)
-                for words in message_words(message, key):
-                    if whole or words.kind == "tool":
-                        yield words
             case facts.RunFailed() | facts.RunAborted() if not self._alone:
                 return  # what the flow made of it says so
             case (

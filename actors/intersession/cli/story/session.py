@@ -6,9 +6,8 @@ from intersession.cli.story.beat import Beat, beat_of
 from intersession.cli.story.messages import attempt_words, message_words
 from intersession_events import facts
 from intersession_events.log import Recorded
-from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_projections.causes import ShownCauses
-from intersession_projections.wording import Words, route_text, words_of
+from intersession_projections.wording import Words, as_read, route_text, words_of
 
 
 class SessionStory:
@@ -33,12 +32,9 @@ class SessionStory:
         return beats
 
     def _told(self, recorded: Recorded) -> Iterator[Words]:
+        message = as_read(recorded.event)
+        yield from () if message is None else message_words(message, self._key)
         match recorded.event:
-            case facts.MessageRecorded(message=message, source=source):
-                for said in message_words(message, self._key):
-                    # OpenClaw put a stamp before the text that a person typed; the person did not (IMP-3).
-                    unstamped = strip_stamp(said.text or "") if source is not None else said.text
-                    yield said._replace(text=unstamped)
             case facts.RunCompleted(reply=None) | facts.RunQueued(retry_of=str()) as event:
                 yield words_of(event, self._key)
             case event if isinstance(event, facts.DeliveryEvent):
@@ -126,9 +122,9 @@ class SessionStory:
 def _says_nothing(event: facts.Event) -> bool:
     """Whether an event is of those that a story leaves out and a session has most of: known at a look."""
     match event:
-        case facts.RunStarted() | facts.RunQueued(retry_of=None) | facts.DeliveryStarted():
+        case facts.RunStarted() | facts.DeliveryStarted():
             return True
-        case facts.RunCompleted(reply=str()):
+        case facts.RunQueued(retry_of=None, message=None) | facts.RunCompleted(reply=str(), message=None):
             return True
         case _:
             return False

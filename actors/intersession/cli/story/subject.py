@@ -9,7 +9,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
-from intersession_events.facts import MessageRecorded, SessionReset
+from intersession_events.facts import SessionReset, generation_of
 from intersession_events.keys import IdReference, KeyReference, LookupMiss
 from intersession_events.log import Recorded
 from intersession_projections.flows import DeliverySummary, Position
@@ -136,11 +136,9 @@ def _session(reader: Reader, name: str) -> SessionSubject:
 
 
 def _of_generation(recorded: Recorded, session_id: str) -> bool:
-    match recorded.event:
-        case MessageRecorded(session_id=found) | SessionReset(previous_session_id=found):
-            return found == session_id
-        case _:
-            return False
+    event = recorded.event
+    found = event.previous_session_id if isinstance(event, SessionReset) else generation_of(event)
+    return found == session_id
 
 
 def _streams_of_flows(reader: Reader, key: str, to: int, sent: Sequence[DeliverySummary]) -> list[str]:

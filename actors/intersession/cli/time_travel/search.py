@@ -52,8 +52,8 @@ def search(
 
     Newest first. All of the words have to be there, in any case and order; `word*` is any word that begins so. An index
     of the words is kept in `<store>.views`, and brought up to date first; where there is none, the events are looked through,
-    which takes some three seconds for a million. What was said is in a transcript, in the end of its run, and in
-    the exchange or the spawn it belongs to: `--kind message_recorded` shows transcripts alone.
+    which takes some three seconds for a million. What was said is in a transcript, and in the exchange or the spawn it belongs
+    to: `--kind run_queued` shows what agents were asked, `--kind run_completed` what they answered.
     """
     with debugger_of(reading) as debugger:
         with (

@@ -55,16 +55,15 @@ class RunEvents:
     def knows(self, recorded: Recorded) -> bool:
         """Whether an event is of a run that was told of and is not over."""
         match recorded.event:
-            case facts.MessageRecorded(message=message):
-                return message.run_id in self._runs
-            case facts.RunStarted(run_id=run_id) | facts.RunInterrupted(run_id=run_id):
-                return run_id in self._runs
             case (
-                facts.RunCompleted(run_id=run_id)
-                | facts.RunFailed(run_id=run_id)
-                | facts.RunAborted(run_id=run_id)
+                facts.MessageRecorded()
+                | facts.RunStarted()
+                | facts.RunInterrupted()
+                | facts.RunCompleted()
+                | facts.RunFailed()
+                | facts.RunAborted() as event
             ):
-                return run_id in self._runs
+                return facts.run_named(event) in self._runs
             case _:
                 return False
 
@@ -72,6 +71,11 @@ class RunEvents:
         """Yield what connections hear of a committed event."""
         if not recorded.stream.startswith(_SESSION):
             return
+        message = facts.message_in(recorded.event)
+        if message is not None and message.run_id is not None:
+            yield from self._message(recorded, message.run_id, message)
+        elif message is not None and message.model == "gateway-injected":
+            yield _injected(recorded, message)
         match recorded.event:
             case facts.RunQueued() as event:
                 self._keep(event.run_id, _Progress(asked=asked_in(event)))
@@ -80,10 +84,6 @@ class RunEvents:
                 progress.started_ms, progress.text = recorded.time, ""
                 data: JsonObject = {"phase": "start", "startedAt": recorded.time, "attempt": event.attempt}
                 yield self._agent(recorded, event.run_id, "lifecycle", data)
-            case facts.MessageRecorded(message=message) if message.run_id is not None:
-                yield from self._message(recorded, message.run_id, message)
-            case facts.MessageRecorded(message=message) if message.model == "gateway-injected":
-                yield _injected(recorded, message)
             case facts.RunCompleted() as event:
                 fields: JsonObject = {"state": "final"} | _message_of(event.reply, recorded.time)
                 fields |= {} if event.usage is None else {"usage": msgspec.to_builtins(event.usage)}

@@ -12,7 +12,7 @@ from intersession_actors.explaining import NotOver, is_open, waits_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_events.errors import InvalidKey
-from intersession_events.facts import MessageRecorded, TurnReplied, calls_of, ready, run_named
+from intersession_events.facts import TurnReplied, calls_of, message_in, ready, run_named
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, present
@@ -246,9 +246,7 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
     kind, _, key = recorded.stream.partition(":")
     text = view.shown(words.brief, key) if kind == "session" else words.brief
     turn = recorded.event.turn if isinstance(recorded.event, TurnReplied) else None
-    said = recorded.event.message if isinstance(recorded.event, MessageRecorded) else None
-    # A message names its run, if an agent or a tool says it.
-    run_id = run_named(recorded.event) if said is None else said.run_id
+    said = message_in(recorded.event)
     return present(
         {
             "position": recorded.position,
@@ -260,7 +258,7 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
             "text": (text or "")[:_TITLE],
             "cause": cause,
             "turn": turn,
-            "runId": run_id,
+            "runId": run_named(recorded.event),
             "messageId": None if said is None else said.id,
             "calls": None if said is None else len(calls_of(said)) or None,
             "gives": True if said is not None and said.role == "toolResult" else None,

@@ -11,7 +11,7 @@ from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_actors.tools import words_asked
-from intersession_events.facts import MessageRecorded, ToolCallBlock, ready, text_of
+from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, text_of
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, Row
 from intersession_events.plain_json import JsonObject, present
@@ -78,10 +78,8 @@ class Called(NamedTuple):
     @property
     def failed(self) -> bool:
         """Whether the tool refused it or failed, as its answer says; it may have said nothing of that."""
-        given = None if self.result is None else self.result.event
-        if not isinstance(given, MessageRecorded):
-            return False
-        return given.message.is_error is True or _status(text_of(given.message)) in _FAILED
+        given = None if self.result is None else message_in(self.result.event)
+        return given is not None and (given.is_error is True or _status(text_of(given)) in _FAILED)
 
 
 def calls_in(log: Log, wanted: CallsWanted) -> Iterator[Called]:
@@ -91,10 +89,8 @@ def calls_in(log: Log, wanted: CallsWanted) -> Iterator[Called]:
     else:
         found = backwards(log, wanted.span, session_stream(wanted.session_key))
     for recorded in found:
-        event = recorded.event
-        if not isinstance(event, MessageRecorded):
-            continue
-        content = event.message.content
+        message = message_in(recorded.event)
+        content = () if message is None else message.content
         for call in () if isinstance(content, str) else reversed(content):
             if not isinstance(call, ToolCallBlock):
                 continue
@@ -136,8 +132,7 @@ def page_of_calls(found: Iterable[Called], most: int) -> tuple[list[Called], str
 def call_value(called: Called, view: View | None = None) -> JsonObject:
     """Return a call as JSON. `view` is who may read it, None the operator."""
     recorded, call, key = called.recorded, called.call, called.session_key
-    event = recorded.event
-    message = event.message if isinstance(event, MessageRecorded) else None
+    message = message_in(recorded.event)
     arguments = call.arguments if view is None else view.shown(call.arguments, key)
     return present(
         {
@@ -156,9 +151,10 @@ def call_value(called: Called, view: View | None = None) -> JsonObject:
 
 def _result(called: Called, view: View | None) -> JsonObject | None:
     result = called.result
-    if result is None or not isinstance(result.event, MessageRecorded):
+    message = None if result is None else message_in(result.event)
+    if result is None or message is None:
         return None
-    whole = text_of(result.event.message)
+    whole = text_of(message)
     text = whole if view is None else view.shown(whole, called.session_key) or ""
     cut = len(text) > _SHOWN
     return present(
@@ -168,8 +164,7 @@ def _result(called: Called, view: View | None) -> JsonObject | None:
 
 def _may_call(row: Row) -> bool:
     stream: str = row[1]
-    topic: str = row[3]
-    return stream.startswith(_STREAM) and topic.startswith("message_recorded.") and b"toolCall" in row[4]
+    return stream.startswith(_STREAM) and row[3] in SAYING and b"toolCall" in row[4]
 
 
 def _given(log: Log, recorded: Recorded, call_id: str) -> Recorded | None:
@@ -177,8 +172,8 @@ def _given(log: Log, recorded: Recorded, call_id: str) -> Recorded | None:
     for after in range(recorded.version, recorded.version + _FARTHEST, _BEHIND):
         events = log.stream(recorded.stream, after=after, to=after + _BEHIND)
         for one in events:
-            event = one.event
-            if isinstance(event, MessageRecorded) and event.message.tool_call_id == call_id:
+            message = message_in(one.event)
+            if message is not None and message.tool_call_id == call_id:
                 return one
         if len(events) < _BEHIND:
             return None

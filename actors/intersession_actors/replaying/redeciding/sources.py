@@ -259,7 +259,7 @@ def _is_step(append: Sequence[Recorded], event: facts.Event) -> bool:
             | facts.ResultHanded()
         ):
             return any(
-                isinstance(one.event, facts.MessageRecorded) and one.event.message.id == event.message_id
+                (message := facts.message_in(one.event)) is not None and message.id == event.message_id
                 for one in append
             )
         case facts.ChildArchived(child=child):

@@ -169,7 +169,7 @@ def _known(recorded: Sequence[Recorded], log_id: str) -> Known:
                 goes_on = goes_on or item.id != planned_id(
                     log_id, item.stream, item.event, archived_step(session_id)
                 )
-            case facts.RunQueued() | facts.MessageRecorded(source=None):
+            case facts.RunQueued() | facts.RunCompleted() | facts.MessageRecorded(source=None):
                 goes_on = True
             case facts.ExchangeClosed() | facts.SpawnClosed():
                 closed = True

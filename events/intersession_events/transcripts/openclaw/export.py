@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.facts import LineImported, MessageRecorded, raw_message
+from intersession_events.facts import Event, LineImported, MessageRecorded, message_in, raw_message
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, is_object
 
@@ -40,7 +40,10 @@ def entry_line(recorded: Recorded, parent: str | None, *, to_go_on: bool = False
                 return None
             name = str(entry.get("id") or recorded.id)
             return name, _line(entry | {"id": name, "parentId": parent, "intersession": shown})
-        case MessageRecorded(message=message):
+        case _:
+            message = message_in(event)
+            if message is None:
+                return None
             body = raw_message(message)
             del body["id"]
             if to_go_on:
@@ -55,8 +58,6 @@ def entry_line(recorded: Recorded, parent: str | None, *, to_go_on: bool = False
                     "intersession": shown,
                 }
             )
-        case _:
-            return None
 
 
 def _complete(body: JsonObject) -> None:
@@ -71,12 +72,12 @@ def _complete(body: JsonObject) -> None:
         body["usage"] = {**dict.fromkeys((*_TOKENS, "totalTokens"), 0), "cost": cost, **known}
 
 
-def kept_line(event: MessageRecorded | LineImported) -> tuple[str | None, bytes] | None:
+def kept_line(event: Event) -> tuple[str | None, bytes] | None:
     """Return the entry id and the verbatim line of something that was imported; None for what was recorded here.
 
     Version 1 of the format has no ids: a message gets the one that it has in the log.
     """
-    source = event.source
+    source = event.source if isinstance(event, MessageRecorded | LineImported) else None
     if source is None:
         return None
     try:
