@@ -21,17 +21,19 @@ from intersession_actors.delivery import outbox
 from intersession_actors.delivery import rules as delivery_rules
 from intersession_actors.exchange import RULES, coordinator, holds
 from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.flows import steps as flow_steps
 from intersession_actors.methods import runs
 from intersession_actors.policy import Sight, judge_send, one_hop_on
 from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_actors.runtime import Stopwatch
-from intersession_actors.service import ask_session, gone_on, receipts, resolve
-from intersession_actors.session import deciding
+from intersession_actors.service import ask_session, asking, gone_on, receipts, resolve
+from intersession_actors.session import answers, deciding, message_for
 from intersession_actors.session import records as session_records
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session.answers import decide_returned
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
 from intersession_actors.spawn import rules as spawn_rules
+from intersession_actors.spawn import steps as spawn_steps
 from intersession_actors.streams import (
     Accepted,
     Asked,
@@ -397,6 +399,67 @@ def hears_of_no_setting_of_a_session() -> AbstractContextManager[object]:
     return patch.object(rules_in_force, "judge_send", deaf)
 
 
+def nobody_hears_an_answer() -> AbstractContextManager[object]:
+    """What an agent answers a person is recorded, and goes nowhere."""
+    return patch.object(answers, "auto_reply", lambda *_, **__: ())
+
+
+def nobody_hears_of_a_failure() -> AbstractContextManager[object]:
+    """A person whose message found no answer is not told."""
+    return patch.object(session_rules, "failure_notice", lambda *_, **__: ())
+
+
+def an_attempt_has_twice_its_time() -> AbstractContextManager[object]:
+    """The time of an attempt is counted twice."""
+    started = session_rules.started
+
+    def twice(state: Any, queued: Any, *rest: Any) -> Any:
+        return started(state, msgspec.structs.replace(queued, timeout_ms=2 * queued.timeout_ms), *rest)
+
+    return patch.object(session_rules, "started", twice)
+
+
+def a_hop_is_not_counted() -> AbstractContextManager[object]:
+    """A send or a spawn of a chain is as far as the run that asks for it."""
+    on = one_hop_on
+
+    def as_far(budget: Any, *rest: Any) -> Any:
+        return msgspec.structs.replace(on(budget, *rest), hops=budget.hops)
+
+    return patch.object(asking, "one_hop_on", as_far)
+
+
+def a_chain_forgets_its_way() -> AbstractContextManager[object]:
+    """Of the sessions that a chain came through, only the last is known."""
+    on = one_hop_on
+
+    def forgets(budget: Any, *rest: Any) -> Any:
+        found = on(budget, *rest)
+        return msgspec.structs.replace(found, path=found.path[-1:])
+
+    return patch.object(asking, "one_hop_on", forgets)
+
+
+def a_message_says_other_hops() -> AbstractContextManager[object]:
+    """What a flow hands on says that it came by one hop more."""
+    said = message_for
+
+    def further(run: Any, text: Any, provenance: Any, at: Any) -> Any:
+        return said(run, text, msgspec.structs.replace(provenance, hops=(provenance.hops or 0) + 1), at)
+
+    return patch.object(flow_steps, "message_for", further)
+
+
+def a_child_is_opened_at_no_depth() -> AbstractContextManager[object]:
+    """The session of a sub-agent does not say how many spawns are above it."""
+    opening = spawn_steps.child_opening
+    return patch.object(
+        spawn_steps,
+        "child_opening",
+        lambda accepted: msgspec.structs.replace(opening(accepted), spawn_depth=0),
+    )
+
+
 def records_another_judgement() -> AbstractContextManager[object]:
     """The record of a door says that the session was there, whether it was or not."""
     record = judgement_record
@@ -453,5 +516,12 @@ BUGS: Final[dict[str, Bug]] = {
         does_not_count_sub_agents,
         hears_of_no_setting_of_a_session,
         records_another_judgement,
+        nobody_hears_an_answer,
+        nobody_hears_of_a_failure,
+        an_attempt_has_twice_its_time,
+        a_hop_is_not_counted,
+        a_chain_forgets_its_way,
+        a_message_says_other_hops,
+        a_child_is_opened_at_no_depth,
     )
 }

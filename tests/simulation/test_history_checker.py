@@ -35,6 +35,7 @@ from intersession_events.facts import (
     RunQueued,
     RunStarted,
     SessionArchived,
+    SessionOpened,
     SessionPatched,
     SpawnAccepted,
     SpawnClosed,
@@ -207,6 +208,25 @@ def exchanged(evidence: Evidence, one: Recorded, other: Recorded) -> Evidence:
         other.position: structs.replace(one, position=other.position),
     }
     return replace(evidence, events=[moved.get(item.position, item) for item in evidence.events])
+
+
+def opened_child(evidence: Evidence) -> Recorded:
+    """Return how the session of the sub-agent was opened."""
+    return next(item for item, event in evidence.of(SessionOpened) if event.spawn_id is not None)
+
+
+def announced_to_nobody(evidence: Evidence) -> Evidence:
+    """Have the exchange announce only where it has a route, and none."""
+    item, accepted = evidence.of(ExchangeAccepted)[-1]
+    settings = structs.replace(accepted.settings, announce="routed")
+    return changed(evidence, item, settings=settings, route=None)
+
+
+def another_way(evidence: Evidence) -> Evidence:
+    """Have the first turn's message say that it came by more hops."""
+    item, queued = next((item, event) for item, event in evidence.of(RunQueued) if event.turn == 1)
+    assert queued.budget is not None
+    return changed(evidence, item, budget=structs.replace(queued.budget, hops=7))
 
 
 def of_desk(evidence: Evidence, kind: type[E]) -> list[Recorded]:
@@ -558,6 +578,17 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         "closed_as_it_ended",
         lambda told: changed(told, last(told, SpawnClosed), reason="silent"),
     ),
+    "an attempt that has more time than its run": (
+        "attempts_have_their_time",
+        lambda told: changed(told, last(told, RunStarted), deadline_ms=1),
+    ),
+    "an answer that goes nowhere": ("people_hear", lambda told: without(told, answered(told))),
+    "a child that is opened for another": (
+        "children_are_opened_for_their_requester",
+        lambda told: changed(told, opened_child(told), spawned_by=DESK),
+    ),
+    "an announce to nobody": ("announced_where_it_may_be", announced_to_nobody),
+    "a send that comes another way": ("chains_go_on", another_way),
     "a run that never ends": ("all_ended", lambda told: without(told, last(told, RunCompleted))),
 }
 

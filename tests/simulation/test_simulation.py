@@ -80,6 +80,13 @@ FOUND_BY = {
     "does_not_count_sub_agents": 4,
     "hears_of_no_setting_of_a_session": 6,
     "records_another_judgement": 1,
+    "nobody_hears_an_answer": 0,
+    "nobody_hears_of_a_failure": 0,
+    "an_attempt_has_twice_its_time": 0,
+    "a_hop_is_not_counted": 0,
+    "a_chain_forgets_its_way": 4,
+    "a_message_says_other_hops": 0,
+    "a_child_is_opened_at_no_depth": 0,
 }
 """A seed that finds each planted fault."""
 

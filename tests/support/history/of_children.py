@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from intersession_events.facts import AnnounceDecided, AnnounceRequested, ChildEnded, RunStatus, SpawnAccepted
+from intersession_events.facts import (
+    AnnounceDecided,
+    AnnounceRequested,
+    ChildEnded,
+    RunStatus,
+    SessionOpened,
+    SpawnAccepted,
+)
 from support.history.evidence import Evidence, is_word, said
 
 STATUSES: Final[Mapping[RunStatus, str]] = {
@@ -35,6 +42,17 @@ def children_told_as_they_ended(evidence: Evidence) -> Iterator[str]:
                         yield f"#{item.position} {wrong}"
                 case _:
                     pass
+
+
+def children_are_opened_for_their_requester(evidence: Evidence) -> Iterator[str]:
+    """SPAWN-6: a child's session says by which spawn, by whom and how deep it was started."""
+    for item, spawn in evidence.of(SpawnAccepted):
+        for opened in evidence.streams.get(f"session:{spawn.child}", ()):
+            event = opened.event
+            if isinstance(event, SessionOpened) and event.spawn_id == spawn.spawn_id:
+                said_so = (event.spawned_by, event.spawn_depth)
+                if said_so != (spawn.requester, spawn.depth):
+                    yield f"#{opened.position} is opened for {said_so}, and #{item.position} for {spawn.requester}"
 
 
 def _wrong(ended: ChildEnded, words: str | None, decided: AnnounceDecided) -> Iterator[str]:

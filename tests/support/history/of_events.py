@@ -453,7 +453,7 @@ def use_kept(evidence: Evidence) -> Iterator[str]:
 
 
 def chains_go_on(evidence: Evidence) -> Iterator[str]:
-    """L2: what a run asks for goes on with its chain, whatever it asks for."""
+    """L2: what a run asks for goes on with its chain, one hop farther, whatever it asks for."""
     for item, accepted in _accepted(evidence):
         _, cause = evidence.queued.get(accepted.requester_run_id or "", (None, None))
         if cause is None or cause.budget is None:
@@ -463,6 +463,13 @@ def chains_go_on(evidence: Evidence) -> Iterator[str]:
             yield f"#{item.position} begins chain {budget.root}, and is of {cause.budget.root}"
         elif budget.hops != cause.budget.hops + 1:
             yield f"#{item.position} is hop {budget.hops} after {cause.budget.hops}"
+        elif budget.path[:-1] != cause.budget.path:
+            yield f"#{item.position} came by {budget.path}, and was asked for by {cause.budget.path}"
+    yield from _of_their_flows(evidence)
+
+
+def _of_their_flows(evidence: Evidence) -> Iterator[str]:
+    """Say which runs, and which messages, are not as far in the chain as the flow that asks for them."""
     for item, queued in evidence.of(RunQueued):
         flow = evidence.streams.get(queued.flow or "")
         begun = flow[0].event if flow else None
@@ -470,6 +477,11 @@ def chains_go_on(evidence: Evidence) -> Iterator[str]:
             root = budget_of(begun, None, 0).root
             if queued.budget is None or queued.budget.root != root:
                 yield f"#{item.position} is of {queued.flow}, and not of its chain {root}"
+                continue
+            said = [message.provenance for _, message in evidence.messages.get(queued.message_id, ())]
+            hops = {one.hops or 0 for one in said if one is not None}
+            if not hops <= {queued.budget.hops}:
+                yield f"#{item.position} is hop {queued.budget.hops}, and its message says {hops}"
 
 
 def all_ended(evidence: Evidence) -> Iterator[str]:

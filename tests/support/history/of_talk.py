@@ -226,6 +226,16 @@ def _is_gone(evidence: Evidence, accepted: ExchangeAccepted, item: Recorded) -> 
     return now is None or now != meant
 
 
+def announced_where_it_may_be(evidence: Evidence) -> Iterator[str]:
+    """ANN-2: where only what has a route is announced, nobody is asked to announce to nobody."""
+    for items in evidence.flows("exchange:"):
+        accepted = items[0].event
+        if isinstance(accepted, ExchangeAccepted) and accepted.settings.announce == "routed":
+            for item, _ in evidence.of(AnnounceRequested) if accepted.route is None else ():
+                if item.stream == items[0].stream:
+                    yield f"#{item.position} asks for an announce, and there is nobody to hear it"
+
+
 def announced_as_said(evidence: Evidence) -> Iterator[str]:
     """ANN-1, ANN-2, INB-2: what goes out is what was said for it, in the name of whoever said it, and to its own route."""
     for item, decided in evidence.of(AnnounceDecided):

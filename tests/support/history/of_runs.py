@@ -1,0 +1,39 @@
+"""What runs owe: the time that they have, and a word to the person who waits for them."""
+
+from collections.abc import Iterator
+
+from intersession_events.facts import DeliveryDecided, RunFailed, RunQueued, RunStarted
+from support.history.evidence import Evidence, is_word, said
+
+
+def attempts_have_their_time(evidence: Evidence) -> Iterator[str]:
+    """LOOP-7: an attempt has the time that its run was given, from its start on."""
+    for item, event in evidence.of(RunStarted):
+        _, queued = evidence.queued.get(event.run_id, (None, None))
+        if queued is None:
+            continue
+        until = 0 if not queued.timeout_ms else (event.started_ms or 0) + queued.timeout_ms
+        if event.deadline_ms != until:
+            yield f"#{item.position} has until {event.deadline_ms}, and its time is up at {until}"
+
+
+def people_hear(evidence: Evidence) -> Iterator[str]:
+    """INB-2: who spoke on a channel hears the answer, or that there is none where the attempt failed."""
+    told = {(event.run_id, event.purpose) for _, event in evidence.of(DeliveryDecided)}
+    of_people = [run_id for run_id, (_, queued) in evidence.queued.items() if _is_of_a_person(queued)]
+    for run_id in of_people:
+        reply = evidence.replies.get(run_id)
+        if reply is not None:
+            text = said(reply.reply)
+            skips = is_word(text, "REPLY_SKIP") or is_word(text, "ANNOUNCE_SKIP")
+            if text is not None and not skips and (run_id, "auto_reply") not in told:
+                yield f"run {run_id} answered {text!r}, and nobody was told"
+    for item, failed in evidence.of(RunFailed):
+        began = failed.attempt > 0 and failed.code not in {"target_gone", "limit"}
+        is_due = began and failed.run_id in of_people
+        if is_due and (failed.run_id, "failure_notice") not in told:
+            yield f"#{item.position} ends run {failed.run_id} ({failed.code}), and nobody was told"
+
+
+def _is_of_a_person(queued: RunQueued) -> bool:
+    return queued.route is not None and queued.step == "message" and queued.flow is None
