@@ -32,13 +32,13 @@ def with_chats(path: Path, number: int) -> tuple[int, int]:
 
 @pytest.mark.ci
 @pytest.mark.sqlite("the size of its file is what is measured")
-def test_a_chat_makes_ten_events_and_takes_less_than_eight_kilobytes(tmp_path: Path) -> None:
+def test_a_chat_makes_eight_events_and_takes_less_than_seven_kilobytes(tmp_path: Path) -> None:
     assert len(LINE) == 44
     few, small = with_chats(tmp_path / "few.db", 20)
     many, large = with_chats(tmp_path / "many.db", 220)
 
-    assert many - few == 200 * 10
-    assert large - small < 200 * 8_000
+    assert many - few == 200 * 8
+    assert large - small < 200 * 7_000
 
 
 @pytest.mark.clause("C7")

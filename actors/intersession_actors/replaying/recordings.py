@@ -46,6 +46,7 @@ class Recordings:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self._extents: dict[str, _Extent] = {}
 
     def whole(self) -> Recording:
         """Return the whole log."""
@@ -130,6 +131,11 @@ class Recordings:
         return made
 
     def _extent(self, flow: Flow) -> _Extent:
+        if (name := flow_id(flow)) not in self._extents:
+            self._extents[name] = self._read_extent(flow)
+        return self._extents[name]
+
+    def _read_extent(self, flow: Flow) -> _Extent:
         events = {recorded.position: recorded for recorded in events_of_flow(self._log, flow)}
         own: dict[str, list[int]] = {}
         whole: dict[str, list[Recorded]] = {}
