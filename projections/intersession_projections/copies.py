@@ -20,7 +20,6 @@ from intersession_events.facts import (
     LateReplyDropped,
     LineImported,
     Message,
-    PrimaryEnded,
     RunAborted,
     RunCompleted,
     RunFailed,
@@ -28,9 +27,10 @@ from intersession_events.facts import (
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
-    TurnReplied,
+    TurnEnded,
     encode,
     message_in,
+    parts_of,
 )
 
 QUOTED: Final = 20
@@ -53,8 +53,7 @@ _SAID: Final[dict[type[Event], tuple[str, ...]]] = {
     RunAborted: ("partial",),
     LateReplyDropped: ("reply",),
     ExchangeAccepted: ("message",),
-    PrimaryEnded: ("text",),
-    TurnReplied: ("text",),
+    TurnEnded: ("text",),
     ExchangeHeld: ("text",),
     ExchangeReleased: ("text",),
     AnnounceDecided: ("text",),
@@ -72,10 +71,11 @@ def said_in(event: Event) -> Iterator[str]:
             yield from _said_in_block(block, message.role)
     if isinstance(event, LineImported):
         yield from filter(_is_said, strings_in(event.source.encode()))
-    for name in _SAID.get(type(event), ()):
-        said: str | None = getattr(event, name)
-        if said:
-            yield said
+    for part in parts_of(event):
+        for name in _SAID.get(type(part), ()):
+            said: str | None = getattr(part, name)
+            if said:
+                yield said
 
 
 def _blocks(message: Message) -> Iterable[Block]:

@@ -13,11 +13,11 @@ from intersession_events.facts import (
     ForkEdited,
     LogOpened,
     RecordingLeft,
-    RunAsked,
     RunQueued,
     SpawnAccepted,
     calls_of,
     message_in,
+    run_asked_in,
     run_named,
     text_of,
     topics_of,
@@ -191,8 +191,8 @@ class Erasable:
             asking: list[str] = []
             for recorded in self._stream(flow.stream):
                 yield recorded
-                if isinstance(recorded.event, RunAsked):
-                    runs.append(recorded.event.run_id)
+                if (asked := run_asked_in(recorded.event)) is not None:
+                    runs.append(asked.run_id)
                 asking += _asking(recorded)
             for run_id in runs:
                 yield from self._of_run(run_id, key, seen)

@@ -5,7 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from intersession_events.errors import LogError
-from intersession_events.facts import CloseReason, FailureCode, LoopEnd, RunStatus, SpawnClose, decode
+from intersession_events.facts import (
+    CloseReason,
+    FailureCode,
+    LoopEnd,
+    RunStatus,
+    SpawnClose,
+    decode,
+    parts_of,
+    topic_of,
+)
 from intersession_events.log import Log, Row, for_each, payload_in
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
@@ -42,8 +51,7 @@ _SPOKEN: Final = frozenset(
         "message_recorded",
         "run_queued",
         "exchange_accepted",
-        "primary_ended",
-        "turn_replied",
+        "turn_ended",
         "announce_decided",
         "exchange_released",
         "spawn_accepted",
@@ -331,7 +339,9 @@ def _holding(log: Log, words: str) -> Holding:
             event = None  # whoever reads it as an event says what is wrong with it
         if event is None:
             return True
-        said = words_of(event, name if kind == "session" else None).brief.casefold()
+        spoken = [part for part in parts_of(event) if topic_of(part).partition(".")[0] in _SPOKEN]
+        texts = (words_of(part, name if kind == "session" else None).brief for part in spoken)
+        said = " ".join(texts).casefold()
         return all(word in said for word in wanted)
 
     return Holding.of_words(log, wanted, is_spoken, says)

@@ -11,7 +11,7 @@ from intersession_actors.forking import Wanted
 from intersession_actors.forking.making import make_fork
 from intersession_events import ids
 from intersession_events.checkpoints import CheckpointTaker, append_of
-from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, LoopEnded, PrimaryEnded
+from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, LoopEnded, TurnEnded
 from intersession_events.machine import random_id
 from intersession_events.stores import SqliteLog
 from intersession_projections.flows import Flows
@@ -89,7 +89,7 @@ def _run_told(events: int) -> Iterator[Told]:
         key = (_ASKER, _TARGET)[number % 2]
         yield Told(streams[key], saying(key, f"run-{number}", "hello" * 20), START_MS)
     ends: tuple[Event, ...] = (
-        PrimaryEnded(run_id=_EXCHANGE, status="ok", text="m"),
+        TurnEnded(turn=0, speaker=_TARGET, run_id=_EXCHANGE, status="ok", text="m"),
         LoopEnded(reason="reply_skip", turns=0),
         ExchangeClosed(reason="silent"),
     )

@@ -12,7 +12,7 @@ from benchmarks.systems import FULL_LOOP, answers_at_once, system
 from intersession import SessionSystem
 from intersession_events import ids
 from intersession_events.facts import ExchangeClosed
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, parts_in
 
 NAME = "pingpong"
 PAIRS = (1, 8, 64)
@@ -57,7 +57,7 @@ class Talk:
         del self._closed[exchange]
 
     def _note(self, batch: Sequence[Recorded]) -> None:
-        for item in batch:
+        for item in parts_in(batch):
             if isinstance(item.event, ExchangeClosed):
                 self._closed.setdefault(item.stream, threading.Event()).set()
 

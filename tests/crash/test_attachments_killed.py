@@ -23,7 +23,7 @@ from intersession_events.facts import (
     ThreadOpened,
     ThreadUnbound,
 )
-from intersession_events.log import verify_log
+from intersession_events.log import parts_in, verify_log
 from support.any_log import log_at
 from support.every_day import every_day
 from support.paths import TESTS
@@ -49,7 +49,7 @@ def notes(directory: Path, what: str) -> list[dict[str, Any]]:
 
 def events(url: str) -> list[Any]:
     with log_at(url, read_only=True) as log:
-        return [item.event for item in log.all()]
+        return [item.event for item in parts_in(log.all())]
 
 
 def of(happened: list[Any], kind: type[Any]) -> list[Any]:

@@ -146,8 +146,7 @@ def test_runs_with_words_are_those_whose_events_say_them(log: PortableLog) -> No
 _SPOKEN = {
     "message_recorded",
     "exchange_accepted",
-    "primary_ended",
-    "turn_replied",
+    "turn_ended",
     "announce_decided",
     "exchange_released",
     "spawn_accepted",

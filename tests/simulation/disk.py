@@ -30,7 +30,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, parts_in
 
 Place = tuple[str, ...]
 """Where something is: the names from the root on."""
@@ -299,7 +299,7 @@ class _Spawn:
 
 def _spawns_with_files(events: Iterable[Recorded]) -> Iterator[_Spawn]:
     streams: dict[str, list[Event]] = {}
-    for item in events:
+    for item in parts_in(events):
         if item.stream.startswith("spawn:"):
             streams.setdefault(item.stream, []).append(item.event)
     for told in streams.values():

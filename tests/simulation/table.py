@@ -25,7 +25,7 @@ from intersession_events.facts import (
     SpawnClose,
     SpawnClosed,
 )
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, parts_in
 from simulation.faults import FAULTS, Tally
 
 POINTS: Final = (
@@ -103,7 +103,7 @@ def ends() -> list[str]:
 
 def happened(events: Iterable[Recorded]) -> Iterator[tuple[str, str]]:
     """Yield what events say of ends and guards, as it is counted."""
-    for item in events:
+    for item in parts_in(events):
         for kind, field, _ in _ENDS:
             if isinstance(item.event, kind):
                 yield "end", f"{kind.__name__} {getattr(item.event, field)}"

@@ -13,6 +13,7 @@ from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
     ChildEnded,
+    Deciding,
     DeliveryDecided,
     DeliveryDenied,
     DeliveryDone,
@@ -39,8 +40,10 @@ from intersession_events.facts import (
     SessionPatched,
     SpawnAccepted,
     SpawnClosed,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
+    joined,
+    parts_of,
 )
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
@@ -159,7 +162,8 @@ def last(evidence: Evidence, kind: type[E]) -> Recorded:
 
 
 def without(evidence: Evidence, *gone: Recorded) -> Evidence:
-    return replace(evidence, events=[item for item in evidence.events if item not in gone])
+    positions = {item.position for item in gone}
+    return replace(evidence, events=[item for item in evidence.events if item.position not in positions])
 
 
 def again(evidence: Evidence, kind: type[E], **fields: object) -> Evidence:
@@ -180,8 +184,7 @@ def again(evidence: Evidence, kind: type[E], **fields: object) -> Evidence:
 
 def changed(evidence: Evidence, item: Recorded, **fields: object) -> Evidence:
     """Have another event in the place of one."""
-    other = structs.replace(item, event=structs.replace(item.event, **fields))
-    return replace(evidence, events=[other if one is item else one for one in evidence.events])
+    return instead(evidence, item, structs.replace(item.event, **fields))
 
 
 def child_that_skipped(evidence: Evidence) -> Evidence:
@@ -274,7 +277,7 @@ def answered_as_a_person(evidence: Evidence) -> Evidence:
 
 def goes_on_behind_silence(evidence: Evidence) -> Evidence:
     """Have a turn follow on a skip word, which all of them say."""
-    replied, turn = evidence.of(TurnReplied)[0]
+    replied, turn = evidence.of(TurnEnded)[1]
     asked = evidence.of(TurnRequested)[1][1]
     told = changed(evidence, replied, text="REPLY_SKIP")
     told = said_otherwise(told, asked.message_id, content="REPLY_SKIP")
@@ -325,7 +328,7 @@ def over_limit(evidence: Evidence) -> Evidence:
 
 def held_twice(evidence: Evidence) -> Evidence:
     """Have an order of a session stop an exchange at both of its last turns."""
-    first, second = (item for item, _ in evidence.of(TurnReplied)[-2:])
+    first, second = (item for item, _ in evidence.of(TurnEnded)[-2:])
     held = ExchangeHeld(
         hold_id="x",
         step="reply",
@@ -370,9 +373,14 @@ def waited_for_another(evidence: Evidence) -> Evidence:
 
 
 def instead(evidence: Evidence, item: Recorded, event: Event) -> Evidence:
-    """Have another event at the place of one."""
-    other = structs.replace(item, event=event)
-    return replace(evidence, events=[other if one is item else one for one in evidence.events])
+    """Have another event at the place of one, which may be a part of what is there."""
+
+    def other(one: Recorded) -> Recorded:
+        parts = [event if part == item.event else part for part in parts_of(one.event)]
+        return structs.replace(one, event=joined(parts)[0] if isinstance(parts[0], Deciding) else event)
+
+    events = [other(one) if one.position == item.position else one for one in evidence.events]
+    return replace(evidence, events=events)
 
 
 def stopped(evidence: Evidence) -> Evidence:
@@ -396,7 +404,7 @@ def answered_before(evidence: Evidence) -> Evidence:
 
 def edited_for_nothing(evidence: Evidence) -> Evidence:
     """Have the announce held and edited before it is decided as it is."""
-    first, second = (item for item, _ in evidence.of(TurnReplied)[-2:])
+    first, second = (item for item, _ in evidence.of(TurnEnded)[-2:])
     held = ExchangeHeld(
         hold_id="x",
         step="announce",
@@ -431,12 +439,12 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         "runs_end_once",
         lambda told: changed(told, last(told, RunStarted), attempt=4),
     ),
-    "a turn with two replies": ("turns_once", lambda told: again(told, TurnReplied)),
+    "a turn with two replies": ("turns_once", lambda told: again(told, TurnEnded)),
     "more turns than the limit": ("turns_once", over_limit),
     "a text that goes on and was never held": (
         "holds_end_once",
         lambda told: instead(
-            told, last(told, TurnReplied), ExchangeReleased(hold_id="x", action="go_on", by="operator")
+            told, last(told, TurnEnded), ExchangeReleased(hold_id="x", action="go_on", by="operator")
         ),
     ),
     "an order that stops an exchange twice": ("holds_stop_once", held_twice),

@@ -15,6 +15,7 @@ from intersession_actors.policy import chain
 from intersession_actors.session import rules as session_rules
 from intersession_actors.spawn import rules as spawn_rules
 from intersession_events.facts import ExchangeClosed, SpawnClosed
+from intersession_events.log import parts_in
 from simulation.bugs import BUGS
 from simulation.seed import recorded_in
 from support.every_day import every_day
@@ -139,7 +140,7 @@ def test_a_fault_that_was_planted_is_seen_in_what_was_recorded_with_it(bug: str,
 def test_what_a_flow_ended_by_is_named_also_where_the_end_of_its_delivery_is_told_again() -> None:
     _, events = recorded_in(11496)
 
-    closed = [item for item in events if isinstance(item.event, ExchangeClosed | SpawnClosed)]
+    closed = [item for item in parts_in(events) if isinstance(item.event, ExchangeClosed | SpawnClosed)]
     assert closed
     assert all(item.causation is not None for item in closed)
 

@@ -16,6 +16,7 @@ from intersession_events.facts import (
     generation_of,
     message_in,
 )
+from intersession_events.log import parts_in
 from support.fakes import ManualClock, look_at_clock
 
 WAIT = 20.0
@@ -114,7 +115,7 @@ def recorded(system: SessionSystem, kind: type[E], stream: str | None = None) ->
     """Return all events of a kind, in order, of one stream if it is given."""
     return [
         item.event
-        for item in system.log.all()
+        for item in parts_in(system.log.all())
         if isinstance(item.event, kind) and stream in {None, item.stream}
     ]
 
@@ -135,7 +136,7 @@ def all_said(system: SessionSystem, stream: str | None = None) -> list[MessageRe
 
 def wait_for(system: SessionSystem, kind: type[E], where: Callable[[E], bool] | None = None) -> E:
     """Wait until an event of a kind is in the log, and return it."""
-    for item in system.follow(0, timeout=WAIT):
+    for item in parts_in(system.follow(0, timeout=WAIT)):
         if isinstance(item.event, kind) and (where is None or where(item.event)):
             return item.event
     raise AssertionError(f"no {kind.__name__} came: {[item.topic for item in system.log.all()]}")
@@ -143,7 +144,7 @@ def wait_for(system: SessionSystem, kind: type[E], where: Callable[[E], bool] | 
 
 def wait_for_number(system: SessionSystem, kind: type[E], number: int) -> None:
     """Wait until there are that many events of a kind."""
-    for item in system.follow(0, timeout=WAIT):
+    for item in parts_in(system.follow(0, timeout=WAIT)):
         number -= isinstance(item.event, kind)
         if number == 0:
             return
@@ -154,7 +155,7 @@ def pass_time_until(system: SessionSystem, clock: ManualClock, ms: int, kind: ty
     """Move the clock on, step by step, until an event of a kind is there."""
     for _ in range(400):
         pass_time(system, clock, ms)
-        for item in system.follow(0, timeout=0.05):
+        for item in parts_in(system.follow(0, timeout=0.05)):
             if isinstance(item.event, kind):
                 return item.event
     raise AssertionError(f"no {kind.__name__} came: {[item.topic for item in system.log.all()]}")
@@ -188,7 +189,7 @@ def closed_spawn(system: SessionSystem, run_id: str) -> list[Any]:
 
 def _closed(system: SessionSystem, stream: str, kind: type[Any]) -> list[Any]:
     events: list[Any] = []
-    for item in system.follow(0, timeout=WAIT):
+    for item in parts_in(system.follow(0, timeout=WAIT)):
         if item.stream == stream:
             events.append(item.event)
             if isinstance(item.event, kind):

@@ -7,7 +7,18 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
-from intersession_events.facts import TOPICS, Event, access, delivery, exchange, log, run, session, spawn
+from intersession_events.facts import (
+    TOPICS,
+    Event,
+    Then,
+    access,
+    delivery,
+    exchange,
+    log,
+    run,
+    session,
+    spawn,
+)
 from intersession_events.ids import CLOCK
 
 _KEYS = ["agent:main:main", "agent:main:whatsapp:group:1", "agent:ops:main", "agent:main:subagent:s"]
@@ -25,6 +36,7 @@ _POOLS: dict[str, st.SearchStrategy[Any]] = {
     "json": st.just('{"type":"video"}'),
     "arguments": st.just("{}"),
     "extra": st.none(),
+    "then": st.none(),
 }
 _TEXT = st.text(alphabet=st.sampled_from("ab \0é\U0001f600"), max_size=4)
 
@@ -66,6 +78,10 @@ def struct_of(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(
         {name: strategy_of(hints[name], name) for name in kind.__struct_fields__}
     ).map(lambda values: kind(**values))
+
+
+_POOLS["then"] = st.none() | struct_of(Then)
+"""What follows in an event has nothing that follows in it."""
 
 
 def _streams(kind: type[Event]) -> st.SearchStrategy[str]:

@@ -22,11 +22,12 @@ from intersession_events.facts import (
     RunCompleted,
     RunQueued,
     RunStarted,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
     text_of,
 )
 from intersession_events.ids import exchange_stream
+from intersession_events.log import parts_in
 from support.any_log import Logs
 from support.every_day import every_day
 from support.fakes import ManualClock
@@ -69,11 +70,11 @@ def send(system: SessionSystem, seconds: float = 0, **more: Any) -> dict[str, An
 def closed(system: SessionSystem, run_id: str) -> list[Any]:
     stream = exchange_of(system, run_id)
     wait_for_stream(system, stream, ExchangeClosed)
-    return [item.event for item in system.log.stream(stream)]
+    return [item.event for item in parts_in(system.log.stream(stream))]
 
 
 def wait_for_stream(system: SessionSystem, stream: str, kind: type[Any], number: int = 1) -> None:
-    for item in system.follow(0, timeout=WAIT):
+    for item in parts_in(system.follow(0, timeout=WAIT)):
         number -= item.stream == stream and isinstance(item.event, kind)
         if number == 0:
             return
@@ -165,7 +166,10 @@ def test_a_hold_outlives_the_process_and_the_release_too(booth: Booth) -> None:
     again = booth.start({"ops": says})
     assert recorded(again, TurnRequested) == []
     again.register_agent("main", says)
-    assert [event.turn for event in closed(again, run_id) if isinstance(event, TurnReplied)] == [1, 2]
+    assert [event.turn for event in closed(again, run_id) if isinstance(event, TurnEnded) and event.turn] == [
+        1,
+        2,
+    ]
 
 
 def test_a_session_that_is_held_stops_its_exchanges_those_to_come_as_well(booth: Booth) -> None:
@@ -513,7 +517,9 @@ def _try_at_random(logs: Logs, tmp_path: Path, chance: random.Random, moves: int
             system.release(session_key=key)
         for run_id in runs:
             stream = exchange_of(system, run_id)
-            while not any(isinstance(item.event, ExchangeClosed) for item in system.log.stream(stream)):
+            while not any(
+                isinstance(item.event, ExchangeClosed) for item in parts_in(system.log.stream(stream))
+            ):
                 head = system.log.head()
                 _told(system, "exchanges.release", {"runId": run_id, "forGood": True})
                 system.log.wait_for(head + 1, timeout=0.02)
@@ -528,9 +534,9 @@ def _told(system: SessionSystem, method: str, params: dict[str, Any]) -> None:
 
 
 def _check(system: SessionSystem, stream: str) -> None:
-    events = [item.event for item in system.log.stream(stream)]
+    events = [item.event for item in parts_in(system.log.stream(stream))]
     asked = [event for event in events if isinstance(event, TurnRequested)]
-    replied = [event for event in events if isinstance(event, TurnReplied)]
+    replied = [event for event in events if isinstance(event, TurnEnded) and event.turn]
     queued = [
         event
         for event in recorded(system, RunQueued)

@@ -12,6 +12,7 @@ from intersession_actors.channels.outcomes import ThreadOpened, delivery_of, thr
 from intersession_actors.failures import described
 from intersession_actors.host import Came, Raised
 from intersession_events.facts import ExchangeHeld
+from intersession_events.log import parts_in
 from support.running import WAIT
 
 OPEN: dict[str, Any] = {
@@ -63,7 +64,9 @@ def test_a_rule_that_holds_with_such_a_text_holds(log_url: str, made: Callable[[
         system.inbound(channel="x", chat_id="1", sender="a", text="hi", agent_id="ops", deliver=False)
         system.tools("agent:main:main").call("sessions_send", asked)
         held = next(
-            one.event for one in system.follow(0, timeout=WAIT) if isinstance(one.event, ExchangeHeld)
+            one.event
+            for one in parts_in(system.follow(0, timeout=WAIT))
+            if isinstance(one.event, ExchangeHeld)
         )
         assert (held.note, type(held.note)) == ("yes", str)
         assert system.status()["failures"] == {}

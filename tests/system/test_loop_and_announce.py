@@ -19,7 +19,7 @@ from intersession_events.facts import (
     LoopEnded,
     RunQueued,
     SendRefused,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
     Usage,
 )
@@ -78,6 +78,30 @@ def send(system: Any, key: str = OPS, sender: str | None = MAIN, **given: Any) -
     return answer
 
 
+# --- one decision, one event
+
+
+@pytest.mark.clause("LOOP-1", "ANN-1", "O2")
+def test_what_one_decision_says_of_an_exchange_is_one_event(booth: Booth) -> None:
+    """A turn wrote what it had come to, and what was asked for next, as two events."""
+    agent = announcing("all is well")
+    system = booth.start({"main": talkative, "ops": agent}, {"telegram": MemoryChannel()})
+    room = open_room(system)
+    run_id = send(system, room)["runId"]
+    wait_for(system, ExchangeClosed)
+    own = system.log.stream(exchange_of(system, run_id))
+
+    assert [[part.kind for part in event.parts()] for event in own] == [
+        ["exchange_accepted"],
+        ["turn_ended", "turn_requested"],
+        ["turn_ended", "turn_requested"],
+        ["turn_ended", "loop_ended", "announce_requested"],
+        ["announce_decided"],
+        ["exchange_closed"],
+    ]
+    assert all(event.decision for event in own)
+
+
 # --- the loop
 
 
@@ -95,7 +119,7 @@ def test_the_loop_alternates_in_both_sessions_until_its_last_turn(booth: Booth) 
 
     events = closed_exchange(system, send(system, room)["runId"])
 
-    replies = [event for event in events if isinstance(event, TurnReplied)]
+    replies = [event for event in events if isinstance(event, TurnEnded) and event.turn]
     assert [(event.turn, event.speaker, event.text) for event in replies] == [
         (1, MAIN, "main:reply"),
         (2, room, "ops:reply"),

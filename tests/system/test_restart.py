@@ -19,7 +19,6 @@ from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
-    PrimaryEnded,
     RunCompleted,
     RunFailed,
     RunInterrupted,
@@ -27,7 +26,7 @@ from intersession_events.facts import (
     RunStarted,
     SpawnClosed,
     ToolCallBlock,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
 )
 from support.fakes import ManualClock
@@ -95,7 +94,7 @@ def assert_nothing_doubled(system: SessionSystem, *, attempts: int) -> None:
     assert set(starts.values()) == {1}
     assert sum(attempt > 1 for _, attempt in starts) == attempts
     requested = [event.turn for event in recorded(system, TurnRequested)]
-    replied = [event.turn for event in recorded(system, TurnReplied)]
+    replied = [event.turn for event in recorded(system, TurnEnded) if event.turn]
     assert requested == replied == list(range(1, len(requested) + 1))
 
 
@@ -134,8 +133,8 @@ def test_an_exchange_that_was_cut_off_goes_on_where_it_was(booth: Booth, stage: 
     assert recorded(second, RunInterrupted) == [RunInterrupted(run_id=cut_off.run_id, attempt=1)]
     assert [type(event) for event in events] == [
         ExchangeAccepted,
-        PrimaryEnded,
-        *[TurnRequested, TurnReplied] * 5,
+        TurnEnded,
+        *[TurnRequested, TurnEnded] * 5,
         LoopEnded,
         AnnounceRequested,
         AnnounceDecided,

@@ -12,12 +12,11 @@ from intersession_events.facts import (
     ExchangeClosed,
     LateReplyDropped,
     LoopEnded,
-    PrimaryEnded,
     RunCompleted,
     RunQueued,
     RunStarted,
     SessionOpened,
-    TurnReplied,
+    TurnEnded,
 )
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.run_outcomes.runs import KeyUse
@@ -236,7 +235,7 @@ def test_no_visible_text_is_no_reply_no_loop_and_no_announce(booth: Booth, said:
 
     assert (answer["status"], answer["reply"], answer["noReply"]) == ("ok", "", True)
     events = closed_exchange(system, answer["runId"])
-    assert [type(event) for event in events] == [ExchangeAccepted, PrimaryEnded, ExchangeClosed]
+    assert [type(event) for event in events] == [ExchangeAccepted, TurnEnded, ExchangeClosed]
     assert one(events, ExchangeClosed).reason == "no_reply"
 
 
@@ -291,7 +290,7 @@ def test_a_late_reply_still_loops_and_announces(booth: Booth) -> None:
     gate.open()
     assert system.gateway.call("agent.wait", {"runId": answer["runId"]})["reply"] == "at last"
     events = closed_exchange(system, answer["runId"])
-    turns = [(event.speaker, event.text) for event in events if isinstance(event, TurnReplied)]
+    turns = [(event.speaker, event.text) for event in events if isinstance(event, TurnEnded) and event.turn]
     assert turns == [(MAIN, "thanks for at last"), (room, "REPLY_SKIP")]
     assert one(events, LoopEnded).reason == "reply_skip"
     assert one(events, ExchangeClosed).reason == "announced"

@@ -14,6 +14,7 @@ from intersession_events.facts import (
     RunFailed,
     SpawnClosed,
 )
+from intersession_events.log import parts_in
 from support.any_log import changed_behind
 from support.running import WAIT, Booth, Gate, all_said, closed_spawn, recorded, wait_for
 
@@ -176,7 +177,7 @@ def test_a_flow_whose_stream_is_damaged_is_set_aside_alone(booth: Booth) -> None
     sent = again.tools("agent:main:main").call(
         "sessions_send", {"agentId": "ops", "message": "b", "timeoutSeconds": 10}
     )
-    followed = (item.event for item in again.follow(before, timeout=WAIT))
+    followed = (item.event for item in parts_in(again.follow(before, timeout=WAIT)))
     closed = next(event for event in followed if isinstance(event, ExchangeClosed))
 
     assert damaged["status"] == "accepted"

@@ -14,12 +14,20 @@ from intersession_events.facts import (
     RunQueued,
     RunStarted,
     SessionPatched,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
     message_in,
     topic_of,
 )
-from intersession_events.log import ANY_VERSION, Draft, InFlight, OnOutcome, StreamAppend, Unavailable
+from intersession_events.log import (
+    ANY_VERSION,
+    Draft,
+    InFlight,
+    OnOutcome,
+    StreamAppend,
+    Unavailable,
+    parts_in,
+)
 from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
@@ -94,7 +102,7 @@ def exchange(running: SessionSystem) -> list[Any]:
     assert answer["status"] == "ok", answer
     stream = exchange_of(running, answer["runId"])
     wait_for(running, ExchangeClosed)
-    return [item.event for item in running.log.stream(stream)]
+    return [item.event for item in parts_in(running.log.stream(stream))]
 
 
 def by_topic(log: NotingLog, topic: str) -> list[Noted]:
@@ -107,14 +115,10 @@ def test_a_step_of_an_exchange_is_behind_the_result_it_follows(log: NotingLog) -
         events = exchange(running)
 
     results = [noted.itself for noted in by_topic(log, "run_completed")]
-    steps = [
-        noted.behind
-        for noted in log.noted
-        if {"turn_requested", "announce_requested", "announce_decided"} & {*noted.topics}
-    ]
+    steps = [noted.behind for noted in log.noted if {"turn_ended", "announce_decided"} & {*noted.topics}]
     assert len(steps) == 7  # five turns, the announce, and what became of it
     assert steps == [result for result in results if result in steps]
-    assert sum(isinstance(event, TurnReplied) for event in events) == 5
+    assert sum(isinstance(event, TurnEnded) for event in events) == 6
 
 
 @pytest.mark.clause("O6", "PROV-4")
@@ -204,15 +208,17 @@ def test_no_step_follows_a_result_that_the_store_refused_until_it_takes_it(log: 
         running.tools(MAIN).call("sessions_send", arguments)
         for _ in range(200):
             pass_time(running, clock, 500)
-            if any(isinstance(item.event, ExchangeClosed) for item in running.follow(0, timeout=0.05)):
+            if any(
+                isinstance(item.event, ExchangeClosed) for item in parts_in(running.follow(0, timeout=0.05))
+            ):
                 break
         stored = list(log.all())
 
     assert refused
     results = [item.event.run_id for item in stored if isinstance(item.event, RunCompleted)]
     assert len(results) == len({*results}) == 7
-    turns = [item.event.turn for item in stored if isinstance(item.event, TurnRequested)]
+    turns = [item.event.turn for item in parts_in(stored) if isinstance(item.event, TurnRequested)]
     assert turns == [1, 2, 3, 4, 5]
-    one([item.event for item in stored], ExchangeClosed)
+    one([item.event for item in parts_in(stored)], ExchangeClosed)
     said = [message.id for item in stored if (message := message_in(item.event)) is not None]
     assert len(said) == len({*said})

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.facts import ExchangeClosed, TurnReplied
+from intersession_events.facts import ExchangeClosed, TurnEnded
+from intersession_events.log import parts_in
 from intersession_events.stores import SqliteLog
 from support.running import WAIT, wait_for
 
@@ -57,11 +58,13 @@ def test_the_decision_records_of_a_turn_have_at_most_200_bytes_together(log_url:
         sent = {"sessionKey": "agent:other:main", "message": LINE, "timeoutSeconds": WAIT}
         system.tools("agent:main:main").call("sessions_send", sent)
         wait_for(system, ExchangeClosed)
-        events = list(system.log.all())
+        events = list(parts_in(system.log.all()))
 
-    turns = sum(isinstance(one.event, TurnReplied) for one in events)
+    turns = sum(isinstance(one.event, TurnEnded) and one.event.turn > 0 for one in events)
     closed = [one for one in events if isinstance(one.event, ExchangeClosed)]
-    of_turns = [one.decision for one in events if one.correlation == closed[0].correlation and one.decision]
+    of_turns = {
+        one.id: one.decision for one in events if one.correlation == closed[0].correlation and one.decision
+    }
     assert (turns, len(closed)) == (5, 1)
     # The first run, each turn and the announce, with its delivery.
-    assert 0 < sum(len(record.encode()) for record in of_turns) <= 200 * (turns + 2)
+    assert 0 < sum(len(record.encode()) for record in of_turns.values()) <= 200 * (turns + 2)

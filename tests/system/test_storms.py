@@ -8,6 +8,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.facts import ExchangeAccepted, ExchangeClosed, RunQueued, SendRefused
+from intersession_events.log import parts_in
 from support.every_day import every_day
 
 OPEN_TO_ALL: dict[str, Any] = {
@@ -46,7 +47,7 @@ def until_calm(system: SessionSystem, timeout: float = 60.0) -> None:
 
 
 def events_of(system: SessionSystem, kind: type) -> list[Any]:
-    return [recorded.event for recorded in system.log.all() if isinstance(recorded.event, kind)]
+    return [recorded.event for recorded in parts_in(system.log.all()) if isinstance(recorded.event, kind)]
 
 
 @pytest.mark.clause("LOOP-5", "L2")

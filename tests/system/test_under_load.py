@@ -17,7 +17,7 @@ from intersession_events.facts import (
     SessionOpened,
     SessionPatched,
 )
-from intersession_events.log import ANY_VERSION, Draft, Recorded, Sql, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, Recorded, Sql, StreamAppend, parts_in
 from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
 from support.running import (
@@ -194,7 +194,7 @@ def test_a_poison_event_is_set_aside_and_shown_and_the_system_goes_on(log_url: s
 
 
 def recorded_position(system: SessionSystem, kind: type[Any]) -> int:
-    return next(item.position for item in system.log.all() if isinstance(item.event, kind))
+    return next(item.position for item in parts_in(system.log.all()) if isinstance(item.event, kind))
 
 
 @pytest.mark.clause("O9", "D7")

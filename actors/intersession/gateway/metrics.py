@@ -85,8 +85,9 @@ class Metrics(Collector):
             self._counts["intersession_commits", ""] += 1
             self._counts["intersession_events", ""] += len(batch)
             for recorded in batch:
-                for name, label in _counted(recorded.event):
-                    self._counts[name, label] += 1
+                for part in facts.parts_of(recorded.event):
+                    for name, label in _counted(part):
+                        self._counts[name, label] += 1
                 self._time(recorded)
 
     def text(self) -> bytes:

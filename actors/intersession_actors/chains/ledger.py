@@ -21,7 +21,7 @@ from intersession_actors.chains.cause import UnderWay
 from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events import facts
 from intersession_events.errors import Picklable
-from intersession_events.log import Follows, Recorded
+from intersession_events.log import Follows, Recorded, parts_in
 
 T = TypeVar("T")
 
@@ -222,7 +222,7 @@ class ChainLedger:
             if use.ended:
                 self._ended(account, use.run_id, use.tokens, use.cost_micros)
         self._read[root] = None
-        for recorded in heard:  # perhaps not read yet; what was is counted once
+        for recorded in parts_in(heard):  # perhaps not read yet; what was is counted once
             self._note(recorded, only=root)
         while len(self._read) > READ:
             oldest, _ = self._read.popitem(last=False)
@@ -251,7 +251,7 @@ class ChainLedger:
     def _take(self, recorded: Sequence[Recorded]) -> None:
         for heard in self._heard.values():
             heard.extend(recorded)
-        for item in recorded:
+        for item in parts_in(recorded):
             self._note(item)
 
     def _note(self, recorded: Recorded, *, only: str | None = None) -> None:

@@ -26,6 +26,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     TurnRequested,
     ready,
+    run_asked_in,
 )
 from intersession_events.keys import SessionKey
 from intersession_events.log import Recorded, as_it_is
@@ -270,7 +271,7 @@ def _run_named(view: View, name: str, *, field: str) -> RunOutcome:
 def _asked_in(view: View, stream: str) -> Iterator[str]:
     """Yield the places of an exchange or a spawn for which an agent was asked."""
     for recorded in view.log.stream(stream):
-        match recorded.event:
+        match run_asked_in(recorded.event):
             case ExchangeAccepted() | SpawnAccepted():
                 yield "reply"
             case TurnRequested(turn=turn):
@@ -285,7 +286,7 @@ def _asked_at(view: View, stream: str, base: InRun) -> str | None:
     """Return the run that an exchange or a spawn asked for at a place of it."""
     asked: str | None = None
     for recorded in view.log.stream(stream):
-        match recorded.event:
+        match run_asked_in(recorded.event):
             case TurnRequested(turn=turn, run_id=run_id) if base.mark == "turn" and turn == base.turn:
                 asked = run_id
             case AnnounceRequested(run_id=run_id) if base.mark in {"announce", "end"}:

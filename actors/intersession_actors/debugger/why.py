@@ -198,7 +198,7 @@ def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
     return answer
 
 
-_CARRIERS = frozenset({"turn_replied", "primary_ended", "child_ended"})
+_CARRIERS = frozenset({"turn_ended", "child_ended"})
 _FAILURES = frozenset({"run_failed", "run_aborted"})
 _WORDED = frozenset({"exchange_released"})
 """Whoever writes a text anew is named, though the text that went on says the same."""
@@ -224,12 +224,12 @@ def _kind(event: ToldAnswer) -> str:
 def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) -> Iterator[Explanation]:
     view = seeing.view
     explaining = Explaining(view.reader, secretly=not view.is_operator)
-    found = {one.position: one for one in explaining.along(path)}
+    found = {(one.position, one.about): one for one in explaining.along(path)}
     if flow is not None:
         positions = (step.position for step in steps_of_flow(view.log, flow))
         steps = view.log.at(filter(seeing.is_seen, positions))
-        found |= {one.position: one for one in explaining.of_all(steps)}
-    yield from (found[position] for position in sorted(found))
+        found |= {(one.position, one.about): one for one in explaining.of_all(steps)}
+    yield from sorted(found.values(), key=lambda one: one.position)
 
 
 def _effects(seeing: "_Seeing", asked: _Asked) -> EffectsAnswer:

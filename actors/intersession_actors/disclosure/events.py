@@ -4,7 +4,7 @@ They are hidden before anything is drawn, cut or searched: half a secret is not 
 stands under.
 """
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -23,12 +23,14 @@ from intersession_events.facts import (
     Message,
     MessageRecorded,
     OtherBlock,
+    Part,
     SessionImported,
     SessionPatched,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     message_in,
+    with_parts,
 )
 from intersession_events.plain_json import JsonObject
 
@@ -46,6 +48,7 @@ _SOURCES: Final[dict[type[Event], str]] = {
 
 def hidden_event(event: Event) -> Event:
     """Return an event without secrets; the same one, if it has none."""
+    event = with_parts(event, lambda part: cast("Part", hidden_event(part)))
     match event:
         case ForkEdited():
             return _changed(event, edit=_edit(event.edit))

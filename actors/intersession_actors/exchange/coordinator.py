@@ -84,19 +84,19 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
 
     def act(self, stream: str, state: Exchange, recorded: Recorded) -> None:
         """Let go of a hold that is over, and die where a test wants it: what follows is in the append of the step."""
-        event = recorded.event
-        if not isinstance(event, facts.HoldRequested | facts.HoldWithdrawn):
+        if not isinstance(recorded.event, facts.HoldRequested | facts.HoldWithdrawn):
             self._rulings.pop(stream, None)
-        if isinstance(event, facts.ExchangeHeld):
-            self.world.time.stopwatch.begin("held", event.hold_id, at=self._flow(stream).decided_at)
-        elif isinstance(event, facts.LoopEnded):
-            crash_point("K6")
-        elif isinstance(event, facts.ExchangeReleased):
-            self.world.time.stopwatch.forget("held", event.hold_id)
-        elif isinstance(event, facts.ExchangeClosed):
-            self._unwatch(state.accepted)
-        elif isinstance(event, facts.AnnounceDecided) and event.text is None:
-            crash_point("A4")
+        for event in facts.parts_of(recorded.event):
+            if isinstance(event, facts.ExchangeHeld):
+                self.world.time.stopwatch.begin("held", event.hold_id, at=self._flow(stream).decided_at)
+            elif isinstance(event, facts.LoopEnded):
+                crash_point("K6")
+            elif isinstance(event, facts.ExchangeReleased):
+                self.world.time.stopwatch.forget("held", event.hold_id)
+            elif isinstance(event, facts.ExchangeClosed):
+                self._unwatch(state.accepted)
+            elif isinstance(event, facts.AnnounceDecided) and event.text is None:
+                crash_point("A4")
 
     def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Accepted | Refused | None:
         """Decide the next step of an exchange."""
@@ -260,7 +260,9 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         if asked is not None or isinstance(plan, Refused):
             return plan
         # What leads to no text that could be held goes on when the flow hears of it.
-        is_held = isinstance(next(reversed(plan.events), None), facts.ExchangeHeld)
+        is_held = any(
+            isinstance(part, facts.ExchangeHeld) for one in plan.events for part in facts.parts_of(one)
+        )
         return plan if is_held else Plan()
 
     def _orders(self, state: Exchange, ruling: Ruling | None) -> tuple[HoldOrder, ...]:

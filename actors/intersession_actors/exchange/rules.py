@@ -4,6 +4,7 @@ No threads, no clock, no store: what is needed of them comes in as arguments, so
 again, gives the same events (`replay`).
 """
 
+from functools import reduce
 from typing import Final, Literal
 
 import msgspec
@@ -63,11 +64,11 @@ def evolve(  # noqa: C901, PLR0912 - one case an event
         raise ValueError(f"an exchange can't begin with {type(event).__name__}")
     replace = msgspec.structs.replace
     match event:
-        case facts.PrimaryEnded():
-            return replace(state, pending="", round_one=event.text, latest=event.text)
         case facts.TurnRequested():
             return replace(state, phase="turn", turn=event.turn, pending=event.run_id)
-        case facts.TurnReplied():
+        case facts.TurnEnded(turn=0):
+            return replace(state, pending="", round_one=event.text, latest=event.text)
+        case facts.TurnEnded():
             spoken = event.text if event.text is not None and not is_reply_skip(event.text) else None
             return replace(state, pending="", latest=spoken or state.latest, previous=state.latest)
         case facts.LoopEnded():
@@ -92,7 +93,8 @@ def fold(state: Exchange | None, recorded: Recorded) -> Exchange:
     """Apply one event as it was recorded."""
     if not isinstance(recorded.event, facts.ExchangeEvent):
         raise foreign(recorded)
-    return evolve(state, recorded.event)
+    first, *then = [part for part in facts.parts_of(recorded.event) if isinstance(part, facts.ExchangeEvent)]
+    return reduce(evolve, then, evolve(state, first))
 
 
 def decide_open(
@@ -128,9 +130,7 @@ def decide(  # noqa: C901 - one case a command
             if outcome.run_id != state.pending:
                 return []
             match state.phase:
-                case "primary":
-                    return _primary_ended(state, outcome, now)
-                case "turn":
+                case "primary" | "turn":
                     return _turn_ended(state, outcome, now)
                 case "announce":
                     return _announce_ended(state, outcome, now)
@@ -144,46 +144,45 @@ def decide(  # noqa: C901 - one case a command
             return []
 
 
-def _primary_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
-    text = spoken(outcome.text)
-    ended = facts.PrimaryEnded(
-        run_id=outcome.run_id, status=outcome.status, text=text, error=outcome.error, usage=outcome.usage
-    )
-    if outcome.status != "ok":
-        reason: Literal["aborted", "run_failed"] = "aborted" if outcome.status == "aborted" else "run_failed"
-        return [ended, facts.ExchangeClosed(reason=reason, note=outcome.error)]
-    if text is None:
-        return [ended, facts.ExchangeClosed(reason="no_reply")]
-    after = evolve(state, ended)
-    return [ended, *_unless_held(after, now)]
-
-
 def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
-    accepted = state.accepted
-    said = visible_text(outcome.text) if outcome.status == "ok" else None
-    replied = facts.TurnReplied(
+    is_first, is_ok = state.turn == 0, outcome.status == "ok"
+    said = spoken(outcome.text) if is_first else visible_text(outcome.text) if is_ok else None
+    ended = facts.TurnEnded(
         turn=state.turn,
-        speaker=speaker_of(accepted, state.turn),
+        speaker=speaker_of(state.accepted, state.turn),
         run_id=outcome.run_id,
         status=outcome.status,
         text=said,
         error=outcome.error,
         usage=outcome.usage,
     )
-    after = evolve(state, replied)
+    after = evolve(state, ended)
+    if is_ok and said is not None and (is_first or not is_reply_skip(said)):
+        return [ended, *_unless_held(after, now)]
+    return [ended, *(_over(outcome) if is_first else _stopped(after, outcome, now))]
+
+
+def _over(outcome: RunEnded) -> list[facts.ExchangeEvent]:
+    """Return the end of an exchange whose first run said nothing that could go on."""
+    if outcome.status == "ok":
+        return [facts.ExchangeClosed(reason="no_reply")]
+    reason: facts.CloseReason = "aborted" if outcome.status == "aborted" else "run_failed"
+    return [facts.ExchangeClosed(reason=reason, note=outcome.error)]
+
+
+def _stopped(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[facts.ExchangeEvent]:
+    """Return the end of a loop by a turn that said nothing that could go on."""
     if outcome.gone:
-        return [replied, *_end_loop(after, now, _gone(accepted, state.turn), note=outcome.error)]
-    if outcome.status == "timeout":
-        return [replied, *_end_loop(after, now, "turn_timeout", note=outcome.error)]
-    if outcome.status == "aborted":
-        return [replied, *_end_loop(after, now, "aborted")]
-    if outcome.status != "ok":
-        return [replied, *_end_loop(after, now, "turn_failed", note=outcome.error)]
-    if said is None:
-        return [replied, *_end_loop(after, now, "no_text")]
-    if is_reply_skip(said):
-        return [replied, *_end_loop(after, now, "reply_skip")]
-    return [replied, *_unless_held(after, now)]
+        return _end_loop(state, now, _gone(state.accepted, state.turn), note=outcome.error)
+    match outcome.status:
+        case "timeout":
+            return _end_loop(state, now, "turn_timeout", note=outcome.error)
+        case "aborted":
+            return _end_loop(state, now, "aborted")
+        case "ok":
+            return _end_loop(state, now, "no_text" if visible_text(outcome.text) is None else "reply_skip")
+        case _:
+            return _end_loop(state, now, "turn_failed", note=outcome.error)
 
 
 def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:

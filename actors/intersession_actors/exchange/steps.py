@@ -124,11 +124,11 @@ def route_of(accepted: facts.ExchangeAccepted) -> facts.Route:
 def step_asked(after: Exchange, event: facts.Event, cause: str | None) -> Through | None:
     """Return the turn or the announce turn that an event asks for, if it does; its cause is the exchange's own event."""
     del cause
-    match event:
-        case facts.TurnRequested():
-            return partial(turn_step, after, event)
-        case facts.AnnounceRequested():
-            return partial(announce_step, after, event)
+    match facts.run_asked_in(event):
+        case facts.TurnRequested() as turn:
+            return partial(turn_step, after, turn)
+        case facts.AnnounceRequested() as announce:
+            return partial(announce_step, after, announce)
         case _:
             return None
 

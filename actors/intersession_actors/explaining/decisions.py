@@ -53,7 +53,7 @@ class Decision(NamedTuple, Generic[S, C, N]):
         """Whether the rules of today say what was recorded; None where words were erased that they would look at."""
         if are_erased(self.came, self.outcome):
             return None
-        return list(self.decided()) == [recorded.event for recorded in self.came]
+        return list(facts.joined(self.decided())) == [recorded.event for recorded in self.came]
 
 
 def are_erased(came: Sequence[Recorded], outcome: object) -> bool:

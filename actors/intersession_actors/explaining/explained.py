@@ -55,6 +55,9 @@ class Explaining:
         return for_each(self._reader.log, events, reading)
 
     def _of(self, recorded: Recorded) -> tuple[Explanation, ...]:
+        return tuple(one for part in recorded.parts() for one in self._of_part(part))
+
+    def _of_part(self, recorded: Recorded) -> tuple[Explanation, ...]:
         log, event = self._reader.log, recorded.event
         match event:
             case facts.LoopEnded() | facts.ExchangeClosed():
@@ -90,7 +93,8 @@ class Explaining:
         events = list(path)
         asked = [one for one in events if one.stream == events[0].stream or _is_of_a_text(one)]
         for recorded, found in zip(asked, self._of_each(asked), strict=True):
-            yield from (one for one in found if recorded is events[0] or one.code not in _WELL)
+            last = found[-1] if found and recorded is events[0] else None
+            yield from (one for one in found if one is last or one.code not in _WELL)
 
 
 def _is_of_a_text(recorded: Recorded) -> bool:

@@ -9,7 +9,7 @@ from intersession_actors.explaining.settings import InForce
 from intersession_actors.service import Reader
 from intersession_events import facts
 from intersession_events.ids import session_stream, spawn_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, parts_in
 from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import route_text
 
@@ -78,7 +78,7 @@ def _of_archiving(
         found = reader.flows.spawn_of_child(key)
         stream = "" if found is None else spawn_stream(found.spawn_id)
     yield Input(name="session", value=key, set_by="log")
-    for earlier in reader.log.stream(stream) if stream else ():
+    for earlier in parts_in(reader.log.stream(stream)) if stream else ():
         if earlier.position > recorded.position:
             return
         match earlier.event:

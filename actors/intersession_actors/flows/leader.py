@@ -19,7 +19,7 @@ from intersession_actors.streams import (
     spent_of,
 )
 from intersession_events import facts
-from intersession_events.log import InFlight, StreamAppend
+from intersession_events.log import InFlight
 from intersession_events.plain_json import JsonObject
 
 S = TypeVar("S", bound=Led)
@@ -122,24 +122,25 @@ class Leader(ProcessManager[S, C, N]):
         behind: InFlight | None = None,
     ) -> Plan:
         """Return the plan of what was decided, with what it asks for: a run of a session, or a text for the outbox."""
-        through: Through | None = None
-        carried: list[StreamAppend] = []
-        for event in decided.events:
-            through = through or self.step(decided.after, event, cause)
-            if isinstance(event, facts.AnnounceDecided) and event.delivery_id is not None:
-                way = self.way_out(decided.after, decided.command)
-                now_ms = self.world.time.clock.now_ms()
-                carried.append(
-                    announce_of(
-                        decided.after, event, way, log_id=self.world.log.log_id, time=now_ms, cause=cause
-                    )
-                )
+        events = facts.joined(decided.events)
+        carried = [
+            announce_of(
+                decided.after,
+                event,
+                self.way_out(decided.after, decided.command),
+                log_id=self.world.log.log_id,
+                time=self.world.time.clock.now_ms(),
+                cause=cause,
+            )
+            for event in decided.events
+            if isinstance(event, facts.AnnounceDecided) and event.delivery_id is not None
+        ]
         return Plan(
-            events=tuple(decided.events),
+            events=events,
             carried=tuple(carried),
             # What was held is decided at its release: that is what leads to the text, not what was held.
-            carried_by_last=bool(carried) and isinstance(decided.events[0], facts.ExchangeReleased),
-            through=through,
+            carried_by_last=bool(carried) and isinstance(events[0], facts.ExchangeReleased),
+            through=self.step(decided.after, events[0], cause) if events else None,
             behind=behind,
             cause=cause,
             correlation=flow.correlation,

@@ -13,16 +13,11 @@ from intersession_events.log import Log, Recorded
 _NEAR: Final = 96
 """An append of a step is much shorter than this."""
 
-_ASKS: Final = (
-    facts.ExchangeAccepted
-    | facts.SpawnAccepted
-    | facts.TurnRequested
-    | facts.AnnounceRequested
-    | facts.ResultHanded
-    | facts.AttachmentsReady
-    | facts.ThreadOpened
-)
-"""Events of a flow that a session's message and run go with."""
+
+def _asks(event: facts.Event) -> bool:
+    """Whether it is an event of a flow that a session's message and run go with."""
+    is_ready = isinstance(event, facts.AttachmentsReady | facts.ThreadOpened)
+    return is_ready or facts.run_asked_in(event) is not None
 
 
 _SAID: Final = (
@@ -73,7 +68,9 @@ def _related(window: Sequence[Recorded]) -> Iterable[list[Recorded]]:
     """Return the events that name the same event, run or delivery: no others can be together."""
     by_name: dict[str, list[Recorded]] = {}
     for one in window:
-        names = {one.id, one.causation, facts.run_named(one.event), facts.delivery_named(one.event)}
+        names = {one.id, one.causation}
+        for part in facts.parts_of(one.event):
+            names |= {facts.run_named(part), facts.delivery_named(part)}
         for name in names - {None}:
             by_name.setdefault(str(name), []).append(one)
     return by_name.values()
@@ -86,22 +83,17 @@ def _are_together(cause: Recorded, effect: Recorded) -> bool:
         return False  # somebody outside said so, whatever was held before
     if isinstance(second, facts.RunStarted) or isinstance(first, facts.RunStarted):
         return False  # it begins what comes of it, and can be begun anew
+    announced = [part for part in facts.parts_of(first) if isinstance(part, facts.AnnounceDecided)]
+    asked = facts.run_asked_in(first)
     match first, second:
-        case facts.AnnounceDecided(delivery_id=decided), facts.DeliveryDecided(delivery_id=delivery_id):
-            return decided == delivery_id
+        case _, facts.DeliveryDecided(delivery_id=delivery_id) if announced:
+            return announced[0].delivery_id == delivery_id
+        case _, facts.RunQueued(run_id=run_id) if asked is not None:
+            return asked.run_id == run_id
         case facts.RunCompleted(run_id=ended) | facts.RunFailed(run_id=ended), facts.DeliveryDecided(
             run_id=run_id, owner=None
         ):
             return ended == run_id
-        case (
-            facts.ExchangeAccepted(run_id=asked)
-            | facts.SpawnAccepted(run_id=asked)
-            | facts.TurnRequested(run_id=asked)
-            | facts.AnnounceRequested(run_id=asked)
-            | facts.ResultHanded(run_id=asked),
-            facts.RunQueued(run_id=run_id),
-        ):
-            return asked == run_id
         case (
             facts.RunCompleted() | facts.RunFailed() | facts.RunAborted(),
             facts.RunQueued() | facts.MessageRecorded(),
@@ -113,7 +105,7 @@ def _are_together(cause: Recorded, effect: Recorded) -> bool:
         return False
     if cause.stream == effect.stream:
         return effect.version == cause.version + 1 and not cause.stream.startswith("delivery:")
-    return isinstance(first, _ASKS) and effect.stream.startswith("session:")
+    return _asks(first) and effect.stream.startswith("session:")
 
 
 def consistent(log: Log, position: int) -> int:
@@ -143,6 +135,6 @@ def _is_given(together: Sequence[Recorded]) -> bool:
         return True
     if isinstance(events[0], facts.ExchangeReleased):
         return True
-    if any(isinstance(event, _ASKS) for event in events):
+    if any(map(_asks, events)):
         return False
     return isinstance(events[0], _SAID) or any(isinstance(event, facts.RunQueued) for event in events)

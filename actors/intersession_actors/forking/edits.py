@@ -11,7 +11,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.cutting import appended_with
 from intersession_actors.gate import IDENTITY, MESSAGE, PLACE, is_storable
 from intersession_events import facts, ids
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, parts_in
 from intersession_projections.run_outcomes import Runs
 
 REPLACING: Final = frozenset({"reply", "message", "skip", "drop"})
@@ -106,10 +106,14 @@ def replaced_by(log: Log, edit: facts.ForkEdit, position: int, what: str) -> Rep
 
 
 def _answered_in(named: Recorded) -> str | None:
-    match named.event:
+    found = (_answered_by(part) for part in facts.parts_of(named.event))
+    return next((run_id for run_id in found if run_id is not None), None)
+
+
+def _answered_by(event: facts.Event) -> str | None:
+    match event:
         case (
-            facts.PrimaryEnded(run_id=run_id)
-            | facts.TurnReplied(run_id=run_id)
+            facts.TurnEnded(run_id=run_id)
             | facts.ChildEnded(run_id=run_id)
             | facts.RunCompleted(run_id=run_id)
             | facts.RunFailed(run_id=run_id)
@@ -124,9 +128,9 @@ def _answered_in(named: Recorded) -> str | None:
 
 def _announced_by(log: Log, named: Recorded) -> str | None:
     """Return the run that said what is announced, where the decision does not: that of a spawn names none."""
-    if not isinstance(named.event, facts.AnnounceDecided):
+    if not any(isinstance(part, facts.AnnounceDecided) for part in facts.parts_of(named.event)):
         return None
-    before = log.stream(named.stream, to=named.version, backwards=True)
+    before = parts_in(log.stream(named.stream, to=named.version, backwards=True))
     return next((one.event.run_id for one in before if isinstance(one.event, facts.AnnounceRequested)), None)
 
 

@@ -18,13 +18,13 @@ from intersession_actors.prompt import visible_text
 from intersession_actors.session import with_messages
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, parts_in
 from intersession_projections.flows import SpawnSummary
 from intersession_projections.places import Flow, flow_id, flow_stream
 from intersession_projections.run_outcomes import RunOutcome
 
 _Asks = facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.AnnounceRequested
-_Answers = facts.PrimaryEnded | facts.TurnReplied | facts.AnnounceDecided | facts.ChildEnded
+_Answers = facts.TurnEnded | facts.AnnounceDecided | facts.ChildEnded
 
 _NEAR: Final = 16
 """A message stands this near to what asked for it, in most cases."""
@@ -107,7 +107,7 @@ def answer_of(step: Step) -> list[facts.Event]:
         if (message := facts.message_in(one.event)) is not None
     ]
     match answer.event:
-        case facts.PrimaryEnded() | facts.TurnReplied() | facts.ChildEnded() as ended:
+        case facts.TurnEnded() | facts.ChildEnded() as ended:
             status, text, error, usage = ended.status, ended.text, ended.error, ended.usage
         case facts.AnnounceDecided(text=text, why=why, usage=usage):
             status, error = ("error", None) if why == "run_failed" else ("ok", None)
@@ -191,7 +191,7 @@ def _steps(log: Log, flow: Flow) -> Iterator[Step]:
     stream = flow_stream(flow)
     if stream is None:
         return
-    events = log.stream(stream)
+    events = list(parts_in(log.stream(stream)))
     for number, asked in enumerate(events):
         event = asked.event
         if not isinstance(event, _Asks):
@@ -273,7 +273,7 @@ def _closed_at(log: Log, flow: Flow) -> int:
     stream = flow_stream(flow)
     closed = facts.ExchangeClosed | facts.SpawnClosed
     events = () if stream is None else log.stream(stream)
-    return next((one.position for one in events if isinstance(one.event, closed)), log.head())
+    return next((one.position for one in parts_in(events) if isinstance(one.event, closed)), log.head())
 
 
 def _key(step: Step) -> str:

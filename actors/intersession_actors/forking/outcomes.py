@@ -8,6 +8,7 @@ from intersession_actors.agents import runner_of
 from intersession_actors.service import Reader
 from intersession_events import facts, ids
 from intersession_events.keys import SessionKey
+from intersession_events.log import parts_in
 from intersession_projections.flows import held_ms, holds_in
 from intersession_projections.run_outcomes import RunOutcome
 
@@ -43,14 +44,10 @@ def outcome_of(reader: Reader, run: str) -> Outcome:
     announced: str | None = None
     ended_ms = 0
     events = reader.log.stream(stream)
-    for recorded in events:
+    for recorded in parts_in(events):
         ended_ms = recorded.time
         match recorded.event:
-            case (
-                facts.PrimaryEnded(usage=usage)
-                | facts.TurnReplied(usage=usage)
-                | facts.ChildEnded(usage=usage)
-            ):
+            case facts.TurnEnded(usage=usage) | facts.ChildEnded(usage=usage):
                 used = _added(used, usage)
             case facts.AnnounceDecided(usage=usage, text=text):
                 used, announced = _added(used, usage), text

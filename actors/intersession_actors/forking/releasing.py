@@ -10,7 +10,7 @@ from intersession_actors.exchange import ReleaseExchange
 from intersession_actors.prompt import text_meaning
 from intersession_actors.service import Service, ask_flow
 from intersession_events import facts, ids
-from intersession_events.log import Log
+from intersession_events.log import Log, parts_in
 from intersession_events.plain_json import JsonValue, is_object
 from intersession_projections.flows import ExchangeSummary, held_in
 
@@ -90,7 +90,7 @@ class RecordedReleases:
         for (stream,) in log.query(_RELEASES, (self._after,)):
             held: dict[str, facts.ExchangeHeld] = {}
             accepted: facts.ExchangeAccepted | None = None
-            for recorded in log.stream(stream):
+            for recorded in parts_in(log.stream(stream)):
                 match recorded.event:
                     case facts.ExchangeAccepted() as event:
                         accepted = event

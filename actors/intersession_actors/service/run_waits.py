@@ -13,6 +13,7 @@ from intersession_actors.session import Abort, ended_again
 from intersession_actors.streams import RunEnded
 from intersession_events import ids
 from intersession_events.facts import ExchangeHeld
+from intersession_events.log import parts_in
 from intersession_projections.run_outcomes import RunOutcome
 
 
@@ -88,7 +89,9 @@ class RunDoor:
         exchange = service.flows.exchange(stream.partition(":")[2])
         ended = run_ended(service, stream, None if exchange is None else exchange.awaits)
         recorded = ask_flow(service, StopAsking(stream=stream, by=by, ended=ended)).recorded
-        return next((one.event.hold_id for one in recorded if isinstance(one.event, ExchangeHeld)), None)
+        return next(
+            (one.event.hold_id for one in parts_in(recorded) if isinstance(one.event, ExchangeHeld)), None
+        )
 
     def _answer(self, outcome: RunOutcome) -> Result:
         """Return the end of a run, and whether its exchange holds what follows from it (LIVE-1)."""

@@ -13,10 +13,17 @@ from typing import Final
 from intersession_actors.policy import WaitFor, Waits, judge_wait
 from intersession_actors.runtime import Threads
 from intersession_events.crash_points import crash_point
-from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, PrimaryEnded, RunEnd
+from intersession_events.facts import (
+    ExchangeClosed,
+    ExchangeHeld,
+    ExchangeReleased,
+    RunEnd,
+    TurnEnded,
+    parts_of,
+)
 from intersession_events.log import Follows, Recorded
 
-_ANSWERS: Final = PrimaryEnded | ExchangeReleased | ExchangeClosed
+_ANSWERS: Final = TurnEnded | ExchangeReleased | ExchangeClosed
 """Events of an exchange by which the reply of its first run goes on to whoever waits for it, unless it is held (LIVE-1)."""
 
 
@@ -62,7 +69,7 @@ class RunWaits:
             _finish(future)
 
     def _committed(self, batch: Sequence[Recorded]) -> None:
-        held = {recorded.stream for recorded in batch if isinstance(recorded.event, ExchangeHeld)}
+        held = {one.stream for one in batch for part in parts_of(one.event) if isinstance(part, ExchangeHeld)}
         for recorded in batch:
             event = recorded.event
             if isinstance(event, RunEnd):

@@ -4,6 +4,7 @@ The spawner asks them: state and outcome in, events out. No threads, no clock, n
 """
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Literal
 
 from msgspec.structs import replace
@@ -111,7 +112,8 @@ def fold(state: Spawn | None, recorded: Recorded) -> Spawn:
     """Apply one event as it was recorded."""
     if not isinstance(recorded.event, facts.SpawnEvent):
         raise foreign(recorded)
-    return evolve(state, recorded.event)
+    first, *then = [part for part in facts.parts_of(recorded.event) if isinstance(part, facts.SpawnEvent)]
+    return reduce(evolve, then, evolve(state, first))
 
 
 def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:

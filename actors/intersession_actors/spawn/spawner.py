@@ -67,7 +67,10 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
 
     def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
         """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
-        event = recorded.event
+        for event in facts.parts_of(recorded.event):
+            self._act_on(stream, state, event)
+
+    def _act_on(self, stream: str, state: Spawn, event: facts.Event) -> None:
         if isinstance(event, facts.SpawnAccepted):
             crash_point("P2")
             if state.phase == "preparing":

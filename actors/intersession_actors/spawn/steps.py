@@ -137,11 +137,8 @@ def result_step(
         timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
-    text = next(
-        draft.event.text or ""
-        for draft in appends[0].drafts
-        if isinstance(draft.event, facts.AnnounceDecided)
-    )
+    decided = facts.parts_of(appends[0].drafts[0].event)
+    text = next(part.text or "" for part in decided if isinstance(part, facts.AnnounceDecided))
     step = step_of(queued, text, appends, state.budget, said_by=accepted.child, causation=cause)
     return handed.requester, step if handed.limit is None else replace(step, queue=None)
 
@@ -159,6 +156,11 @@ def archive_step(state: Spawn, archived: facts.ChildArchived, appends: Appends) 
 
 def step_asked(after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
     """Return what an event asks a session for: the task, the announce turn, to take the result, to be archived."""
+    asked = (_asked_by(after, part, cause) for part in facts.parts_of(event))
+    return next((step for step in asked if step is not None), None)
+
+
+def _asked_by(after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
     match event:
         case facts.SpawnAccepted() if (
             after.phase == "task"

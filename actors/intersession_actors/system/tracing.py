@@ -152,7 +152,8 @@ class Tracing:
             self._contexts[recorded.id] = context
             if len(self._contexts) > MOST_REMEMBERED:
                 self._contexts.popitem(last=False)
-        self._ended(recorded, event)
+        for part in facts.parts_of(event):
+            self._ended(recorded, part)
 
     # --- beginnings
 

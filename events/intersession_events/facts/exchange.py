@@ -8,55 +8,22 @@ from typing import Literal
 from intersession_events.facts.base import Fact
 from intersession_events.facts.chain import Budget, Limits
 from intersession_events.facts.message import Usage
+from intersession_events.facts.parts import (
+    AnnounceDecided,
+    AnnounceRequested,
+    Deciding,
+    ExchangeClosed,
+    ExchangeHeld,
+    HoldBefore,
+    LoopEnd,
+    LoopEnded,
+    TurnRequested,
+)
 from intersession_events.facts.session import Route
 
-LoopEnd = Literal[
-    "reply_skip",
-    "no_text",
-    "turn_limit",
-    "turn_failed",
-    "turn_timeout",
-    "policy_denied",
-    "one_way",
-    "no_requester",
-    "no_agent",
-    "requester_gone",
-    "target_gone",
-    "hop_limit",
-    "revisit_limit",
-    "run_limit",
-    "token_limit",
-    "cost_limit",
-    "wall_limit",
-    "aborted",
-    "dropped",
-    "ended",
-    "inferred",
-]
-CloseReason = Literal[
-    "announced",
-    "silent",
-    "no_route",
-    "no_reply",
-    "run_failed",
-    "announce_failed",
-    "announce_denied",
-    "delivery_unknown",
-    "withheld",
-    "target_gone",
-    "aborted",
-    "dropped",
-    "ended",
-    "inferred",
-]
 RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
-HoldBefore = Literal["next", "reply", "every-turn", "announce"]
-"""Before what an exchange is to stop: whichever text goes on next, the next reply, every text, the announce."""
 HoldSetting = Literal["off", "reply", "every-turn", "announce"]
 """What the setting `session.agentToAgent.hold` can be."""
-HeldText = Literal["reply", "announce"]
-HoldSource = Literal["setting", "session", "run", "rule"]
-"""What ordered a hold: the configuration, a session that is held, this exchange, or a rule of the host's."""
 Release = Literal["go_on", "edit", "drop", "end"]
 
 
@@ -120,27 +87,11 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     target_version: int | None = None
 
 
-class PrimaryEnded(Fact, frozen=True, kw_only=True):
-    """The target's first run ended. `text` is its reply; None is no text."""
+class TurnEnded(Deciding, frozen=True, kw_only=True):
+    """A run of the exchange ended, and what its agent replied: turn 0 is the target's first run, the others are of the loop.
 
-    run_id: str
-    status: RunStatus
-    text: str | None = None
-    error: str | None = None
-    usage: Usage | None = None
-
-
-class TurnRequested(Fact, frozen=True, kw_only=True):
-    """Turn `turn` of the loop was asked of `speaker`; its message and run are in the same append."""
-
-    turn: int
-    speaker: str
-    run_id: str
-    message_id: str
-
-
-class TurnReplied(Fact, frozen=True, kw_only=True):
-    """The turn's run ended. `text` is the reply; None where there was none."""
+    `text` is the reply; None where there was none.
+    """
 
     turn: int
     speaker: str
@@ -149,49 +100,6 @@ class TurnReplied(Fact, frozen=True, kw_only=True):
     text: str | None = None
     error: str | None = None
     usage: Usage | None = None
-
-
-class LoopEnded(Fact, frozen=True, kw_only=True):
-    """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest.
-
-    `used` is how much of it the causal chain had used, where it is a guard over one: in runs, tokens, millionths of money or
-    seconds.
-    """
-
-    reason: LoopEnd
-    turns: int
-    limit: str | None = None
-    note: str | None = None
-    used: int | None = None
-
-
-class AnnounceRequested(Fact, frozen=True, kw_only=True):
-    """The announcing session was asked for its announce text (ANN-1, SPAWN-9)."""
-
-    speaker: str
-    run_id: str
-    message_id: str
-
-
-class AnnounceDecided(Fact, frozen=True, kw_only=True):
-    """What will be announced.
-
-    `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from
-    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append.
-    `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
-    `edited_by` is who wrote the text instead of the agent (LIVE-1).
-    """
-
-    text: str | None = None
-    why: Literal[
-        "text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"
-    ] = "text"
-    limit: str | None = None
-    delivery_id: str | None = None
-    run_id: str | None = None
-    usage: Usage | None = None
-    stats: str | None = None
-    edited_by: str | None = None
 
 
 class HoldRequested(Fact, frozen=True, kw_only=True):
@@ -207,38 +115,7 @@ class HoldWithdrawn(Fact, frozen=True, kw_only=True):
     by: str
 
 
-class ExchangeHeld(Fact, frozen=True, kw_only=True):
-    """The exchange has stopped, and waits for a release (LIVE-1).
-
-    `text` is what would go on: the words of `speaker`, for the session `to`; None where they would go to a channel. `turn` is the turn that
-    they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
-    then `next_end` says why the loop would end, `next_limit` which setting tripped, `next_used` how much was used, and `next_note` the
-    rest, as `LoopEnded` does.
-    `by` ordered it, `order` tells this order from others, `note` is what a rule said. `run_id` and `usage` are of the announce turn.
-    """
-
-    hold_id: str
-    step: HeldText
-    text: str
-    speaker: str
-    since_ms: int
-    before: HoldBefore
-    source: HoldSource
-    by: str
-    order: str
-    to: str | None = None
-    turn: int = 0
-    next_turn: int | None = None
-    note: str | None = None
-    run_id: str | None = None
-    usage: Usage | None = None
-    next_end: LoopEnd | None = None
-    next_limit: str | None = None
-    next_note: str | None = None
-    next_used: int | None = None
-
-
-class ExchangeReleased(Fact, frozen=True, kw_only=True):
+class ExchangeReleased(Deciding, frozen=True, kw_only=True):
     """Somebody let a held exchange go on: with the text, with another one (`edit`, `text`), without it, or not at all.
 
     `held_ms` is how long it was held, which no limit of its causal chain counts. `for_good`: it is not held again.
@@ -252,20 +129,10 @@ class ExchangeReleased(Fact, frozen=True, kw_only=True):
     for_good: bool = False
 
 
-class ExchangeClosed(Fact, frozen=True, kw_only=True):
-    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `used` is as in `LoopEnded`."""
-
-    reason: CloseReason
-    note: str | None = None
-    limit: str | None = None
-    used: int | None = None
-
-
 ExchangeEvent = (
     ExchangeAccepted
-    | PrimaryEnded
+    | TurnEnded
     | TurnRequested
-    | TurnReplied
     | LoopEnded
     | AnnounceRequested
     | AnnounceDecided
@@ -275,3 +142,4 @@ ExchangeEvent = (
     | ExchangeReleased
     | ExchangeClosed
 )
+"""What the stream of an exchange says: its events, and what follows in them."""

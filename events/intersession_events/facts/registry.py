@@ -9,7 +9,7 @@ from typing import Final, get_args
 import msgspec
 
 from intersession_events.errors import CorruptEvent, UnknownTopic, UnknownWord
-from intersession_events.facts import access, delivery, exchange, log, run, session, spawn
+from intersession_events.facts import access, delivery, exchange, log, parts, run, session, spawn
 
 Event = (
     session.SessionEvent
@@ -40,23 +40,22 @@ TOPICS: Final[Mapping[str, type[Event]]] = {
     "run_aborted.1": run.RunAborted,
     "late_reply_dropped.1": run.LateReplyDropped,
     "exchange_accepted.1": exchange.ExchangeAccepted,
-    "primary_ended.1": exchange.PrimaryEnded,
-    "turn_requested.1": exchange.TurnRequested,
-    "turn_replied.1": exchange.TurnReplied,
-    "loop_ended.1": exchange.LoopEnded,
-    "announce_requested.1": exchange.AnnounceRequested,
-    "announce_decided.1": exchange.AnnounceDecided,
-    "exchange_closed.1": exchange.ExchangeClosed,
+    "turn_ended.1": exchange.TurnEnded,
+    "turn_requested.1": parts.TurnRequested,
+    "loop_ended.1": parts.LoopEnded,
+    "announce_requested.1": parts.AnnounceRequested,
+    "announce_decided.1": parts.AnnounceDecided,
+    "exchange_closed.1": parts.ExchangeClosed,
     "hold_requested.1": exchange.HoldRequested,
     "hold_withdrawn.1": exchange.HoldWithdrawn,
-    "exchange_held.1": exchange.ExchangeHeld,
+    "exchange_held.1": parts.ExchangeHeld,
     "exchange_released.1": exchange.ExchangeReleased,
     "spawn_accepted.1": spawn.SpawnAccepted,
     "thread_opened.1": spawn.ThreadOpened,
-    "attachments_ready.1": spawn.AttachmentsReady,
+    "attachments_ready.1": parts.AttachmentsReady,
     "child_ended.1": spawn.ChildEnded,
-    "result_handed.1": spawn.ResultHanded,
-    "spawn_closed.1": spawn.SpawnClosed,
+    "result_handed.1": parts.ResultHanded,
+    "spawn_closed.1": parts.SpawnClosed,
     "child_archived.1": spawn.ChildArchived,
     "attachments_removed.1": spawn.AttachmentsRemoved,
     "attachment_removal_failed.1": spawn.AttachmentRemovalFailed,

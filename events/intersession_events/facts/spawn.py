@@ -1,33 +1,25 @@
-"""What can have happened to a spawned sub-agent. Stream `spawn:<id>`, shared words from `exchange.py`."""
+"""What can have happened to a spawned sub-agent. Stream `spawn:<id>`, shared words from `parts.py`."""
 
 import re
 from typing import Final, Literal
 
+import msgspec
+
 from intersession_events.facts.base import Fact
 from intersession_events.facts.chain import Budget
-from intersession_events.facts.exchange import (
+from intersession_events.facts.exchange import ExchangeAccepted, RunStatus
+from intersession_events.facts.message import Usage
+from intersession_events.facts.parts import (
     AnnounceDecided,
     AnnounceRequested,
-    ExchangeAccepted,
-    RunStatus,
+    AttachmentsReady,
+    Deciding,
+    ResultHanded,
+    SpawnClosed,
     TurnRequested,
+    parts_of,
 )
-from intersession_events.facts.message import Usage
 from intersession_events.facts.session import Route
-
-SpawnClose = Literal[
-    "no_route",
-    "announced",
-    "silent",
-    "handed_over",
-    "announce_failed",
-    "announce_denied",
-    "delivery_unknown",
-    "withheld",
-    "requester_gone",
-    "not_started",
-    "inferred",
-]
 
 
 class AttachedFile(Fact, frozen=True, kw_only=True):
@@ -112,26 +104,13 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     thread: ThreadAsked | None = None
 
 
-class ThreadOpened(Fact, frozen=True, kw_only=True):
+class ThreadOpened(Deciding, frozen=True, kw_only=True):
     """The channel opened the thread that was asked for; the child's session is bound to it (SPAWN-12).
 
     `withheld`: the channel is one of a fork and sealed, and was not asked. The thread has a name of the fork's own (FORK-5).
     """
 
     route: Route
-    withheld: bool = False
-
-
-class AttachmentsReady(Fact, frozen=True, kw_only=True):
-    """The files are in their place, the manifest last; the child starts (ATT-3).
-
-    `withheld`: they are those of a fork, which has not their contents. They are named, and not there (FORK-5).
-    """
-
-    directory: str
-    count: int
-    total_bytes: int
-    manifest_sha256: str
     withheld: bool = False
 
 
@@ -148,7 +127,7 @@ class AttachmentRemovalFailed(Fact, frozen=True, kw_only=True):
     error: str
 
 
-class ChildEnded(Fact, frozen=True, kw_only=True):
+class ChildEnded(Deciding, frozen=True, kw_only=True):
     """The child's task run ended (SPAWN-10). `last_tool_result` stands in for an empty reply."""
 
     run_id: str
@@ -160,31 +139,6 @@ class ChildEnded(Fact, frozen=True, kw_only=True):
     model: str | None = None
     started_ms: int | None = None
     ended_ms: int | None = None
-
-
-class ResultHanded(Fact, frozen=True, kw_only=True):
-    """The result was put to the requester's session as a message, once, and its agent runs on it (SPAWN-9).
-
-    With a `limit` the causal chain had nothing left for that run, by this setting: the message is there, and no run.
-    """
-
-    requester: str
-    run_id: str
-    message_id: str
-    limit: str | None = None
-
-
-class SpawnClosed(Fact, frozen=True, kw_only=True):
-    """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why.
-
-    `limit` is a guard over the causal chain that kept a run from being asked for; `used` is as in `LoopEnded`.
-    """
-
-    reason: SpawnClose
-    note: str | None = None
-    limit: str | None = None
-    code: str | None = None
-    used: int | None = None
 
 
 class ChildArchived(Fact, frozen=True, kw_only=True):
@@ -207,9 +161,16 @@ SpawnEvent = (
     | AttachmentsRemoved
     | AttachmentRemovalFailed
 )
+"""What the stream of a spawn says: its events, and what follows in them."""
 
 RunAsked = ExchangeAccepted | TurnRequested | AnnounceRequested | SpawnAccepted | ResultHanded
 """What asks for a run in the stream of an exchange or a spawn: each has the run's id, and its message's."""
+
+
+def run_asked_in(event: msgspec.Struct) -> RunAsked | None:
+    """Return what asks for a run in an event: itself, or what follows in it; None where nothing does."""
+    return next((part for part in parts_of(event) if isinstance(part, RunAsked)), None)
+
 
 _RUNTIME: Final = re.compile(r"^(Stats: runtime) [^•\n]*", re.MULTILINE)
 _TRANSCRIPT: Final = re.compile(r"^(Stats: .*) • transcript [^•\n]*", re.MULTILINE)

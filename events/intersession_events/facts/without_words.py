@@ -17,16 +17,7 @@ from intersession_events.facts.delivery import (
     DeliveryPartDone,
     DeliveryUnknown,
 )
-from intersession_events.facts.exchange import (
-    AnnounceDecided,
-    ExchangeAccepted,
-    ExchangeClosed,
-    ExchangeHeld,
-    ExchangeReleased,
-    LoopEnded,
-    PrimaryEnded,
-    TurnReplied,
-)
+from intersession_events.facts.exchange import ExchangeAccepted, ExchangeReleased, TurnEnded
 from intersession_events.facts.log import ForkedFrom, ForkEdit, ForkEdited, NotePinned, RecordingLeft
 from intersession_events.facts.message import (
     Block,
@@ -37,6 +28,17 @@ from intersession_events.facts.message import (
     ThinkingBlock,
     ToolCallBlock,
     text_of,
+)
+from intersession_events.facts.parts import (
+    AnnounceDecided,
+    Deciding,
+    ExchangeClosed,
+    ExchangeHeld,
+    LoopEnded,
+    Part,
+    SpawnClosed,
+    parts_of,
+    with_parts,
 )
 from intersession_events.facts.registry import Event, decode, encode, topics_of
 from intersession_events.facts.run import (
@@ -50,7 +52,7 @@ from intersession_events.facts.run import (
     message_in,
 )
 from intersession_events.facts.session import LineImported, MessageRecorded, SessionImported
-from intersession_events.facts.spawn import ChildEnded, SpawnAccepted, SpawnClosed
+from intersession_events.facts.spawn import ChildEnded, SpawnAccepted
 
 ERASED: Final = "[erased]"
 """What is read where there were words."""
@@ -68,8 +70,7 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     RunAborted: ("partial",),
     LateReplyDropped: ("reply",),
     ExchangeAccepted: ("message", "evidence"),
-    PrimaryEnded: ("text", "error"),
-    TurnReplied: ("text", "error"),
+    TurnEnded: ("text", "error"),
     LoopEnded: ("note",),
     AnnounceDecided: ("text", "stats"),
     ExchangeClosed: ("note",),
@@ -93,6 +94,7 @@ _SAYING: Final = frozenset({"reply", "message", "inject"})
 
 def unsaid(event: Event) -> Event:
     """Return an event with `[erased]` for its words; the same one, if it has none. What was no text stays none."""
+    event = with_parts(event, lambda part: cast("Part", unsaid(part)))
     names = WORDS.get(type(event), ())
     left: dict[str, object] = {name: _of(getattr(event, name)) for name in names}
     if (message := message_in(event)) is not None:
@@ -170,9 +172,9 @@ def may_say(event: Event) -> bool:
 def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:
     """Return the fields, as they are stored, that hold the words of events of a kind; none, if it has no words.
 
-    None stands for words that are further in: of a message, or of the edits of a fork.
+    None stands for words that are further in: of a message, of the edits of a fork, or of what follows in the event.
     """
-    if issubclass(kind, Saying | ForkEdited | ForkedFrom):
+    if issubclass(kind, Saying | ForkEdited | ForkedFrom | Deciding):
         return None
     names = ("source",) if kind is LineImported else WORDS.get(kind, ())
     return tuple(field.encode_name for field in msgspec.structs.fields(kind) if field.name in names)
@@ -200,9 +202,14 @@ def words(event: Event) -> Iterator[str]:
         case ForkedFrom():
             yield from _edited(event.edits)
         case _:
-            for name in WORDS.get(type(event), ()):
-                said: str | tuple[str, ...] | None = getattr(event, name)
-                yield from (said,) if isinstance(said, str) else said or ()
+            yield from _plain(event)
+
+
+def _plain(event: Event) -> Iterator[str]:
+    for part in parts_of(event):
+        for name in WORDS.get(type(part), ()):
+            said: str | tuple[str, ...] | None = getattr(part, name)
+            yield from (said,) if isinstance(said, str) else said or ()
 
 
 def _of(said: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:

@@ -53,6 +53,7 @@ with on_demand(globals()):
         StreamEnd,
         StreamPart,
         Unavailable,
+        parts_in,
     )
     from intersession_events.log.remembered import as_it_is, remembering
     from intersession_events.log.row_state import (
@@ -223,6 +224,7 @@ __all__ = [
     "of_id",
     "opened",
     "packed_names_in",
+    "parts_in",
     "payload_in",
     "payload_of",
     "place_problems",

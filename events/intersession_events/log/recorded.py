@@ -1,11 +1,11 @@
 """A fact before and after it was recorded: what an actor hands to the log, and what the log gives back."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.facts import Event
+from intersession_events.facts import Deciding, Event, parts_of, topic_of
 from intersession_events.log.sql import Question, Row
 
 ANY_VERSION: Final = -1
@@ -79,6 +79,14 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The name of the event, without the version of its shape."""
         return self.topic.rpartition(".")[0]
 
+    def parts(self) -> Iterator["Recorded"]:
+        """Yield what its event begins with, and what follows in it, as if each had been recorded: in this place, with this id."""
+        if not isinstance(self.event, Deciding) or self.event.then is None:
+            yield self
+            return
+        for part in parts_of(self.event):
+            yield msgspec.structs.replace(self, event=part, topic=topic_of(part))
+
     @property
     def originator_id(self) -> str:
         """The stream, as the eventsourcing library calls it."""
@@ -88,6 +96,12 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def originator_version(self) -> int:
         """The version, as the eventsourcing library calls it."""
         return self.version
+
+
+def parts_in(events: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Yield events, each with what follows in it right behind it."""
+    for recorded in events:
+        yield from recorded.parts()
 
 
 class StreamEnd(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, parts_in
 from intersession_projections.causes.links import Links
 from intersession_projections.causes.told import Telling, Told
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
@@ -167,7 +167,7 @@ def _effect(told: Told, effects: Sequence[Effect], level: int, number: int) -> E
 
 def _open(events: Iterable[Recorded]) -> tuple[StillOpen, ...]:
     begun: dict[tuple[OpenKind, str], Recorded] = {}
-    for recorded in events:
+    for recorded in parts_in(events):
         match recorded.event:
             case facts.RunQueued(run_id=name):
                 begun["run", name] = recorded

@@ -15,9 +15,6 @@ _FIRST_WINDOW: Final = 64
 
 _RECEIPTS: Final = "access:"
 _RUN_STARTED: Final = "run_started."
-_DELIVERY_DECIDED: Final = "delivery_decided."
-_EXCHANGE_HELD: Final = "exchange_held."
-_ANNOUNCE_DECIDED: Final = "announce_decided."
 _CONFIG_LOADED: Final = "config_loaded."
 _LOG_OPENED: Final = "log_opened."
 
@@ -62,11 +59,6 @@ class Links:
         if link.causation is None:
             return behind.first(link, _is_of) if _is_told_by_place(link) else None
         found = behind.named(link.causation)
-        if found is not None and _is_text_of_released(link.topic, found.topic):
-            # In logs of before, the text of an announce that was held names what was held: it was decided by the event before it.
-            decided = behind.read(link.position - 1)
-            if decided is not None and _is_announced(decided.topic, decided.correlation, link.correlation):
-                return decided
         if found is None:
             ahead = self._forwards(behind.top, self._head)
             found = next((later for later in ahead if later.id == link.causation), None)
@@ -131,9 +123,6 @@ class _Below:
         self._caused: list[tuple[int, bytes]] = []
         self._below: dict[int, list[int]] = {}
         self._placed: dict[tuple[str, bytes], int] = {}
-        self._held: set[bytes] = set()
-        self._announced: tuple[int, bytes, bytes] = (0, b"", b"")
-        """The last announce that was decided: its position, its id, its chain."""
 
     def take(self, rows: Iterable[Row]) -> None:
         """Take in the rows that come next."""
@@ -144,7 +133,6 @@ class _Below:
             event_id, causation, correlation = names
             self._positions[event_id] = at
             if causation:
-                causation = self._released(at, topic, names)
                 self._caused.append((at, causation))
             elif (cause := self._placed.get(_told_by_place(stream, topic, correlation))) is not None:
                 self._below.setdefault(cause, []).append(at)
@@ -160,18 +148,6 @@ class _Below:
             else:
                 self._below.setdefault(cause, []).append(effect)
         self._caused = ahead
-
-    def _released(self, at: int, topic: str, names: tuple[bytes, bytes, bytes]) -> bytes:
-        """Return what led to an event: to the text of an announce that was held, the announce that was decided at its release."""
-        event_id, causation, correlation = names
-        if topic.startswith(_EXCHANGE_HELD):
-            self._held.add(event_id)
-        elif topic.startswith(_ANNOUNCE_DECIDED):
-            self._announced = at, event_id, correlation
-        elif topic.startswith(_DELIVERY_DECIDED) and causation in self._held:
-            before, decided, chain = self._announced
-            return decided if (before, chain) == (at - 1, correlation) else causation
-        return causation
 
     def led_to(self, position: int, own: Iterable[int]) -> dict[int, int]:
         """Return all that an event led to, directly or not, each with its cause; `own` as in `Links.effects`."""
@@ -252,14 +228,6 @@ def _told_by_place(stream: str, topic: str, correlation: bytes) -> tuple[str, by
     if stream.startswith(_RECEIPTS) and correlation:
         return f"session:{stream.removeprefix(_RECEIPTS)}", correlation
     return (stream, b"") if topic.startswith(_CONFIG_LOADED) else ("", b"")
-
-
-def _is_text_of_released(topic: str, cause: str) -> bool:
-    return topic.startswith(_DELIVERY_DECIDED) and cause.startswith(_EXCHANGE_HELD)
-
-
-def _is_announced(topic: str, chain: object, wanted: object) -> bool:
-    return topic.startswith(_ANNOUNCE_DECIDED) and chain == wanted
 
 
 def _is_told_by_place(link: Link) -> bool:

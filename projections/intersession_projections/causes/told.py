@@ -112,10 +112,10 @@ def _of_session(words: Words, event: facts.Event) -> Words:
 
 def _between(words: Words, event: facts.Event, asker: str, asked: str) -> Words:
     match event:
-        case facts.PrimaryEnded() | facts.ChildEnded():
+        case facts.ChildEnded():
             return words._replace(who=asked, to=asker)
-        case facts.TurnReplied(speaker=said_by):
-            return words._replace(to=asked if said_by == asker else asker)
+        case facts.TurnEnded(speaker=said_by):
+            return words._replace(who=said_by, to=asked if said_by == asker else asker)
         case facts.AnnounceDecided(text=str()):
             return words._replace(who=asked)
         case facts.ExchangeClosed():

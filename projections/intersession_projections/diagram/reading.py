@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, parts_in
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
 from intersession_projections.flows import Hold, holds_in
 from intersession_projections.wording import (
@@ -49,7 +49,7 @@ def read(
             if isinstance(one.event, facts.RunQueued) and one.event.caller is not None
         },
     )
-    for recorded in found:
+    for recorded in parts_in(found):
         reading.take(recorded)
     return reading.lanes, _with_gaps(reading.without_repeats(), folded_ms, forked, holds_in(found))
 
@@ -123,7 +123,7 @@ class _Reading:
                     self._spawners[child] = event.requester
             case facts.SessionPatched() | facts.SessionReset() | facts.SessionArchived():
                 self._of_session(recorded, key, "note")
-            case facts.PrimaryEnded() | facts.TurnReplied() | facts.ChildEnded() as event:
+            case facts.TurnEnded() | facts.ChildEnded() as event:
                 self._replied(recorded, event)
                 if event.status != "ok" and not self._failed:  # an import: no session told it
                     self._mark(recorded, None, "failed")
@@ -178,9 +178,7 @@ class _Reading:
                 how = self._carries(message.provenance, text, how)
                 self._rows.append(self._arrow(recorded, source, own, text, how))
 
-    def _replied(
-        self, recorded: Recorded, event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded
-    ) -> None:
+    def _replied(self, recorded: Recorded, event: facts.TurnEnded | facts.ChildEnded) -> None:
         """Say of the words that an agent said which turn they are; an arrow that carries them on says so itself."""
         if event.text is None:
             return
@@ -188,10 +186,9 @@ class _Reading:
             if self._imported is not None:
                 self._says(recorded, self._imported, event.text, "ends its task")
             return
-        how = f"turn {event.turn}" if isinstance(event, facts.TurnReplied) else "replies"
+        how = f"turn {event.turn}" if event.turn else "replies"
         self._answered = event.text, how
-        speaker = event.speaker if isinstance(event, facts.TurnReplied) else self._imported
-        self._says(recorded, None if self._imported is None else speaker, event.text, how)
+        self._says(recorded, None if self._imported is None else event.speaker, event.text, how)
         self._spoken = _Spoken(event.text, recorded.position, recorded.time, len(self._rows))
 
     def _says(self, recorded: Recorded, speaker: str | None, text: str, how: str) -> None:

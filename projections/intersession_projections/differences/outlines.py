@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, parts_in
 from intersession_events.plain_json import JsonValue
 from intersession_projections.differences.drafts import Draft
 from intersession_projections.differences.parts import FlowKind, Outline, Part, Totals
@@ -43,7 +43,7 @@ def outline_of(
     """
     folding = _Folding(kind, begun, shown, since)
     # An event of a session may stand before the one of its flow that names it: they are of one commit.
-    for recorded in events:
+    for recorded in parts_in(events):
         folding.flow(recorded)
     for recorded in events:
         folding.run(recorded)
@@ -80,11 +80,11 @@ class _Folding:
                 self._start(recorded, event, event.target, event.message)
             case facts.SpawnAccepted() as event:
                 self._start(recorded, event, event.child, event.task)
-            case facts.PrimaryEnded() | facts.ChildEnded() as event:
+            case facts.TurnEnded(turn=0) | facts.ChildEnded() as event:
                 self._answered(recorded, self._parts[0].sessions.get("to", ""), event)
             case facts.TurnRequested() as event:
                 self._asked(f"turn:{event.turn}", recorded, event.speaker, event)
-            case facts.TurnReplied() as event:
+            case facts.TurnEnded() as event:
                 if event.run_id not in self._runs:  # an import may show the answer alone
                     self._asked(f"turn:{event.turn}", recorded, event.speaker, event)
                 self._turns += 1
@@ -142,10 +142,10 @@ class _Folding:
         self._begin("reply", recorded, to, event.run_id)
 
     def _asked(
-        self, name: str, recorded: Recorded, speaker: str, event: facts.RunAsked | facts.TurnReplied
+        self, name: str, recorded: Recorded, speaker: str, event: facts.RunAsked | facts.TurnEnded
     ) -> Draft:
         draft = self._begin(name, recorded, speaker, event.run_id)
-        if not isinstance(event, facts.TurnReplied):
+        if not isinstance(event, facts.TurnEnded):
             draft.ids["message"] = event.message_id
         return draft
 
@@ -160,7 +160,7 @@ class _Folding:
         self,
         recorded: Recorded,
         speaker: str,
-        event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded,
+        event: facts.TurnEnded | facts.ChildEnded,
     ) -> None:
         draft = self._runs.get(event.run_id)
         if draft is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, LoopEnded
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, parts_in
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows.rows import ExchangeSummary
 
@@ -19,7 +19,7 @@ class Hold(NamedTuple):
 def holds_in(events: Iterable[Recorded]) -> tuple[Hold, ...]:
     """Return the stretches in which an exchange was held, of its events in log order."""
     found: list[Hold] = []
-    for recorded in events:
+    for recorded in parts_in(events):
         match recorded.event:
             case ExchangeHeld():
                 found.append(Hold(recorded.time, None))
@@ -54,7 +54,6 @@ def held_value(exchange: ExchangeSummary) -> JsonObject:
 
 def held_in(log: Log, exchange: ExchangeSummary) -> ExchangeHeld | None:
     """Return the event by which an exchange is held now; None if it is not. Its text is what waits."""
-    for recorded in reversed(log.stream(exchange.stream)):
-        if isinstance(recorded.event, ExchangeHeld) and recorded.event.hold_id == exchange.hold_id:
-            return recorded.event
-    return None
+    found = (one.event for one in parts_in(log.stream(exchange.stream, backwards=True)))
+    held = (one for one in found if isinstance(one, ExchangeHeld))
+    return next((one for one in held if one.hold_id == exchange.hold_id), None)

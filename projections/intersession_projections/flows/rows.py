@@ -1,5 +1,6 @@
 """Rows of exchanges, spawns and deliveries, and how each event changes them. Pure."""
 
+from functools import reduce
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -204,11 +205,11 @@ def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary
     match event:
         case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeHeld() | facts.ExchangeReleased():
             return _of_hold(row, recorded.time, event)
-        case facts.PrimaryEnded():
+        case facts.TurnEnded(turn=0):
             return replace(row, primary_status=event.status, awaits=None)
         case facts.TurnRequested() | facts.AnnounceRequested():
             return replace(row, awaits=event.run_id)
-        case facts.TurnReplied():
+        case facts.TurnEnded():
             return replace(row, turns=event.turn, awaits=None)
         case facts.LoopEnded():
             return replace(row, turns=event.turns, end_reason=event.reason, limit=event.limit)
@@ -284,9 +285,9 @@ def evolve_flow(row: Summary, recorded: Recorded) -> Summary:
     """Return where a flow stands after an event. It begins once, as what its stream says: what is searched by stays."""
     match row:
         case ExchangeSummary():
-            return evolve_exchange(row, recorded)
+            return reduce(evolve_exchange, recorded.parts(), row)
         case SpawnSummary():
-            return evolve_spawn(row, recorded)
+            return reduce(evolve_spawn, recorded.parts(), row)
         case DeliverySummary():
             return evolve_delivery(row, recorded)
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.facts import RunAsked
+from intersession_events.facts import run_asked_in
 from intersession_events.log import Coming, Known, Memory, Moment, Question, Recorded, Sql, SqlValue, among
 from intersession_projections.columns import hashed, packed, unpacked
 from intersession_projections.flows.rows import (
@@ -133,10 +133,10 @@ class _Taking:
         if row is None:
             return
         kept.row = row
-        if isinstance(recorded.event, RunAsked):
+        if (asked := run_asked_in(recorded.event)) is not None:
             self._sql.execute(
                 "INSERT INTO flow_runs VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
-                (packed(recorded.event.run_id), row.accepted),
+                (packed(asked.run_id), row.accepted),
             )
 
     def store(self) -> None:

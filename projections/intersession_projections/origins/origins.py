@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded, Row
+from intersession_events.log import Log, Recorded, Row, parts_in
 from intersession_projections.origins.hops import (
     SESSION,
     Hop,
@@ -227,7 +227,7 @@ class Origins:
         """Return who wrote a text that no run made, or an announce anew while it was held: its exchange says so, the outbox does not."""
         if delivery.by is not None:
             return delivery.by
-        for recorded in (
+        for recorded in parts_in(
             self._log.stream(delivery.owner, backwards=True) if delivery.owner is not None else ()
         ):
             event = recorded.event

@@ -202,14 +202,14 @@ def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:
 
 def _is_at(recorded: Recorded, base: InRun) -> bool:
     match recorded.event:
-        case facts.PrimaryEnded() | facts.ChildEnded() | facts.RunCompleted():
-            return base.mark == "reply"
-        case facts.TurnReplied(turn=turn):
-            return base.mark == "turn" and turn == base.turn
-        case facts.AnnounceDecided():
-            return base.mark == "announce"
-        case _:
-            return False
+        case facts.TurnEnded(turn=0) | facts.ChildEnded() | facts.RunCompleted() if base.mark == "reply":
+            return True
+        case facts.TurnEnded(turn=turn) if base.mark == "turn" and turn:
+            return turn == base.turn
+        case event:
+            return base.mark == "announce" and any(
+                isinstance(part, facts.AnnounceDecided) for part in facts.parts_of(event)
+            )
 
 
 def _called(flow: Flow) -> str:

@@ -104,10 +104,9 @@ class Then:
 
     def runs_of(self, stream: str) -> list[RunOutcome]:
         """Return the runs that an exchange or a spawn, by its stream, had asked for."""
-        asked = [
-            event.run_id for recorded in self.events(stream) if isinstance(event := recorded.event, _ASKS)
-        ]
-        return self._each(reversed(list(dict.fromkeys(asked))))
+        asked = (facts.run_asked_in(recorded.event) for recorded in self.events(stream))
+        run_ids = dict.fromkeys(event.run_id for event in asked if event is not None)
+        return self._each(reversed(list(run_ids)))
 
     def deliveries_of(self, stream: str) -> list[DeliverySummary]:
         """Return the deliveries that an exchange or a spawn, by its stream, waited for."""
@@ -224,13 +223,3 @@ def _folded_run(run_id: str, events: Iterable[Recorded]) -> RunOutcome | None:
             case _:
                 pass
     return then
-
-
-_ASKS: Final = (
-    facts.ExchangeAccepted,
-    facts.SpawnAccepted,
-    facts.TurnRequested,
-    facts.AnnounceRequested,
-    facts.ResultHanded,
-)
-"""Events of a flow that name a run which it asks for."""

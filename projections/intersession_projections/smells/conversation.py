@@ -112,10 +112,7 @@ def tokens_growing(seen: Seen) -> Iterator[Smell]:
 def _turns(seen: Seen) -> Iterator[_Turn]:
     for recorded in seen.events:
         match recorded.event:
-            case (
-                facts.PrimaryEnded(text=str() as text, usage=usage)
-                | facts.TurnReplied(text=str() as text, usage=usage)
-            ):
+            case facts.TurnEnded(text=str() as text, usage=usage):
                 yield _Turn(recorded.position, text, usage.tokens if usage is not None else 0)
             case _:
                 pass

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, parts_in
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
@@ -57,7 +57,7 @@ class Smells:
                 steps, asked = self._timeline.of_run(work.run_id), work.session_key
         positions = (step.position for step in steps if to is None or step.position <= to)
         events = tuple(self._log.at(positions))
-        return smells_in(Seen(events, tuple(self._earlier(asked, events))), self._rules)
+        return smells_in(Seen(tuple(parts_in(events)), tuple(self._earlier(asked, events))), self._rules)
 
     def _earlier(self, key: str, events: Sequence[Recorded]) -> Iterator[Recorded]:
         stream = session_stream(key)

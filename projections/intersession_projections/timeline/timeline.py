@@ -187,7 +187,7 @@ def _accepted(outcome: RunOutcome, before: Sequence[Recorded]) -> Iterator[Recor
 def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
     """Yield (run, session, message) for each run a flow has asked for."""
     for recorded in own:
-        match recorded.event:
+        match facts.run_asked_in(recorded.event):
             case facts.ExchangeAccepted() as event:
                 yield event.run_id, event.target, event.message_id
             case facts.SpawnAccepted() as event:
@@ -196,7 +196,7 @@ def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
                 yield event.run_id, event.speaker, event.message_id
             case facts.ResultHanded() as event:
                 yield event.run_id, event.requester, event.message_id
-            case _:
+            case None:
                 pass
 
 

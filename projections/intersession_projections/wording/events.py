@@ -4,6 +4,8 @@ A step shows an event in brief, by the names that are stored; a story tells it i
 and how all stands then. They stand side by side, so that a new event is put into words in one place.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import cast, get_args
 
 from intersession_events import facts
@@ -41,8 +43,11 @@ def words_of(
 
     `key` is the session whose stream the event is in, None for other streams. `max_turns` says how many turns its
     exchange may have, `place` where its delivery goes, `sides` who asked whom, or whose text goes where, `task` what its run was
-    asked for: events before it have told that. `named` says how sessions are called.
+    asked for: events before it have told that. `named` says how sessions are called. What follows in an event is told in brief.
     """
+    if isinstance(event, facts.Deciding) and event.then is not None:
+        told = partial(words_of, max_turns=max_turns, place=place, sides=sides, task=task, named=named)
+        return _together([(part, told(part, key)) for part in facts.parts_of(event)])
     kind = type(event)
     if kind in _OF_SESSIONS:
         return of_session(cast("facts.SessionEvent", event), key, task, named)
@@ -55,6 +60,18 @@ def words_of(
     if kind in _OF_DELIVERIES:
         return of_delivery(cast("facts.DeliveryEvent", event), place or "its channel", sides)
     return of_system(cast("facts.SystemEvent", event))
+
+
+def _together(parts: Sequence[tuple[facts.Event, Words]]) -> Words:
+    """Return what an event begins with, and what follows in it, in words. How all stands is told without what it asks for."""
+    found = [words for _, words in parts]
+    after = [words.after for part, words in parts if words.after and not isinstance(part, facts.RunAsked)]
+    return found[0]._replace(
+        to=next((words.to for words in found if words.to), None),
+        brief="; ".join(words.brief for words in found),
+        step=", and ".join(words.step for words in found if words.step),
+        after=after[-1] if after else "",
+    )
 
 
 def words_in(recorded: Recorded) -> Words:

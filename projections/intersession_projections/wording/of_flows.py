@@ -32,15 +32,15 @@ def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides, named:
                 step=f"{asker} asks {asked}",
                 after=f"after the start: {asker} has asked {asked}, {asked} has not answered yet",
             )  # fmt: skip
-        case facts.PrimaryEnded():
+        case facts.TurnEnded(turn=0):
             step, after = "the primary reply", f"{_has(asked, event)}, {asker} has not yet"
-            words = _of_answer(event, None, "replies")
+            words = _of_answer(event, event.speaker, "replies")
             return words._replace(step=f"{step} of {asked}", after=f"after {step}: {after}")
         case facts.TurnRequested():
             turn, speaker = f"turn {event.turn}", named(event.speaker)
             after = f"in {turn}: {speaker} has been asked, and has not answered yet"
             return Words(None, event.speaker, turn, step=f"{turn} is asked of {speaker}", after=after)
-        case facts.TurnReplied():
+        case facts.TurnEnded():
             turn, speaker = f"turn {event.turn}", named(event.speaker)
             after = (
                 f"after {turn}: {_has(speaker, event)}, {asked if speaker == asker else asker} has not yet"
@@ -146,9 +146,7 @@ def of_spawn(event: facts.SpawnEvent, sides: Sides, named: Naming) -> Words:  # 
             return Words(None, None, f"files not removed from {where}", f"keeps its files in {where}")
 
 
-def _of_answer(
-    event: facts.PrimaryEnded | facts.TurnReplied | facts.ChildEnded, who: str | None, how: str
-) -> Words:
+def _of_answer(event: facts.TurnEnded | facts.ChildEnded, who: str | None, how: str) -> Words:
     """Return how a run of a flow ended: with a text for the other side, or without."""
     if event.status != "ok":
         brief = f"{event.status}: {event.error or event.text or NO_TEXT}"
@@ -187,7 +185,7 @@ def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed, over: str) -> Wor
     return Words(None, None, brief, how, kind="end", step=f"the end: {how}", after=after)
 
 
-def _has(speaker: str, event: facts.PrimaryEnded | facts.TurnReplied) -> str:
+def _has(speaker: str, event: facts.TurnEnded) -> str:
     if event.status != "ok":
         return f"{speaker} has not answered: it {STATUSES[event.status]}"
     return f"{speaker} has answered" if event.text is not None else f"{speaker} has answered without a text"

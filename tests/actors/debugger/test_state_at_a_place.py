@@ -28,10 +28,10 @@ from intersession_events import ids
 from intersession_events.facts import (
     DeliveryDone,
     ExchangeClosed,
-    PrimaryEnded,
-    TurnReplied,
+    TurnEnded,
     message_in,
 )
+from intersession_events.log import parts_in
 from intersession_projections.places import steps_of_flow
 from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged, wait_for
@@ -53,7 +53,9 @@ def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
 
 
 def position_of(system: SessionSystem, kind: type[Any], turn: int | None = None) -> int:
-    events: list[tuple[int, Any]] = [(recorded.position, recorded.event) for recorded in system.log.all()]
+    events: list[tuple[int, Any]] = [
+        (recorded.position, recorded.event) for recorded in parts_in(system.log.all())
+    ]
     (found,) = [
         position
         for position, event in events
@@ -73,12 +75,16 @@ def test_each_mark_of_a_run_is_after_the_event_it_names_and_says_so(told: tuple[
     exchange = ids.derive(system.log.log_id, "exchange", run)
 
     assert words_at(system, f"{run}@reply") == (
-        position_of(system, PrimaryEnded),
+        position_of(system, TurnEnded, 0),
         "after the primary reply: research has answered, main has not yet",
     )
+    assert words_at(system, f"{run}@turn:1") == (
+        position_of(system, TurnEnded, 1),
+        "after turn 1: main has answered, research has not yet",
+    )
     assert words_at(system, f"{run}@turn:2") == (
-        position_of(system, TurnReplied, 2),
-        "after turn 2: research has answered, main has not yet",
+        position_of(system, TurnEnded, 2),
+        "after the loop: it ended after 2 turns, the limit of turns was reached",
     )
     assert words_at(system, f"{exchange[:8]}@end")[0] == position_of(system, ExchangeClosed)
     assert words_at(system, f"{run}@turn:2-1")[0] < words_at(system, f"{run}@turn:2")[0]
@@ -90,7 +96,7 @@ def test_what_comes_next_stands_beside_a_place(told: tuple[SessionSystem, str]) 
     system, run = told
     after_one = system.debug.state(run, at=f"{run}@turn:1")["next"]
     assert after_one is not None
-    assert after_one["text"] == "turn 2 is asked of research"
+    assert after_one["text"] == "research is asked for turn 2"
     assert system.debug.state(at="head")["next"] is None
 
 
@@ -159,7 +165,7 @@ def test_the_state_of_a_run_has_both_transcripts_as_they_stood(told: tuple[Sessi
         (0, "open"),
         (2, "closed"),
     ]
-    assert [one["phase"] for one in (*early["exchanges"], *late["exchanges"])] == ["primary", "closed"]
+    assert [one["phase"] for one in (*early["exchanges"], *late["exchanges"])] == ["turn", "closed"]
     assert early["exchanges"][0]["latest"] == "it is open"
     assert early["exchanges"][0]["settings"]["maxTurns"] == 2
     assert early["open"]["exchanges"] != []

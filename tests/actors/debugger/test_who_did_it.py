@@ -11,6 +11,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Call, Caller, deliver, delivery_of, run_id_of
 from intersession_events import facts
 from intersession_events.facts import decode, encode
+from intersession_events.log import parts_in
 from intersession_projections.wording import words_of
 from support.running import Gate, wait_for
 
@@ -20,7 +21,7 @@ WHO = "credential:desk"
 
 
 def last(system: SessionSystem, kind: type[Any]) -> tuple[int, Any]:
-    (*_, found) = [item for item in system.log.all() if isinstance(item.event, kind)]
+    (*_, found) = [item for item in parts_in(system.log.all()) if isinstance(item.event, kind)]
     return found.position, found.event
 
 

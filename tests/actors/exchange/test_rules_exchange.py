@@ -22,10 +22,9 @@ from intersession_events.facts import (
     Limits,
     LoopEnd,
     LoopEnded,
-    PrimaryEnded,
     Route,
     RunStatus,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
     decode,
     encode,
@@ -80,7 +79,7 @@ def loop_end(events: list[ExchangeEvent]) -> LoopEnded:
     return found[0]
 
 
-PRIMARY = PrimaryEnded(run_id="r0", status="ok", text="fine")
+PRIMARY = TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok", text="fine")
 TURN_1 = TurnRequested(turn=1, speaker=ASKER, run_id=turn_run(1), message_id="m2")
 LOOPED = LoopEnded(reason="turn_limit", turns=0)
 ASKED_TO_ANNOUNCE = AnnounceRequested(speaker=ASKED, run_id=ANNOUNCE_RUN, message_id="m9")
@@ -91,7 +90,7 @@ GOES_OUT = AnnounceDecided(text="all is well", delivery_id=DELIVERY)
 def test_a_reply_goes_back_to_the_requester_for_turn_one() -> None:
     events = decide(state_after(accepted()), ended("r0", "fine"), facts())
 
-    assert events[0] == PrimaryEnded(run_id="r0", status="ok", text="fine")
+    assert events[0] == TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok", text="fine")
     assert isinstance(events[1], TurnRequested)
     assert (events[1].turn, events[1].speaker, events[1].run_id) == (1, ASKER, turn_run(1))
 
@@ -102,7 +101,7 @@ def test_turns_alternate_between_the_two() -> None:
 
     events = decide(state, ended(turn_run(1), "and the tests?"), facts())
 
-    assert events[0] == TurnReplied(
+    assert events[0] == TurnEnded(
         turn=1, speaker=ASKER, run_id=turn_run(1), status="ok", text="and the tests?"
     )
     assert isinstance(events[1], TurnRequested)
@@ -210,7 +209,7 @@ def test_the_last_reply_before_the_turn_limit_is_kept() -> None:
 
     events = decide(state, ended(turn_run(1), "thanks"), facts())
 
-    assert events[0] == TurnReplied(turn=1, speaker=ASKER, run_id=turn_run(1), status="ok", text="thanks")
+    assert events[0] == TurnEnded(turn=1, speaker=ASKER, run_id=turn_run(1), status="ok", text="thanks")
     assert loop_end(events) == LoopEnded(
         reason="turn_limit", turns=1, limit="session.agentToAgent.maxPingPongTurns"
     )
@@ -247,7 +246,10 @@ def test_the_loops_skip_word_is_announced_as_text(row: dict[str, Any]) -> None:
 def test_a_first_reply_that_is_no_text_closes_the_exchange_at_once(text: str | None) -> None:
     events = decide(state_after(accepted()), ended("r0", text), facts())
 
-    assert events == [PrimaryEnded(run_id="r0", status="ok"), ExchangeClosed(reason="no_reply")]
+    assert events == [
+        TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok"),
+        ExchangeClosed(reason="no_reply"),
+    ]
 
 
 @pytest.mark.clause("LOOP-6")

@@ -19,6 +19,8 @@ from intersession_actors.explaining.rules import (
     UNBINDINGS,
 )
 from intersession_events import facts
+from intersession_events.log import parts_in
+from support.explained import explained
 from support.golden_logs import GoldenLog
 from support.running import Booth, Gate, all_said, merged, wait_for, wait_for_number
 from support.story import Story
@@ -36,12 +38,6 @@ TABLES: list[tuple[Mapping[Any, Any], tuple[str, ...]]] = [
         ("text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"),
     ),
 ]
-
-
-def explained(system: SessionSystem, kind: type[Any]) -> list[Explanation]:
-    """Explain all events of a kind."""
-    explaining = Explaining(system.service.reader)
-    return [one for item in system.log.all() if isinstance(item.event, kind) for one in explaining.of(item)]
 
 
 def given(explanation: Explanation) -> dict[str, tuple[Any, str]]:
@@ -497,7 +493,7 @@ def test_who_may_not_see_everything_is_told_the_rule_alone(log_url: str) -> None
         send(system)
         wait_for(system, facts.ExchangeClosed)
         explaining = Explaining(system.service.reader, secretly=True)
-        (item,) = [item for item in system.log.all() if isinstance(item.event, facts.LoopEnded)]
+        (item,) = [item for item in parts_in(system.log.all()) if isinstance(item.event, facts.LoopEnded)]
 
         (loop,) = explaining.of(item)
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from intersession import DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
-from intersession_actors.explaining import Explaining, Explanation
+from intersession import DeliveryRefused, MemoryChannel, Outbound, Turn
+from intersession_actors.explaining import Explanation
 from intersession_events import facts
+from support.explained import explained
 from support.fakes import ManualClock
 from support.running import Booth, Gate, closed_spawn, pass_time_until, wait_for
 
@@ -14,11 +15,6 @@ MAIN, RESEARCH = "agent:main:main", "agent:research:main"
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
-
-
-def explained(system: SessionSystem, kind: type[Any]) -> list[Explanation]:
-    explaining = Explaining(system.service.reader)
-    return [one for item in system.log.all() if isinstance(item.event, kind) for one in explaining.of(item)]
 
 
 def given(explanation: Explanation) -> dict[str, tuple[Any, str | None]]:

@@ -6,6 +6,7 @@ import pytest
 
 from intersession_actors.forking.cutting import consistent
 from intersession_events import facts
+from intersession_events.log import parts_in
 from intersession_events.stores import open_log
 from support.golden_logs import golden_logs
 from support.random_runs import random_runs
@@ -21,7 +22,7 @@ def test_an_append_in_which_a_run_began_is_on_one_side_of_every_cut(tmp_path: Pa
         }
         requested = {
             one.event.run_id: one.position
-            for one in log.all()
+            for one in parts_in(log.all())
             if isinstance(one.event, facts.TurnRequested | facts.AnnounceRequested | facts.ResultHanded)
         }
         cuts = {consistent(log, at) for at in range(1, log.head() + 1)}
@@ -40,7 +41,7 @@ def test_a_run_that_a_step_asks_for_is_on_the_same_side_of_every_cut_as_the_step
         }
         asked = {
             one.event.run_id: one.position
-            for one in log.all()
+            for one in parts_in(log.all())
             if isinstance(
                 one.event,
                 facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.AnnounceRequested,

@@ -51,7 +51,7 @@ def of(kind: str, value: str = "") -> list[ForkEdit]:
 
 def turns_in(fork: SessionSystem, stream: str) -> list[tuple[int, str | None]]:
     events = [one.event for one in fork.log.stream(stream)]
-    return [(one.turn, one.text) for one in events if isinstance(one, facts.TurnReplied)]
+    return [(one.turn, one.text) for one in events if isinstance(one, facts.TurnEnded) and one.turn]
 
 
 def ended(fork: SessionSystem) -> Carried:
@@ -72,7 +72,7 @@ def test_an_imported_exchange_goes_on_behind_each_of_its_answers(imported: Sessi
         first = next(
             one.event
             for one in imported.log.stream(exchange.stream)
-            if isinstance(one.event, facts.PrimaryEnded)
+            if isinstance(one.event, facts.TurnEnded)
         )
         assert turns[0][1] == f"reply: {first.text}"  # what was answered by the place is taken over
     # Its one turn had nothing to add, and so the rules end the loop again.

@@ -8,7 +8,7 @@ import pytest
 from intersession import ConfigError, MemoryChannel, SessionSystem, ToolRefused, Turn, echo
 from intersession_actors.forking import forks_of
 from intersession_actors.runtime import SystemClock
-from intersession_events.facts import ForkEdit, ForkEdited, ToolCallBlock, TurnReplied, message_in
+from intersession_events.facts import ForkEdit, ForkEdited, ToolCallBlock, TurnEnded, message_in
 from intersession_events.log import Log
 from intersession_events.stores import open_log
 from intersession_events.stores.folding import Fold, ViewsBeside
@@ -78,7 +78,7 @@ def test_another_answer_stands_in_the_place_of_the_one_that_was_given(talk: Conv
         replies = {
             one.event.turn: one.event.text
             for one in log.stream(f"exchange:{talk.exchange}")
-            if isinstance(one.event, TurnReplied)
+            if isinstance(one.event, TurnEnded) and one.event.turn
         }
         (edited,) = [one.event for one in log.stream("log") if isinstance(one.event, ForkEdited)]
     assert replies == {1: "are you sure?", 2: "it was cancelled", 3: "are you sure?", 4: "quite sure"}

@@ -8,7 +8,8 @@ from intersession_actors.exchange import fixed_by
 from intersession_actors.explaining import Explaining
 from intersession_actors.forking import set_in
 from intersession_actors.replaying import Redecided, Sources, redecided_all
-from intersession_events.facts import ExchangeClosed, ForkEdit, LoopEnded
+from intersession_events.facts import ExchangeClosed, ForkEdit, LoopEnded, parts_of
+from intersession_events.log import parts_in
 from intersession_events.stores import SqliteLog
 from support.forks_played import CONFIG, Conversation, conversation, play
 
@@ -41,7 +42,9 @@ def test_a_fork_is_decided_as_it_was_before_the_cut_and_behind_it(talk: Conversa
     found = decided(play(talk, talk.exchange, at, agents=ALIVE).made.path)
 
     assert [one for one in found if not one.is_same] == []
-    assert any(isinstance(event, ExchangeClosed) for one in found for event in one.recorded)
+    assert any(
+        isinstance(event, ExchangeClosed) for one in found for own in one.recorded for event in parts_of(own)
+    )
 
 
 @pytest.mark.clause("C7", "FORK-4")
@@ -52,9 +55,13 @@ def test_what_was_set_in_a_fork_holds_behind_the_cut_alone(talk: Conversation) -
 
     assert [one for one in decided(path) if not one.is_same] == []
     other = [one for one in decided(path, with_edits=False) if not one.is_same]
-    assert [type(event) for one in other for event in one.recorded if isinstance(event, LoopEnded)] == [
-        LoopEnded
-    ]
+    assert [
+        type(event)
+        for one in other
+        for own in one.recorded
+        for event in parts_of(own)
+        if isinstance(event, LoopEnded)
+    ] == [LoopEnded]
 
 
 @pytest.mark.clause("WHY-2")
@@ -63,7 +70,7 @@ def test_why_the_loop_of_a_source_ended_is_said_in_forks_of_forks_as_in_the_sour
 ) -> None:
     def decided_so(system: SessionSystem) -> list[bool | None]:
         explaining = Explaining(system.service.reader)
-        ends = [one for one in system.log.all() if isinstance(one.event, LoopEnded)]
+        ends = [one for one in parts_in(system.log.all()) if isinstance(one.event, LoopEnded)]
         return [told.as_decided for one in ends for told in explaining.of(one)]
 
     with (

@@ -221,7 +221,7 @@ def test_a_field_that_is_changed_in_a_fork_is_told(tmp_path: Path) -> None:
         edit = ForkEdit(kind="reply", value="it was cancelled")
         fork = play(talk, talk.exchange, "turn:2", edit, agents={"main": "asks", "desk": "answers"}).made.path
     for topic, field, value in (
-        ("turn_replied.1", "text", "forged"),
+        ("turn_ended.1", "text", "forged"),
         ("delivery_withheld.1", "channel", "forged"),
         ("announce_decided.1", "text", "forged"),
         ("run_started.1", "context_hash", "0" * 64),
@@ -359,7 +359,7 @@ def test_what_was_erased_is_counted_and_all_else_is_compared(tmp_path: Path, key
     with open_log(tmp_path / "source.db") as log:
         found = log.debug.replay(talk.exchange)
         events = list(log.log.all())
-        recorded = next(item for item in reversed(events) if isinstance(item.event, facts.TurnRequested))
+        recorded = next(item for item in reversed(events) if isinstance(item.event, facts.TurnEnded))
         other = structs.replace(recorded, event=structs.replace(recorded.event, turn=9))
         forged = replay_events(log.log.log_id, [other if item is recorded else item for item in events])
 

@@ -10,6 +10,7 @@ from intersession_actors.debugger import open_log
 from intersession_actors.policy import chain
 from intersession_actors.replaying import replay_events
 from intersession_events import facts
+from intersession_events.log import parts_in
 from support.branching_chain import LIMITS, branches
 from support.every_day import every_day
 from support.rewritten import rewritten
@@ -38,7 +39,7 @@ def test_a_guard_is_decided_on_by_what_it_had_looked_at(
     file = tmp_path / "log.db"
     tripped = [
         item
-        for item in branches(file, seed, limits, tool)[1]
+        for item in parts_in(branches(file, seed, limits, tool)[1])
         if getattr(item.event, "limit", None) or getattr(item.event, "code", None) == "limit"
     ]
 

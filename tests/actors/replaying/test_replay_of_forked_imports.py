@@ -97,7 +97,7 @@ def test_what_a_fork_of_an_import_decided_is_decided_again_and_the_rest_is_walke
 
     assert [one["firstDifference"] for one in found] == [None] * 3
     assert [one["walked"] for one in found] == [True] * 3
-    assert decided > 1
+    assert decided >= 1
     assert [one["decided"] for one in found] == [decided] * 3
 
 
@@ -152,11 +152,9 @@ def test_what_differs_behind_the_cut_is_found(imported: SessionSystem, tmp_path:
     (file,) = tmp_path.iterdir()
     lines = read_lines(file)
     (second,) = [
-        line
-        for line in lines[1:]
-        if line["topic"].startswith("turn_requested.") and line["event"]["turn"] == 2
+        line for line in lines[1:] if line["topic"].startswith("turn_ended.") and line["event"]["turn"] == 1
     ]
-    second["event"]["turn"] = 3
+    second["event"]["then"]["turnRequested"]["turn"] = 3
     second["id"] = derive(imported.log.log_id, "event", "other rules")
     write_resealed(file, lines)
 
@@ -164,4 +162,7 @@ def test_what_differs_behind_the_cut_is_found(imported: SessionSystem, tmp_path:
 
     assert found["firstDifference"] is not None
     assert found["firstDifference"]["position"] == second["position"]
-    assert [field["path"] for field in found["firstDifference"]["fields"]] == ["turn", "id"]
+    assert [field["path"] for field in found["firstDifference"]["fields"]] == [
+        "then.turnRequested.turn",
+        "id",
+    ]

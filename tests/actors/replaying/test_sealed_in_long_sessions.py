@@ -98,7 +98,7 @@ def test_what_differs_is_told_as_without_a_snapshot(debugger: Debugger, tmp_path
         assert found == replay_file(file)
     assert exchange_rules.decide is was
     assert found["firstDifference"] is not None
-    assert "today's rules decide TurnRequested" in found["firstDifference"]["text"]
+    assert "then.turnRequested was null and is {" in found["firstDifference"]["text"]
 
 
 @pytest.mark.clause("SEAL-2")

@@ -183,11 +183,11 @@ def test_a_turn_limit_that_is_one_higher_is_caught_and_said_in_words(recorded: P
     assert not found["same"]
     assert (differs["kind"], differs["recorded"], differs["now"]) == (
         "changed",
-        "loop_ended.1",
-        "TurnRequested",
+        "turn_ended.1",
+        "TurnEnded",
     )
-    assert "LoopEnded was recorded" in differs["text"]
-    assert "today's rules decide TurnRequested" in differs["text"]
+    assert {"then.loopEnded", "then.turnRequested"} <= {field["path"] for field in differs["fields"]}
+    assert "turn_limit (session.agentToAgent.maxPingPongTurns)" in differs["text"]
     assert differs["command"] == "RunEnded"
 
 
@@ -277,9 +277,13 @@ def test_a_field_that_differs_is_shown_with_both_values(recorded: Path) -> None:
 
     differs = found["firstDifference"]
     assert differs is not None
-    assert differs["recorded"] == "loop_ended.1"
+    assert differs["recorded"] == "turn_ended.1"
     assert differs["fields"] == [
-        {"path": "limit", "recorded": "session.agentToAgent.maxPingPongTurns", "now": "another.limit"}
+        {
+            "path": "then.loopEnded.limit",
+            "recorded": "session.agentToAgent.maxPingPongTurns",
+            "now": "another.limit",
+        }
     ]
 
 

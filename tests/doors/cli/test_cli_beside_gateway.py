@@ -15,7 +15,7 @@ from intersession import SessionSystem, echo
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_actors.agents import Turn
 from intersession_actors.channels import MemoryChannel
-from intersession_events.facts import ExchangeClosed, PrimaryEnded
+from intersession_events.facts import ExchangeClosed, TurnEnded
 from intersession_events.stores import PortableLog
 from intersession_projections.flows import Position
 from support.doors.command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
@@ -181,7 +181,7 @@ def test_ctrl_c_leaves_the_exchange_to_the_gateway(tmp_path: Path) -> None:
         closed = closed_exchange(hosted.system, exchange.run_id)
 
     assert (child.returncode, out, err) == (130, "", "")
-    assert one(closed, PrimaryEnded).status == "ok"
+    assert one(closed, TurnEnded).status == "ok"
 
 
 def _told(beat: dict[str, Any]) -> tuple[Any, ...]:

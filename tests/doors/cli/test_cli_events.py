@@ -40,22 +40,22 @@ def test_every_event_is_listed_with_all_that_is_stored_of_it(demo_log: DemoLog) 
 
 def test_events_are_chosen_by_name_stream_session_and_place(demo_log: DemoLog) -> None:
     whole = listed(demo_log.path)
-    turns = [event["position"] for event in whole if event["kind"] == "turn_replied"]
+    turns = [event["position"] for event in whole if event["kind"] == "turn_ended"]
     ends = [event["position"] for event in whole if event["kind"] in {"exchange_closed", "spawn_closed"}]
     research = [event["position"] for event in whole if event["stream"] == "session:agent:research:main"]
 
     def positions(*tokens: object) -> list[int]:
         return [event["position"] for event in listed(demo_log.path, *tokens)]
 
-    assert positions("--kind", "turn_replied") == turns
+    assert positions("--kind", "turn_ended") == turns
     assert positions("--kind", "exchange_closed", "--kind", "spawn_closed") == ends
     for named in ("session:agent:research:main", "session:research"):
         assert positions("--stream", named) == research
     assert positions("--session", "research") == research
     exchange = f"exchange:{demo_log.exchange}"
     assert positions("--stream", exchange[:17]) == positions("--stream", exchange) != []
-    assert positions("--stream", "exchange:", "--kind", "turn_replied", "--since", turns[3]) == turns[:3]
-    assert positions("--until", turns[3], "--kind", "turn_replied") == turns[3:]
+    assert positions("--stream", "exchange:", "--kind", "turn_ended", "--since", turns[3]) == turns[:3]
+    assert positions("--until", turns[3], "--kind", "turn_ended") == turns[3:]
     assert positions("--session", "research", "--since", research[2], "--until", research[1]) == [research[1]]
 
 
@@ -86,7 +86,7 @@ def test_pages_give_every_event_once(demo_log: DemoLog) -> None:
 @pytest.mark.parametrize(
     ("tokens", "told"),
     [
-        (("--kind", "turn"), "turn_replied"),
+        (("--kind", "turn"), "turn_ended"),
         (("--stream", "turns"), "exchange:"),
         (("--session", "nobody/none"), "no"),
         (("--session", "main", "--stream", "log"), "leave"),

@@ -63,7 +63,7 @@ def test_a_fork_of_what_was_changed_is_refused_with_the_position(demo_log: DemoL
     path = Path(shutil.copy(demo_log.path, tmp_path / "demo.db"))
     with closing(sqlite3.connect(path)) as log, log:
         ((at,),) = log.execute(
-            "SELECT rowid FROM stored_events WHERE topic='turn_replied.1' LIMIT 1"
+            "SELECT rowid FROM stored_events WHERE topic='turn_ended.1' LIMIT 1"
         ).fetchall()
         log.execute("UPDATE stored_events SET topic='turn_requested.1' WHERE rowid=?", (at,))
 

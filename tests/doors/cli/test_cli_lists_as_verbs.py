@@ -38,7 +38,7 @@ QUESTIONS: list[tuple[str, list[str], dict[str, Any]]] = [
     ("deliveries", ["--pending", "--at", "77"], {"pending": True, "at": 77}),
     ("deliveries", ["--channel", "discord", "--limit", "1"], {"channel": "discord", "limit": 1}),
     ("events", ["--limit", "7"], {"limit": 7}),
-    ("events", ["--kind", "turn_replied"], {"kind": ["turn_replied"]}),
+    ("events", ["--kind", "turn_ended"], {"kind": ["turn_ended"]}),
     ("events", ["--stream", "session:research"], {"stream": "session:research"}),
     ("events", ["--stream", "delivery:", "--since", "40"], {"stream": "delivery:", "since": 40}),
     ("events", ["--session", "main", "--cursor", "60"], {"session": "main", "cursor": "60"}),
@@ -87,7 +87,7 @@ def test_the_methods_of_python_ask_what_they_are_given(demo_log: DemoLog) -> Non
         said = debug.messages(from_="research", to="main", inter_session=True, why=True)["messages"]
         assert {(row["from"], row["to"]) for row in said} == {("agent:research:main", MAIN)}
         assert [row["runId"] for row in debug.deliveries(run=demo_log.exchange)["deliveries"]]
-        assert [row["kind"] for row in debug.events(kind=["loop_ended"])["events"]] == ["loop_ended"]
+        assert [row["kind"] for row in debug.events(kind=["loop_ended"])["events"]] == ["turn_ended"]
         with pytest.raises(ToolRefused, match="stream: no stream begins with 'somewhere'"):
             debug.events(stream="somewhere")
         with pytest.raises(ToolRefused, match="kind: no event is called"):

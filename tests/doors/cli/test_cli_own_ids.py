@@ -31,7 +31,7 @@ def verified(path: str | Path) -> VerifyReport:
         ("delivery_decided", '"text":"', '"text":"no: '),
         ("exchange_accepted", '"message":"', '"message":"no: '),
         ("run_started", '"contextHash":"', '"contextHash":"0'),
-        ("turn_requested", '"turn":1', '"turn":2'),
+        ("turn_ended", '"turn":1', '"turn":2'),
     ],
 )
 def test_a_changed_event_is_found_by_its_id_though_all_is_hashed_again(

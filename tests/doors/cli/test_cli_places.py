@@ -34,7 +34,7 @@ def test_the_state_of_a_run_is_shown_where_it_was_by_the_beginning_of_its_id(
     found = answer(demo_log, "state", short, "--at", f"{short}@turn:2")
 
     assert shown.startswith("after turn 2: research has answered, main has not yet")
-    assert f"next: #{found['next']['position']}  turn 3 is asked of main" in shown
+    assert f"next: #{found['next']['position']}  main is asked for turn 3" in shown
     assert set(found["place"]) == {"position", "eventId", "timeMs", "text"}
     assert [one["turns"] for one in found["exchanges"]] == [2]
     assert answer(demo_log, "state", short, "--at", f"event:{found['place']['eventId']}") == found

@@ -52,7 +52,7 @@ def test_answers_causes_effects_and_words_are_come_to(stepper: Stepper) -> None:
     answers = []
     while stepper.turn(1):
         answers.append(stepper.step.event if stepper.step else "")
-    assert answers.count("turn_replied") == 5
+    assert answers.count("turn_ended") == 6
 
     stepper.go(f"{stepper.run}@turn:3")
     at = stepper.position
@@ -69,11 +69,11 @@ def test_answers_causes_effects_and_words_are_come_to(stepper: Stepper) -> None:
 
 @pytest.mark.clause("STEP-1")
 def test_it_runs_to_a_break_and_back_to_it(stepper: Stepper) -> None:
-    stepper.breaks = "kind:turn_replied"
+    stepper.breaks = "kind:turn_ended"
     stops = 0
     while stepper.run_to_break(1):
         stops += 1
-    assert stops == 5
+    assert stops == 6
     last = stepper.position
     assert stepper.run_to_break(-1)
     assert stepper.position < last
@@ -96,7 +96,7 @@ def test_a_place_and_another_run_of_the_session(stepper: Stepper, demo_log: Demo
     assert stepper.go("@turn:2")  # of this run
     assert stepper.position == here
     assert stepper.step is not None
-    assert stepper.step.event == "turn_replied"
+    assert stepper.step.event == "turn_ended"
     with pytest.raises(ToolRefused, match="noon"):
         stepper.go("noon")
     before = stepper.other_run(-1)
@@ -113,7 +113,7 @@ async def test_the_screen_shows_the_place_and_moves_with_the_keys(demo_log: Demo
         async with app.run_test(size=(140, 40)) as pilot:
             assert said(app, "#place").startswith("after turn 2: research has answered, main has not yet")
             assert "Does that hold for a van" in said(app, "#messages0")
-            assert "turn_replied" in said(app, "#happened")
+            assert "turn_ended" in said(app, "#happened")
 
             await pilot.press("n")
             assert said(app, "#place").startswith("after turn 3")
@@ -122,7 +122,7 @@ async def test_the_screen_shows_the_place_and_moves_with_the_keys(demo_log: Demo
             await pilot.press("slash", *"noon", "enter")
             assert "before noon" in said(app, "#happened")
             await pilot.press("g", *"head", "enter")
-            assert "exchange_closed" in said(app, "#happened")
+            assert "no_route" in said(app, "#happened")
             await pilot.press("home")
             assert "before the first event" in said(app, "#happened")
             await pilot.press("g", *f"{demo_log.exchange}@turn:5+1", "enter")
@@ -201,10 +201,10 @@ async def test_where_it_is_narrow_the_event_stands_below_the_diagram(demo_log: D
     with debugging(demo_log) as debugger:
         app = StepScreen(debugger, demo_log.exchange, at=f"{demo_log.exchange}@turn:1")
         async with app.run_test(size=(40, 14)) as pilot:
-            await shown(app, pilot, "turn_replied", "│ turn")
+            await shown(app, pilot, "turn_ended", "│ turn")
             assert "╭─ research" not in seen(app)
             await pilot.resize_terminal(120, 30)
-            await shown(app, pilot, "turn_replied", "│ turn", "╭─ research")
+            await shown(app, pilot, "turn_ended", "│ turn", "╭─ research")
 
 
 @pytest.mark.clause("STEP-1", "WHY-1", "WHY-2")
@@ -281,9 +281,9 @@ async def test_who_follows_and_stands_at_the_end_goes_along_with_what_comes(tmp_
             gate.open()
             for _ in range(200):
                 await pilot.pause(0.05)
-                if "exchange_closed" in said(app, "#happened"):
+                if "no_route" in said(app, "#happened"):
                     break
-            assert "exchange_closed" in said(app, "#happened")
+            assert "no_route" in said(app, "#happened")
             assert "it is open" in said(app, "#messages1")
 
 

@@ -154,7 +154,7 @@ def test_runs_and_replay_mark_what_smells(store: str) -> None:
     place: dict[str, Any] = next(row for row in listed if row["kind"] == "exchange")["smells"][0]["place"]
     assert set(place) == {"position", "eventId", "timeMs", "text"}
     assert "smells: loop_cut, announce_unheard" in ran("runs", "--smell", "--store", store).out
-    then = ran("runs", "--smell", "--kind", "exchange", "--at", f"{flow(store)}@turn:1", "--store", store)
+    then = ran("runs", "--smell", "--kind", "exchange", "--at", f"{flow(store)}@reply", "--store", store)
     assert "smells:" not in then.out
     assert "smells" not in ran("runs", "--store", store, "--json").json["runs"][0]
     assert "loop_cut: " in ran("replay", flow(store), "--store", store).out
@@ -165,7 +165,7 @@ def test_runs_and_replay_mark_what_smells(store: str) -> None:
     assert "loop_cut  " in drawn.out
     shown = ran("show", flow(store), "--store", store, "--json").json["smells"]
     assert [one["code"] for one in shown] == smells["exchange"]
-    assert ran("show", f"{flow(store)}@turn:1", "--store", store, "--json").json["smells"] == []
+    assert ran("show", f"{flow(store)}@reply", "--store", store, "--json").json["smells"] == []
     alone = ran("smells", flow(store), "--store", store, "--json").json
     assert [one["code"] for one in alone["smells"]] == smells["exchange"]
     assert "loop_cut" in ran("smells", flow(store), "--store", store).out

@@ -8,6 +8,7 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_events.facts import ExchangeClosed, ForkEdited
+from intersession_events.log import parts_in
 from intersession_events.stores import open_log
 from support.any_log import changed_behind
 from support.doors.gateway_live import LiveGateway
@@ -144,7 +145,7 @@ def test_a_fork_that_is_only_made_is_not_carried_on(talk: Conversation, live: Li
     assert "outcome" not in came
     with open_log(came["store"], read_only=True) as fork:
         began = [one.position for one in fork.all() if one.position > came["from"]["position"]]
-        closed = [one for one in fork.all() if isinstance(one.event, ExchangeClosed)]
+        closed = [one for one in parts_in(fork.all()) if isinstance(one.event, ExchangeClosed)]
     assert (len(began) > 0, closed) == (True, [])
 
 
@@ -163,7 +164,7 @@ def test_a_script_answers_and_whoever_does_not_wait_hears_of_it_later(
     with open_log(came["store"], read_only=True) as fork:
         while True:
             head = fork.head()
-            if any(isinstance(one.event, ExchangeClosed) for one in fork.all()):
+            if any(isinstance(one.event, ExchangeClosed) for one in parts_in(fork.all())):
                 break
             fork.wait_for(head + 1, timeout=WAIT)
     forks = talk.system.gateway.perform("forks.list")["forks"]
@@ -229,7 +230,7 @@ def test_a_log_in_memory_has_no_forks() -> None:
 def test_of_what_was_changed_no_fork_is_made_and_the_operator_is_sent_to_verify(tmp_path: Path) -> None:
     talk = conversation(tmp_path, config=merged(CONFIG, GATEWAY))
     with talk.system as system, LiveGateway(system) as live:
-        (said, *_) = (one for one in system.log.all() if one.topic == "turn_replied.1")
+        (said, *_) = (one for one in system.log.all() if one.topic == "turn_ended.1")
         changed_behind(
             f"sqlite:///{system.log.place}",
             "UPDATE stored_events SET topic='turn_requested.1' WHERE rowid=?",

@@ -16,6 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from intersession import SessionSystem
 from intersession_actors.agents import Turn
 from intersession_events.facts import AccessRecorded, ExchangeReleased, NotePinned
+from intersession_events.log import parts_in
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.command_line import ran
 from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
@@ -72,7 +73,7 @@ class Deeds(NamedTuple):
         self.page.goto(f"{self.gateway.address}/debug/{path}")
 
     def events(self, kind: type) -> list[Any]:
-        return [one.event for one in self.system.log.all() if isinstance(one.event, kind)]
+        return [one.event for one in parts_in(self.system.log.all()) if isinstance(one.event, kind)]
 
     def dialog(self, button: Locator, title: str) -> Locator:
         """Open a dialog, and find it without a fault for whoever can't see it, or sees it in the dark."""

@@ -79,7 +79,7 @@ def test_words_that_are_erased_leave_every_page_that_shows_them(tmp_path: Path) 
             f"{at}&tab=raw&view=table",
             f"session/{RESEARCH}",
             "search?words=northern+road",
-            "log?kind=turn_replied",
+            "log?kind=turn_ended",
             f"diff?a={run}@turn:1&b={run}@turn:3",
         ):
             tab = Tab(context, gateway.address)

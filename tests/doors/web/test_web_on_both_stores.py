@@ -53,7 +53,7 @@ def walked(page: Page, gateway: LiveGateway) -> None:
         "session/agent:main:main?at=30": "Is the lake crossing open",
         "log": "delivery done",
         "log?event=46": "Hash confirmed",
-        "log?kind=loop_ended": "loop ended",
+        "log?kind=loop_ended": "turn ended",
         "deliveries": "discord:lab",
         "search?words=ferry": "First said",
         "integrity": "As it was written",

@@ -116,7 +116,7 @@ def test_a_place_of_a_run_is_said_in_words_and_counted_in_its_events(served: Ser
     steps = asked(served, "steps", run=run)["steps"]
 
     assert found["place"]["text"] == "after turn 2: research has answered, main has not yet"
-    assert found["next"]["text"] == "turn 3 is asked of main"
+    assert found["next"]["text"] == "main is asked for turn 3"
     assert steps[found["index"] - 1]["position"] == found["place"]["position"]
 
 
@@ -124,7 +124,8 @@ def test_an_event_has_its_payload_and_hashes_that_hold(served: Served) -> None:
     (event,) = asked(served, "events", kind="loop_ended", limit=1)["events"]
     whole = asked(served, "event", at=event["position"])
 
-    assert (whole["data"]["reason"], whole["data"]["turns"]) == ("turn_limit", 5)
+    ended = whole["data"]["then"]["loopEnded"]
+    assert (ended["reason"], ended["turns"]) == ("turn_limit", 5)
     assert whole["holds"] is True
     assert len(whole["hash"]) == len(whole["prev"]) == 64
     assert asked(served, "event", at=whole["linkedTo"])["hash"] == whole["prev"]

@@ -17,7 +17,6 @@ from intersession_events.facts import (
     LogOpened,
     Message,
     MessageRecorded,
-    PrimaryEnded,
     Provenance,
     Route,
     RunCompleted,
@@ -25,6 +24,7 @@ from intersession_events.facts import (
     RunStarted,
     SessionArchived,
     SessionOpened,
+    TurnEnded,
 )
 from intersession_events.log import ANY_VERSION, Draft, Log, Row, StreamAppend
 from intersession_events.stores import PortableLog, open_log
@@ -87,7 +87,7 @@ def asked_by_ada(story: Story) -> list[int]:
     )
     ended = story.put(
         "exchange:x",
-        PrimaryEnded(run_id="r2", status="ok", text="20 degrees"),
+        TurnEnded(turn=0, speaker=OPS, run_id="r2", status="ok", text="20 degrees"),
         causation=accepted.id,
         correlation="r1",
     )

@@ -21,7 +21,6 @@ from intersession_events.facts import (
     LoopEnded,
     Message,
     MessageRecorded,
-    PrimaryEnded,
     Provenance,
     Route,
     RunCompleted,
@@ -29,7 +28,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     TextBlock,
     ToolCallBlock,
-    TurnReplied,
+    TurnEnded,
     Usage,
 )
 from intersession_events.log import Recorded
@@ -303,7 +302,7 @@ def test_the_reply_of_the_last_turn_says_which_turn_it_is_though_nobody_is_asked
     recorded_in(story, OPS, said("nearly"), time=2)
     recorded_in(story, MAIN, asked(OPS, "nearly", turn=1), time=3)
     recorded_in(story, MAIN, said("good"), time=4)
-    story.put("exchange:e", TurnReplied(turn=1, speaker=MAIN, run_id="r", status="ok", text="good"))
+    story.put("exchange:e", TurnEnded(turn=1, speaker=MAIN, run_id="r", status="ok", text="good"))
 
     (mark,) = (
         row for row in diagram_of(story.log.all(), title="", names=names).rows if isinstance(row, Mark)
@@ -344,11 +343,11 @@ def test_an_imported_exchange_says_which_turn_each_message_is_and_leaves_out_wha
         inferred=True,
     )
     story.put("exchange:e", accepted, time=1)
-    story.put("exchange:e", PrimaryEnded(run_id="r", status="ok", text="nearly"), time=2)
+    story.put("exchange:e", TurnEnded(turn=0, speaker=OPS, run_id="r", status="ok", text="nearly"), time=2)
     recorded_in(story, MAIN, asked(OPS, f"{STAMP}nearly"), time=2)
-    story.put("exchange:e", TurnReplied(turn=1, speaker=MAIN, run_id="t", status="ok", text="good"), time=3)
+    story.put("exchange:e", TurnEnded(turn=1, speaker=MAIN, run_id="t", status="ok", text="good"), time=3)
     recorded_in(story, OPS, asked(MAIN, f"{STAMP}good"), time=3)
-    story.put("exchange:e", TurnReplied(turn=2, speaker=OPS, run_id="u", status="ok", text="bye"), time=4)
+    story.put("exchange:e", TurnEnded(turn=2, speaker=OPS, run_id="u", status="ok", text="bye"), time=4)
     # As OpenClaw writes it: of the session that had asked, and of no exchange.
     origin = Provenance(kind="inter_session", source_session_key=MAIN, source_tool="sessions_send")
     step = asked(MAIN, f"{STAMP}Agent-to-agent announce step.")

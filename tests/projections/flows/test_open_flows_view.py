@@ -22,12 +22,11 @@ from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
     LoopEnded,
-    PrimaryEnded,
     ResultHanded,
     Route,
     SpawnAccepted,
     SpawnClosed,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
 )
 from intersession_events.stores.postgres import PostgresLog
@@ -96,12 +95,12 @@ def delivery(delivery_id: str = "d") -> DeliveryDecided:
 def test_an_exchange_stands_where_its_last_event_put_it(story: Story) -> None:
     flows = Flows(story.log)
     accepted = story.put("exchange:x", exchange())
-    story.put("exchange:x", PrimaryEnded(run_id="x-primary", status="ok", text="yes"))
+    story.put("exchange:x", TurnEnded(turn=0, speaker=OPS, run_id="x-primary", status="ok", text="yes"))
     story.put("exchange:x", TurnRequested(turn=1, speaker=MAIN, run_id="turn1", message_id="m1"))
     waiting = flows.exchange("x")
     assert waiting is not None
     assert (waiting.is_open, waiting.awaits, waiting.accepted) == (True, "turn1", accepted.position)
-    story.put("exchange:x", TurnReplied(turn=1, speaker=MAIN, run_id="turn1", status="ok", text="REPLY_SKIP"))
+    story.put("exchange:x", TurnEnded(turn=1, speaker=MAIN, run_id="turn1", status="ok", text="REPLY_SKIP"))
     story.put("exchange:x", LoopEnded(reason="reply_skip", turns=1))
     story.put("exchange:x", AnnounceRequested(speaker=OPS, run_id="announce", message_id="m2"))
     story.put("exchange:x", AnnounceDecided(text="told", delivery_id="d"))

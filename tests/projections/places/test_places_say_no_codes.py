@@ -27,8 +27,8 @@ EVENTS = [
     *ended(facts.SpawnClosed, facts.SpawnClose, code=None),
     *ended(facts.LoopEnded, facts.LoopEnd, turns=2),
     *ended(facts.ChildEnded, facts.RunStatus, run_id="r", text=None),
-    *ended(facts.PrimaryEnded, facts.RunStatus, run_id="r", text=None),
-    *ended(facts.TurnReplied, facts.RunStatus, turn=1, speaker="agent:main:main", run_id="r", text=None),
+    *ended(facts.TurnEnded, facts.RunStatus, turn=0, speaker="agent:main:main", run_id="r", text=None),
+    *ended(facts.TurnEnded, facts.RunStatus, turn=1, speaker="agent:main:main", run_id="r", text=None),
     *ended(facts.ChildArchived, facts.ArchiveReason, child="agent:main:subagent:1"),
     *ended(facts.RunFailed, facts.FailureCode, run_id="r", attempt=1, error="it was cut"),
 ]

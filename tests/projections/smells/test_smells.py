@@ -40,7 +40,7 @@ def seen(story: Story, *events: facts.Event, stream: str = X) -> Seen:
 def turns(*texts: str, tokens: Iterable[int] = ()) -> list[facts.Event]:
     used = iter(tokens)
     return [
-        facts.TurnReplied(
+        facts.TurnEnded(
             turn=number,
             speaker=MAIN,
             run_id=f"r{number}",
@@ -356,7 +356,7 @@ def test_each_smell_is_found_in_a_recorded_exchange_that_has_it_and_in_none_that
     for code in ("loop_cut", "announce_unheard"):
         assert {code in smells for smells in found.values()} == {True, False}, code
     longest = max(
-        seen_of.values(), key=lambda events: sum(isinstance(one.event, facts.TurnReplied) for one in events)
+        seen_of.values(), key=lambda events: sum(isinstance(one.event, facts.TurnEnded) for one in events)
     )
     assert not {smell.code for smell in smells_in(Seen(longest))} & DOCTORED.keys()
     for code, doctors in DOCTORED.items():
@@ -364,7 +364,7 @@ def test_each_smell_is_found_in_a_recorded_exchange_that_has_it_and_in_none_that
             events = [
                 other
                 for one in longest
-                for other in (doctor(one) if isinstance(one.event, facts.TurnReplied) else [one])
+                for other in (doctor(one) if isinstance(one.event, facts.TurnEnded) else [one])
             ]
             assert (code in {smell.code for smell in smells_in(Seen(tuple(events)))}) == smells, (
                 code,
@@ -379,7 +379,7 @@ def test_a_host_adds_rules_of_its_own(story: Story) -> None:
     def shouting(what: Seen) -> Iterable[Smell]:
         for recorded in what.events:
             event = recorded.event
-            if isinstance(event, facts.TurnReplied) and (event.text or "").isupper():
+            if isinstance(event, facts.TurnEnded) and (event.text or "").isupper():
                 yield Smell("shouting", recorded.position, "somebody shouts")
 
     what = seen(story, *turns("hm", "OPEN IT!"))

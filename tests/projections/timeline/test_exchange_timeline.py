@@ -18,7 +18,6 @@ from intersession_events.facts import (
     LateReplyDropped,
     LoopEnded,
     Message,
-    PrimaryEnded,
     Provenance,
     Route,
     RunAborted,
@@ -28,7 +27,7 @@ from intersession_events.facts import (
     SessionOpened,
     SpawnAccepted,
     ToolCallBlock,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
 )
 from intersession_events.log import Recorded
@@ -78,14 +77,14 @@ def exchange(story: Story, exchange_id: str) -> None:
     )
     end = RunCompleted(run_id=run, attempt=1, session_id="s", message=reply, text="yes")
     story.put(f"session:{OPS}", end)
-    story.put(f"exchange:{exchange_id}", PrimaryEnded(run_id=run, status="ok", text="yes"))
+    story.put(f"exchange:{exchange_id}", TurnEnded(turn=0, speaker=OPS, run_id=run, status="ok", text="yes"))
     story.put(
         f"exchange:{exchange_id}", TurnRequested(turn=1, speaker=MAIN, run_id=turn, message_id=f"{turn}-in")
     )
     story.run(MAIN, turn, "yes", "REPLY_SKIP")
     story.put(
         f"exchange:{exchange_id}",
-        TurnReplied(turn=1, speaker=MAIN, run_id=turn, status="ok", text="REPLY_SKIP"),
+        TurnEnded(turn=1, speaker=MAIN, run_id=turn, status="ok", text="REPLY_SKIP"),
         LoopEnded(reason="reply_skip", turns=1),
         AnnounceDecided(text="they are ready", delivery_id=f"{exchange_id}-d"),
     )
@@ -118,12 +117,12 @@ def test_an_exchange_is_told_over_all_its_sessions_in_order(two: Story) -> None:
         ("exchange_accepted", MAIN, OPS, "ready?"),
         ("run_started", OPS, None, "attempt 1"),
         ("run_completed", OPS, None, "yes"),
-        ("primary_ended", None, None, "yes"),
+        ("turn_ended", OPS, None, "yes"),
         ("turn_requested", None, MAIN, "turn 1"),
         ("run_queued", None, MAIN, "yes"),
         ("run_started", MAIN, None, "attempt 1"),
         ("run_completed", MAIN, None, "REPLY_SKIP"),
-        ("turn_replied", MAIN, None, "REPLY_SKIP"),
+        ("turn_ended", MAIN, None, "REPLY_SKIP"),
         ("loop_ended", None, None, "reply_skip after 1 turns"),
         ("announce_decided", None, None, "they are ready"),
         ("delivery_decided", OPS, "telegram:7#3", "they are ready"),

@@ -22,7 +22,7 @@ from intersession_events.facts import (
     generation_of,
     message_in,
 )
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, parts_in
 
 E = TypeVar("E")
 
@@ -132,15 +132,15 @@ class Evidence:
     @cached_property
     def _by_kind(self) -> Mapping[type[object], list[Recorded]]:
         found: defaultdict[type[object], list[Recorded]] = defaultdict(list)
-        for item in self.events:
+        for item in parts_in(self.events):
             found[type(item.event)].append(item)
         return found
 
     @cached_property
     def streams(self) -> Mapping[str, list[Recorded]]:
-        """The events of each stream."""
+        """The events of each stream, each with what follows in it right behind it."""
         found: defaultdict[str, list[Recorded]] = defaultdict(list)
-        for item in self.events:
+        for item in parts_in(self.events):
             found[item.stream].append(item)
         return found
 

@@ -18,7 +18,6 @@ from intersession_events.facts import (
     DeliveryUnknown,
     ExchangeAccepted,
     LoopEnded,
-    PrimaryEnded,
     ResultHanded,
     RunAborted,
     RunCompleted,
@@ -28,7 +27,7 @@ from intersession_events.facts import (
     RunQueued,
     RunStarted,
     SpawnAccepted,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
     Usage,
 )
@@ -52,7 +51,7 @@ CLOSES: Final[Mapping[str, frozenset[str]]] = {
 AGAIN: Final = frozenset(
     {
         "turn_requested",
-        "turn_replied",
+        "turn_ended",
         "delivery_started",
         "delivery_failed",
         "delivery_retried",
@@ -70,8 +69,8 @@ AFTER: Final = frozenset(
 ORDER: Final = (
     "exchange_accepted spawn_accepted delivery_decided",
     "thread_opened attachments_ready",
-    "primary_ended child_ended",
-    "turn_requested turn_replied",
+    "child_ended",
+    "turn_ended turn_requested",
     "loop_ended",
     "announce_requested",
     "announce_decided",
@@ -199,7 +198,7 @@ def turns_once(evidence: Evidence) -> Iterator[str]:
         if not isinstance(accepted, ExchangeAccepted):
             continue
         asked = [item.event for item in items if isinstance(item.event, TurnRequested)]
-        replied = [item.event for item in items if isinstance(item.event, TurnReplied)]
+        replied = [item.event for item in items if isinstance(item.event, TurnEnded) and item.event.turn]
         if [turn.turn for turn in asked] != list(range(1, len(asked) + 1)):
             yield f"{items[0].stream} asks for turns {[turn.turn for turn in asked]}"
         if len(asked) > min(accepted.settings.max_turns, MOST_TURNS):
@@ -213,9 +212,8 @@ def turns_once(evidence: Evidence) -> Iterator[str]:
 
 def words_are_theirs(evidence: Evidence) -> Iterator[str]:
     """O2: what a flow says of a run is what the run said, and said before."""
-    told: list[tuple[Recorded, PrimaryEnded | TurnReplied | ChildEnded]] = [
-        *evidence.of(PrimaryEnded),
-        *evidence.of(TurnReplied),
+    told: list[tuple[Recorded, TurnEnded | ChildEnded]] = [
+        *evidence.of(TurnEnded),
         *evidence.of(ChildEnded),
     ]
     for item, event in told:
@@ -227,7 +225,7 @@ def words_are_theirs(evidence: Evidence) -> Iterator[str]:
             yield f"#{item.position} says {event.status} of run {event.run_id}"
         elif reply is not None:
             words = said(reply.reply)
-            if isinstance(event, PrimaryEnded) and is_word(words, "REPLY_SKIP"):
+            if isinstance(event, TurnEnded) and not event.turn and is_word(words, "REPLY_SKIP"):
                 words = None
             if event.text != words:
                 yield f"#{item.position} has other words than run {event.run_id}"
@@ -238,7 +236,7 @@ def silence_is_said(evidence: Evidence) -> Iterator[str]:
     for item, ended in evidence.of(LoopEnded):
         if ended.reason == "reply_skip":
             turns = [
-                one.event.text for one in evidence.streams[item.stream] if isinstance(one.event, TurnReplied)
+                one.event.text for one in evidence.streams[item.stream] if isinstance(one.event, TurnEnded)
             ]
             if not turns or not is_word(turns[-1], "REPLY_SKIP"):
                 yield f"#{item.position} takes {turns[-1:]} for silence"

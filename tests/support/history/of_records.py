@@ -31,7 +31,7 @@ def known_as_it_was(evidence: Evidence) -> Iterator[str]:
     """C8: what a decision record says was known is what the log, the agents and the channels held at that moment."""
     for name, items in evidence.streams.items():
         for number, item in enumerate(items):
-            if not item.decision:
+            if not item.decision or (number and items[number - 1].version == item.version):
                 continue
             known = evidence.held.get((name, item.version, item.decision))
             if known is None:

@@ -20,7 +20,6 @@ from intersession_events.facts import (
     ExchangeReleased,
     LoopEnded,
     Message,
-    PrimaryEnded,
     ResultHanded,
     RunAsked,
     RunQueued,
@@ -31,7 +30,7 @@ from intersession_events.facts import (
     SessionReset,
     SpawnAccepted,
     SpawnClosed,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
     text_of,
 )
@@ -81,7 +80,7 @@ def words_go_on(evidence: Evidence) -> Iterator[str]:
         for item in items:
             event = item.event
             match event:
-                case PrimaryEnded(text=text) | TurnReplied(text=text):
+                case TurnEnded(text=text):
                     latest, edited_by = text, None
                 case ExchangeHeld(step="reply", text=text) if text != latest:
                     yield f"#{item.position} holds {text!r}, and {latest!r} was said"
@@ -181,14 +180,12 @@ REFUSED: Final = frozenset({"policy_denied", "requester_gone", "target_gone", "t
 
 def _reasons(accepted: ExchangeAccepted, before: list[Recorded], turns: int) -> frozenset[str]:
     """Return by what a loop may end after so many turns; where it may go on, by a guard or a refusal alone."""
-    last = next(
-        (one.event for one in reversed(before) if isinstance(one.event, PrimaryEnded | TurnReplied)), None
-    )
+    last = next((one.event for one in reversed(before) if isinstance(one.event, TurnEnded)), None)
     released = [one.event for one in before if isinstance(one.event, ExchangeReleased)]
     is_released = bool(released) and isinstance(before[-1].event, ExchangeReleased)
     if is_released and released[-1].action in {"drop", "end"}:
         return frozenset({"dropped" if released[-1].action == "drop" else "ended"})
-    if isinstance(last, TurnReplied):
+    if last is not None and last.turn:
         if last.status != "ok":
             gone = frozenset({"requester_gone", "target_gone"})
             reason = {"timeout": "turn_timeout", "aborted": "aborted"}.get(last.status, "turn_failed")
@@ -382,7 +379,8 @@ def closed_as_it_ended(evidence: Evidence) -> Iterator[str]:
         *evidence.of(SpawnClosed),
     ]
     for item, closed in closes:
-        before = evidence.streams[item.stream][: item.version - 1]
+        before = evidence.streams[item.stream]
+        before = before[: before.index(item)]
         decided = next((one.event for one in before if isinstance(one.event, AnnounceDecided)), None)
         if decided is not None and decided.delivery_id is not None:
             kinds = DELIVERED.get(closed.reason, ())
@@ -404,7 +402,7 @@ def _closings(before: list[Recorded], decided: AnnounceDecided | None) -> frozen
         return frozenset(
             {"handed_over"} if isinstance(last, ResultHanded) else {"no_route", "requester_gone"}
         )
-    if isinstance(last, PrimaryEnded):
+    if isinstance(last, TurnEnded):
         if last.status != "ok":
             return frozenset({"aborted" if last.status == "aborted" else "run_failed"})
         return frozenset({"no_reply"} if last.text is None else ())

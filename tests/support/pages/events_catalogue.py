@@ -28,6 +28,7 @@ from intersession_events.facts import (
     exchange,
     log,
     message,
+    parts,
     run,
     session,
     spawn,
@@ -79,6 +80,10 @@ The stored payload is canonical JSON (RFC 8785) with the names below. A field wi
 the value after `=`, else none, 0, false or nothing in it. Times are milliseconds since 1970 in
 UTC, lengths of time are milliseconds, money is millionths; no number is a fraction or above 2^53. JSON that is not ours (tool arguments, unknown fields
 of an import) is a text: its source. Ids are UUIDs; most are derived (UUIDv5), so that doing a step again can't do it twice.
+
+What one decision says of one stream is one event. What follows in an event of an exchange or a spawn, such as the next turn after
+the end of a turn, is in its `then`, and an event of its own only where nothing else begins the decision, and in what an import
+infers.
 
 The envelope around a payload, and how to hash both again: [read the log with sqlite3 and jq](howto/read-the-log.md).
 
@@ -267,13 +272,14 @@ def _said(shape: type) -> str:
 def _parts() -> Iterator[type[Fact]]:
     """Yield the shapes that are no events, in the order of their modules."""
     events = set(TOPICS.values())
-    for module in (message, session, exchange, log):
+    for module in (message, session, exchange, parts, log):
         for shape in vars(module).values():
             if (
                 inspect.isclass(shape)
                 and issubclass(shape, Fact)
                 and shape.__module__ == module.__name__
                 and shape not in events
+                and shape is not parts.Deciding
             ):
                 yield shape
 

@@ -19,6 +19,7 @@ from typing import Any
 from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
 from intersession_actors.runtime import SystemClock
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, ExchangeHeld, ToolCallBlock
+from intersession_events.log import parts_in
 from intersession_events.stores import located
 from support.processes.errands import ERRANDS, RUN, Bank
 
@@ -232,7 +233,7 @@ class Host:
 
     def _until(self, message: str, is_it: Callable[[Event], bool]) -> Event:
         run_id, stream = self.run_of(message), ""
-        for recorded in self.system.follow(0, timeout=PATIENCE_S):
+        for recorded in parts_in(self.system.follow(0, timeout=PATIENCE_S)):
             event = recorded.event
             if isinstance(event, ExchangeAccepted) and event.run_id == run_id:
                 stream = recorded.stream

@@ -17,7 +17,7 @@ from intersession_events.facts import (
     RunInterrupted,
     RunQueued,
 )
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, parts_in
 from intersession_events.stores import located
 from intersession_projections.inline_views import inline_views
 from support.any_log import AnyLog, Logs, log_at
@@ -194,8 +194,8 @@ def interrupted(events: Sequence[Recorded]) -> list[str]:
 
 
 def story(items: Sequence[Recorded]) -> str:
-    """Return the topics of events in one line, without their versions."""
-    return " ".join(item.topic.partition(".")[0] for item in items)
+    """Return the kinds of events, and of what follows in them, in one line."""
+    return " ".join(item.kind for item in parts_in(items))
 
 
 def streams(events: Sequence[Recorded], prefix: str) -> list[list[Recorded]]:
@@ -209,7 +209,7 @@ def streams(events: Sequence[Recorded], prefix: str) -> list[list[Recorded]]:
 
 def of(events: Sequence[Recorded], kind: type[Any], field: str) -> list[Any]:
     """Return a field of all events of a kind, in order."""
-    return [getattr(item.event, field) for item in events if isinstance(item.event, kind)]
+    return [getattr(item.event, field) for item in parts_in(events) if isinstance(item.event, kind)]
 
 
 def _nobody(_: Any) -> str:

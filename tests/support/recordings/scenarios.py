@@ -35,6 +35,7 @@ from intersession_events.facts import (
     message_in,
     text_of,
 )
+from intersession_events.log import parts_in
 from intersession_events.stores import open_log
 from intersession_events.transcripts.openclaw import import_openclaw
 from intersession_projections.inline_views import inline_views
@@ -345,7 +346,7 @@ def settle(system: SessionSystem, after: int) -> None:
     """Wait until all that was begun behind a position is over."""
     open_things: set[str] = set()
     begun = False
-    for item in system.follow(after, timeout=WAIT):
+    for item in parts_in(system.follow(after, timeout=WAIT)):
         match item.event:
             case RunQueued():
                 begun = True

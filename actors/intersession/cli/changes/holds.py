@@ -12,6 +12,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import WAIT
 from intersession_actors.service import Reader
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, HoldBefore, Release
+from intersession_events.log import parts_in
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 What = Annotated[
@@ -112,7 +113,7 @@ def _wait(operator: Operating, answer: JsonMapping, after: int, seconds: float) 
     flows = operator.reader.flows
     named = (answer["runId"],) if "runId" in answer else answer["released"]
     under_way = {f"exchange:{flows.exchange_of_run(run_id)}" for run_id in named}
-    for recorded in operator.events(after, quiet_s=seconds) if under_way else ():
+    for recorded in parts_in(operator.events(after, quiet_s=seconds)) if under_way else ():
         if isinstance(recorded.event, ExchangeClosed | ExchangeHeld):
             under_way.discard(recorded.stream)
         if not under_way:

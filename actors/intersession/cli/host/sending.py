@@ -10,14 +10,14 @@ from intersession.cli.host.log_host import LogHost
 from intersession.cli.story import Beat, BeatPrinter, FlowStory, Names, flow_value, in_words
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import (
-    AnnounceRequested,
     DeliveryDecided,
     DeliveryFailed,
     ExchangeAccepted,
     ExchangeClosed,
     RunQueued,
-    TurnRequested,
     message_in,
+    parts_of,
+    run_asked_in,
     run_named,
 )
 from intersession_events.ids import exchange_stream
@@ -118,7 +118,7 @@ class Sending:
                     self._take(each, mine)
                     if _belongs(each, mine):
                         yield each
-                if isinstance(recorded.event, ExchangeClosed) and recorded.stream in mine:
+                if recorded.stream in mine and _closes(recorded):
                     return
             if self._exchange_id is None and not self._thread.is_alive():
                 return  # it was refused, or sent before
@@ -133,14 +133,9 @@ class Sending:
 
     def _take(self, recorded: Recorded, mine: set[str]) -> None:
         """Note which runs and deliveries belong to the exchange, and what can't go on here."""
+        if recorded.stream in mine and (asked := run_asked_in(recorded.event)) is not None:
+            mine.add(asked.run_id)
         match recorded.event:
-            case (
-                ExchangeAccepted(run_id=run_id)
-                | TurnRequested(run_id=run_id)
-                | AnnounceRequested(run_id=run_id)
-            ):
-                if recorded.stream in mine:
-                    mine.add(run_id)
             case RunQueued(exchange_id=str() as exchange_id, run_id=run_id):
                 if exchange_stream(exchange_id) in mine:
                     mine.add(run_id)
@@ -191,3 +186,7 @@ def _belongs(recorded: Recorded, mine: set[str]) -> bool:
     if origin is not None and origin.exchange_id is not None and exchange_stream(origin.exchange_id) in mine:
         return True
     return run_named(recorded.event) in mine
+
+
+def _closes(recorded: Recorded) -> bool:
+    return any(isinstance(part, ExchangeClosed) for part in parts_of(recorded.event))

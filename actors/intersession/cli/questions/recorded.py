@@ -20,7 +20,7 @@ Kinds = Annotated[
     tuple[str, ...],
     Parameter(
         name="--kind",
-        help="Only events of this name (run_failed, turn_replied, …); may be given several times.",
+        help="Only events of this name (run_failed, turn_ended, …); may be given several times.",
     ),
 ]
 Stream = Annotated[

@@ -13,7 +13,7 @@ from intersession_projections.wording import short_name
 
 Direction = Literal[1, -1]
 
-_ANSWERS: Final = frozenset({"primary_ended", "turn_replied", "child_ended", "announce_decided"})
+_ANSWERS: Final = frozenset({"turn_ended", "child_ended", "announce_decided"})
 """Events of an exchange or a spawn that say that somebody has answered."""
 _ENDS: Final = frozenset({"run_completed", "run_failed", "run_aborted"})
 """The same of a run that belongs to neither."""

@@ -40,7 +40,7 @@ class FlowStory:
     def tell(self, recorded: Recorded) -> list[Beat]:
         """Return the beats of the next event."""
         cause = self._causes.take(recorded)
-        beats = [beat_of(words, recorded, cause) for words in self._told(recorded)]
+        beats = [beat_of(words, part, cause) for part in recorded.parts() for words in self._told(part)]
         for beat in beats:
             self._causes.show(recorded)
             self._last = recorded.position
@@ -53,8 +53,9 @@ class FlowStory:
         event, message = recorded.event, facts.message_in(recorded.event)
         if message is not None:
             self._carried[message.id] = recorded.id
-        if isinstance(event, facts.RunAsked) and event.message_id in self._carried:
-            self._causes.show_as(self._carried[event.message_id], self._last)
+        asked = facts.run_asked_in(event)
+        if asked is not None and asked.message_id in self._carried:
+            self._causes.show_as(self._carried[asked.message_id], self._last)
 
     def _told(self, recorded: Recorded) -> Iterator[Words]:  # noqa: C901 - one case an event
         words = words_of(recorded.event, None, max_turns=self._max_turns)
@@ -69,7 +70,7 @@ class FlowStory:
                 who = asker_of(event)
                 self._asker, self._asked = _OPERATOR if who == "operator" else who, event.child
                 yield words._replace(who=self._asker)
-            case facts.PrimaryEnded() | facts.ChildEnded() | facts.TurnReplied() as event:
+            case facts.TurnEnded() | facts.ChildEnded() as event:
                 yield self._answer(event, words)
             case (
                 facts.LoopEnded()
@@ -112,12 +113,10 @@ class FlowStory:
             case _:
                 yield from self._of_session(recorded)
 
-    def _answer(
-        self, event: facts.PrimaryEnded | facts.ChildEnded | facts.TurnReplied, words: Words
-    ) -> Words:
+    def _answer(self, event: facts.TurnEnded | facts.ChildEnded, words: Words) -> Words:
         who: str | None = self._asked
         to: str | None = self._asker
-        if isinstance(event, facts.TurnReplied):
+        if isinstance(event, facts.TurnEnded) and event.turn:
             who = event.speaker
             to = self._asked if who == self._asker else self._asker
             if words.kind == "said" and is_reply_skip(event.text or ""):

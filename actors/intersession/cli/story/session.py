@@ -26,7 +26,7 @@ class SessionStory:
             self._causes.pass_over(recorded)
             return []
         cause = self._causes.take(recorded)
-        beats = [beat_of(words, recorded, cause) for words in self._told(recorded)]
+        beats = [beat_of(words, part, cause) for part in recorded.parts() for words in self._told(part)]
         if any(beat.kind in {"said", "tool"} for beat in beats):
             self._causes.show(recorded)  # a note is never named as a cause: causes lead from text to text
         return beats

@@ -28,7 +28,7 @@ class Events(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
 
     kind: Annotated[
         Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
-        msgspec.Meta(description="Only events of these names (turn_replied, run_failed, …)."),
+        msgspec.Meta(description="Only events of these names (turn_ended, run_failed, …)."),
     ] = None
     stream: Annotated[
         SearchText | None, msgspec.Meta(description="Only of streams that begin so: exchange:46a2, delivery:")

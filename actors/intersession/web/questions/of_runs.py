@@ -12,7 +12,7 @@ from intersession_actors.explaining import NotOver, is_open, waits_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_events.errors import InvalidKey
-from intersession_events.facts import TurnReplied, calls_of, message_in, ready, run_named
+from intersession_events.facts import TurnEnded, calls_of, message_in, ready, run_named
 from intersession_events.keys import SessionKey
 from intersession_events.log import Log, Recorded, for_each
 from intersession_events.plain_json import JsonObject, present
@@ -245,7 +245,7 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
     words = words_in(recorded)
     kind, _, key = recorded.stream.partition(":")
     text = view.shown(words.brief, key) if kind == "session" else words.brief
-    turn = recorded.event.turn if isinstance(recorded.event, TurnReplied) else None
+    turn = recorded.event.turn or None if isinstance(recorded.event, TurnEnded) else None
     said = message_in(recorded.event)
     return present(
         {

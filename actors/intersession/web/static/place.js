@@ -7,7 +7,7 @@ import { learn } from './words.js';
 
 const PAGE = 500;
 const ALL = 3000;
-const ANSWERS = new Set(['primary_ended', 'turn_replied', 'child_ended', 'announce_decided']);
+const ANSWERS = new Set(['turn_ended', 'child_ended', 'announce_decided']);
 const ENDS = new Set(['run_completed', 'run_failed', 'run_aborted']);
 
 const keyOf = (run, from) => `${from}/${run.steps}/${run.kinds.length}`;

@@ -10,7 +10,7 @@ from intersession_actors.debugger.search import InSpan, check_kinds, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import CHOICES, KeyText, Name, invalid
-from intersession_events.facts import ready
+from intersession_events.facts import PARTS, TOPICS, Deciding, ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, Row
 from intersession_events.plain_json import JsonObject, present
@@ -35,6 +35,8 @@ STREAMS: Final = (
 
 
 _RECEIPT: Final = "access_recorded"
+_HOLDING: Final = frozenset(topic for topic, kind in TOPICS.items() if issubclass(kind, Deciding))
+"""The stored names of events that more can follow in."""
 
 
 class EventsWanted(NamedTuple):
@@ -61,7 +63,7 @@ class EventsWanted(NamedTuple):
 
     def takes(self, recorded: Recorded) -> bool:
         """Whether an event is asked for."""
-        if not self._is_of_kind(recorded.topic):
+        if not any(self._is_of_kind(part.topic) for part in recorded.parts()):
             return False
         if self.stream not in {None, recorded.stream}:
             return False
@@ -71,11 +73,13 @@ class EventsWanted(NamedTuple):
         """Yield the events of a part of the log that are asked for, the newest first."""
         if self.stream is not None:
             return filter(self.takes, backwards(log, span, self.stream))
-        return sieved(log, span, self._may)
+        return filter(self.takes, sieved(log, span, self._may))
 
     def _may(self, row: Row) -> bool:
-        stream: str = row[1]
-        return self._is_of_kind(row[3]) and stream.startswith(self.beginning)
+        stream, topic = row[1], row[3]
+        # What follows in an event is of a kind, too.
+        may_hold = topic in _HOLDING and not self.kinds.isdisjoint(PARTS)
+        return (may_hold or self._is_of_kind(topic)) and stream.startswith(self.beginning)
 
     def _is_of_kind(self, topic: str) -> bool:
         kind = topic.rpartition(".")[0]

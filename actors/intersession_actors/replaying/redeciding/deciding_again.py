@@ -268,12 +268,12 @@ def _decided(
         return command, events
     past = sources.streams[first.stream]
     plan = Plan(
-        events=tuple(events),
+        events=facts.joined(events),
         cause=_cause(command, events, past[first.version - 2]),
         correlation=past[0].correlation,
     )
-    told = [event for event in plan.events if isinstance(event, facts.AnnounceDecided) and event.delivery_id]
-    after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), plan.events, state)
+    told = [event for event in events if isinstance(event, facts.AnnounceDecided) and event.delivery_id]
+    after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), events, state)
     if not told or not isinstance(after, Led):
         return command, plan
     way = (
@@ -283,7 +283,7 @@ def _decided(
     )
     carried = announce_of(after, told[0], way, log_id=read.log_id, time=first.time, cause=plan.cause)
     # What was held is decided at its release: that is what leads to the text, not what was held.
-    was_held = isinstance(plan.events[0], facts.ExchangeReleased)
+    was_held = isinstance(events[0], facts.ExchangeReleased)
     return command, replace(plan, carried=(carried,), carried_by_last=was_held)
 
 

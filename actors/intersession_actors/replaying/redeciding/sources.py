@@ -250,18 +250,13 @@ _FLOWS: Final = ("exchange:", "spawn:")
 
 def _is_step(append: Sequence[Recorded], event: facts.Event) -> bool:
     """Whether an event of a flow asks for what a session's append has: a message, or the end of the session."""
+    asked = facts.run_asked_in(event)
+    if asked is not None:
+        return any(
+            (message := facts.message_in(one.event)) is not None and message.id == asked.message_id
+            for one in append
+        )
     match event:
-        case (
-            facts.ExchangeAccepted()
-            | facts.TurnRequested()
-            | facts.AnnounceRequested()
-            | facts.SpawnAccepted()
-            | facts.ResultHanded()
-        ):
-            return any(
-                (message := facts.message_in(one.event)) is not None and message.id == event.message_id
-                for one in append
-            )
         case facts.ChildArchived(child=child):
             # Somebody else may have archived the child right before its spawn would have: only that leaves alone what is at work.
             is_asked = bool(append[0].decision) and "onlyIdle" in record_in(append[0].decision).inputs

@@ -1,7 +1,5 @@
 """The step of a flow as it was told to a session, made again from the flow's own events. Pure."""
 
-from collections.abc import Iterable
-
 from msgspec.structs import replace
 
 from intersession_actors import exchange, session, spawn
@@ -54,15 +52,9 @@ def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | Non
         state = replace(state, accepted=sources.accepted_as(state.accepted, past[-1]))
         if isinstance(first.event, facts.ExchangeAccepted) and isinstance(said, session.Enqueue):
             return lambda appends: exchange.primary_step(_opened(state, said), appends)
-        return _first(exchange.step_asked(state, draft.event, first.causation) for draft in carried.drafts)
+        return exchange.step_asked(state, first.event, first.causation)
     spawned = spawn.RULES.state_in(past)
-    if spawned is None:
-        return None
-    return _first(spawn.step_asked(spawned, draft.event, first.causation) for draft in carried.drafts)
-
-
-def _first(asked: Iterable[Through | None]) -> Through | None:
-    return next((one for one in asked if one is not None), None)
+    return None if spawned is None else spawn.step_asked(spawned, first.event, first.causation)
 
 
 def _opened(state: exchange.Exchange, said: session.Enqueue) -> exchange.OpenExchange:

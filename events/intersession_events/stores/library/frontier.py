@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, get_args
 
-from intersession_events.facts import Event
+from intersession_events.facts import Event, parts_of
 from intersession_events.log import Kinds, OnCommitted, Recorded
 
 _LOGGER: Final = logging.getLogger("intersession.store")
@@ -47,7 +47,9 @@ class Frontier:
         """Give committed events to the listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
         asked: dict[_Listener, list[Recorded]] = {}
         for item in recorded:
-            for listener in self._asking.get(type(item.event), ()):
+            for listener in {
+                one for part in parts_of(item.event) for one in self._asking.get(type(part), ())
+            }:
                 asked.setdefault(listener, []).append(item)
         for listener in self._listeners:
             batch = recorded if listener.kinds is None else asked.get(listener)

@@ -18,6 +18,7 @@ from intersession_events.facts import (
     HoldRequested,
     HoldWithdrawn,
     TurnRequested,
+    parts_of,
 )
 from intersession_events.log import (
     Coming,
@@ -377,6 +378,6 @@ _STORED: Final[Mapping[type[Event], str]] = {
 
 def _pass(points: Mapping[type[Event], str], recorded: Sequence[Recorded]) -> None:
     for item in recorded:
-        point = points.get(type(item.event))
-        if point is not None:
-            crash_point(point)
+        for part in parts_of(item.event):
+            if (point := points.get(type(part))) is not None:
+                crash_point(point)

@@ -22,7 +22,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend, parts_in
 from intersession_events.stores import PortableLog, open_log
 from intersession_events.transcripts.openclaw import ImportReport, appending, import_openclaw
 from support.every_day import every_day
@@ -129,7 +129,11 @@ def test_wherever_an_import_is_overtaken_no_exchange_or_spawn_stays_open(
             found = Counter(item.id for item in log.all())
             open_flows = {
                 item.stream for item in log.all() if isinstance(item.event, ExchangeAccepted | SpawnAccepted)
-            } - {item.stream for item in log.all() if isinstance(item.event, ExchangeClosed | SpawnClosed)}
+            } - {
+                item.stream
+                for item in parts_in(log.all())
+                if isinstance(item.event, ExchangeClosed | SpawnClosed)
+            }
         assert again.already_imported
         assert found.most_common(1)[0][1] == 1
         assert not open_flows

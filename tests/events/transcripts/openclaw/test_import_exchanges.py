@@ -15,8 +15,7 @@ from intersession_events.facts import (
     ExchangeClosed,
     LoopEnded,
     MessageRecorded,
-    PrimaryEnded,
-    TurnReplied,
+    TurnEnded,
     TurnRequested,
 )
 from intersession_events.transcripts.openclaw.plan import ImportPlan
@@ -53,14 +52,18 @@ def test_a_ping_pong_of_five_turns_says_who_said_what_and_why_it_ended() -> None
 
     assert [type(event) for event in events] == [
         ExchangeAccepted,
-        PrimaryEnded,
-        *[TurnRequested, TurnReplied] * 5,
+        TurnEnded,
+        *[TurnRequested, TurnEnded] * 5,
         LoopEnded,
         AnnounceRequested,
         AnnounceDecided,
         ExchangeClosed,
     ]
-    replies = [(event.turn, event.speaker, event.text) for event in events if isinstance(event, TurnReplied)]
+    replies = [
+        (event.turn, event.speaker, event.text)
+        for event in events
+        if isinstance(event, TurnEnded) and event.turn
+    ]
     assert replies == [
         (1, HOME, "Why A?"),
         (2, DESK, "It is shorter."),
@@ -160,7 +163,10 @@ def test_an_older_text_that_was_handed_on_is_evidence_of_its_own() -> None:
 
     events = exchange(found, "FYI: rain.")
 
-    assert [event.text for event in events if isinstance(event, TurnReplied)] == [None, "REPLY_SKIP"]
+    assert [event.text for event in events if isinstance(event, TurnEnded) and event.turn] == [
+        None,
+        "REPLY_SKIP",
+    ]
     evidence: dict[str, Any] = json.loads(accepted_of(found, "FYI: rain.").evidence or "")
     assert [turn.get("stale") for turn in evidence["turns"]] == [None, True]
     assert accepted_of(found, "FYI: rain.").timeout_ms == 0
@@ -170,7 +176,7 @@ def test_an_older_text_that_was_handed_on_is_evidence_of_its_own() -> None:
 def test_a_late_reply_is_kept_and_begins_no_loop() -> None:
     events = exchange(planned(HOUSEHOLD), "Slow?")
 
-    [ended] = [event for event in events if isinstance(event, PrimaryEnded)]
+    [ended] = [event for event in events if isinstance(event, TurnEnded)]
     assert (ended.status, ended.text) == ("ok", "Yes, slow.")
     [loop] = [event for event in events if isinstance(event, LoopEnded)]
     assert (loop.reason, loop.turns) == ("inferred", 0)
@@ -181,7 +187,7 @@ def test_a_late_reply_is_kept_and_begins_no_loop() -> None:
 def test_a_failed_run_closes_its_exchange() -> None:
     events = exchange(planned(HOUSEHOLD), "Break.")
 
-    assert [type(event) for event in events] == [ExchangeAccepted, PrimaryEnded, ExchangeClosed]
+    assert [type(event) for event in events] == [ExchangeAccepted, TurnEnded, ExchangeClosed]
     assert events[-1] == ExchangeClosed(reason="run_failed", note="400 bad")
 
 
@@ -253,13 +259,13 @@ def test_an_exchange_interleaves_in_time_with_its_sessions() -> None:
         (False, "MessageRecorded"),
         (True, "ExchangeAccepted"),
         (False, "MessageRecorded"),
-        (True, "PrimaryEnded"),
+        (True, "TurnEnded"),
         (True, "TurnRequested"),
-        (True, "TurnReplied"),
+        (True, "TurnEnded"),
         (False, "MessageRecorded"),
         (True, "TurnRequested"),
         (False, "MessageRecorded"),
-        (True, "TurnReplied"),
+        (True, "TurnEnded"),
     ]
 
 
@@ -321,7 +327,7 @@ def test_an_empty_reply_closes_without_loop_and_announce(tmp_path: Path) -> None
     )
 
     events = exchange(found, "ping")
-    assert [type(event) for event in events] == [ExchangeAccepted, PrimaryEnded, ExchangeClosed]
+    assert [type(event) for event in events] == [ExchangeAccepted, TurnEnded, ExchangeClosed]
     assert events[-1] == ExchangeClosed(reason="no_reply")
 
 
@@ -347,7 +353,7 @@ def test_a_turn_that_took_longer_than_it_was_waited_for_is_a_timeout(tmp_path: P
     )
 
     events = exchange(found, "ping")
-    [replied] = [event for event in events if isinstance(event, TurnReplied)]
+    [replied] = [event for event in events if isinstance(event, TurnEnded) and event.turn]
     assert (replied.status, replied.text) == ("timeout", None)
     [ended] = [event for event in events if isinstance(event, LoopEnded)]
     assert ended.reason == "turn_timeout"
@@ -391,11 +397,11 @@ def test_two_exchanges_of_one_pair_at_once_are_told_apart(tmp_path: Path) -> Non
         ],
     )
 
-    said = [event.text for event in exchange(found, "one") if isinstance(event, TurnReplied)]
+    said = [event.text for event in exchange(found, "one") if isinstance(event, TurnEnded) and event.turn]
     assert said == ["tell me more", "REPLY_SKIP"]
-    assert [event.text for event in exchange(found, "two") if isinstance(event, TurnReplied)] == [
-        "REPLY_SKIP"
-    ]
+    assert [
+        event.text for event in exchange(found, "two") if isinstance(event, TurnEnded) and event.turn
+    ] == ["REPLY_SKIP"]
 
 
 @pytest.mark.clause("IMP-4")
@@ -545,4 +551,4 @@ def test_the_turns_after_a_send_that_was_cut_off_are_its_turns(tmp_path: Path) -
 
     assert found.report.unattributed == ()
     assert len(all_events(found, ExchangeAccepted)) == 1
-    assert [event.text for event in all_events(found, TurnReplied)] == ["and again", "REPLY_SKIP"]
+    assert [event.text for event in all_events(found, TurnEnded)][1:] == ["and again", "REPLY_SKIP"]

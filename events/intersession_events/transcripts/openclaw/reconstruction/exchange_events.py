@@ -153,8 +153,14 @@ class _Facts:
     def _primary(self) -> None:
         step = self._exchange.primary.at.step
         self._add(
-            facts.PrimaryEnded(
-                run_id=self._run_id, status=step.status, text=step.said, error=step.error, usage=step.usage
+            facts.TurnEnded(
+                turn=0,
+                speaker=self._exchange.target,
+                run_id=self._run_id,
+                status=step.status,
+                text=step.said,
+                error=step.error,
+                usage=step.usage,
             ),
             beside(step.reply or step.message),
             causation=self._world.links.id_of(step.reply),
@@ -185,7 +191,7 @@ class _Facts:
             )
             late = number == len(turns) and self._is_late(step)
             self._add(
-                facts.TurnReplied(
+                facts.TurnEnded(
                     turn=number,
                     speaker=turn.at.key,
                     run_id=run_id,

@@ -1,0 +1,267 @@
+"""What a decision on an exchange or a spawn can say beside what it begins with, and how it is part of that event.
+
+What one decision says of one stream is one event: a turn's end with the next turn that it asks for, or with the end of the
+loop and the announce. What follows is in the event's `then`. It is an event of its own only where nothing else begins the
+decision.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Literal, TypeVar, get_args
+
+import msgspec
+
+from intersession_events.facts.base import Fact
+from intersession_events.facts.message import Usage
+
+E = TypeVar("E", bound=msgspec.Struct)
+
+LoopEnd = Literal[
+    "reply_skip",
+    "no_text",
+    "turn_limit",
+    "turn_failed",
+    "turn_timeout",
+    "policy_denied",
+    "one_way",
+    "no_requester",
+    "no_agent",
+    "requester_gone",
+    "target_gone",
+    "hop_limit",
+    "revisit_limit",
+    "run_limit",
+    "token_limit",
+    "cost_limit",
+    "wall_limit",
+    "aborted",
+    "dropped",
+    "ended",
+    "inferred",
+]
+CloseReason = Literal[
+    "announced",
+    "silent",
+    "no_route",
+    "no_reply",
+    "run_failed",
+    "announce_failed",
+    "announce_denied",
+    "delivery_unknown",
+    "withheld",
+    "target_gone",
+    "aborted",
+    "dropped",
+    "ended",
+    "inferred",
+]
+HoldBefore = Literal["next", "reply", "every-turn", "announce"]
+"""Before what an exchange is to stop: whichever text goes on next, the next reply, every text, the announce."""
+HeldText = Literal["reply", "announce"]
+HoldSource = Literal["setting", "session", "run", "rule"]
+"""What ordered a hold: the configuration, a session that is held, this exchange, or a rule of the host's."""
+SpawnClose = Literal[
+    "no_route",
+    "announced",
+    "silent",
+    "handed_over",
+    "announce_failed",
+    "announce_denied",
+    "delivery_unknown",
+    "withheld",
+    "requester_gone",
+    "not_started",
+    "inferred",
+]
+
+
+class Deciding(Fact, frozen=True, kw_only=True):
+    """An event that more of its decision can follow in."""
+
+    then: "Then | None" = None
+
+
+class TurnRequested(Fact, frozen=True, kw_only=True):
+    """Turn `turn` of the loop was asked of `speaker`; its message and run are in the same append."""
+
+    turn: int
+    speaker: str
+    run_id: str
+    message_id: str
+
+
+class LoopEnded(Deciding, frozen=True, kw_only=True):
+    """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest.
+
+    `used` is how much of it the causal chain had used, where it is a guard over one: in runs, tokens, millionths of money or
+    seconds.
+    """
+
+    reason: LoopEnd
+    turns: int
+    limit: str | None = None
+    note: str | None = None
+    used: int | None = None
+
+
+class AnnounceRequested(Fact, frozen=True, kw_only=True):
+    """The announcing session was asked for its announce text (ANN-1, SPAWN-9)."""
+
+    speaker: str
+    run_id: str
+    message_id: str
+
+
+class AnnounceDecided(Deciding, frozen=True, kw_only=True):
+    """What will be announced.
+
+    `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from
+    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append.
+    `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
+    `edited_by` is who wrote the text instead of the agent (LIVE-1).
+    """
+
+    text: str | None = None
+    why: Literal[
+        "text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"
+    ] = "text"
+    limit: str | None = None
+    delivery_id: str | None = None
+    run_id: str | None = None
+    usage: Usage | None = None
+    stats: str | None = None
+    edited_by: str | None = None
+
+
+class ExchangeHeld(Fact, frozen=True, kw_only=True):
+    """The exchange has stopped, and waits for a release (LIVE-1).
+
+    `text` is what would go on: the words of `speaker`, for the session `to`; None where they would go to a channel. `turn` is the turn that
+    they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
+    then `next_end` says why the loop would end, `next_limit` which setting tripped, `next_used` how much was used, and `next_note` the
+    rest, as `LoopEnded` does.
+    `by` ordered it, `order` tells this order from others, `note` is what a rule said. `run_id` and `usage` are of the announce turn.
+    """
+
+    hold_id: str
+    step: HeldText
+    text: str
+    speaker: str
+    since_ms: int
+    before: HoldBefore
+    source: HoldSource
+    by: str
+    order: str
+    to: str | None = None
+    turn: int = 0
+    next_turn: int | None = None
+    note: str | None = None
+    run_id: str | None = None
+    usage: Usage | None = None
+    next_end: LoopEnd | None = None
+    next_limit: str | None = None
+    next_note: str | None = None
+    next_used: int | None = None
+
+
+class ExchangeClosed(Fact, frozen=True, kw_only=True):
+    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `used` is as in `LoopEnded`."""
+
+    reason: CloseReason
+    note: str | None = None
+    limit: str | None = None
+    used: int | None = None
+
+
+class AttachmentsReady(Fact, frozen=True, kw_only=True):
+    """The files are in their place, the manifest last; the child starts (ATT-3).
+
+    `withheld`: they are those of a fork, which has not their contents. They are named, and not there (FORK-5).
+    """
+
+    directory: str
+    count: int
+    total_bytes: int
+    manifest_sha256: str
+    withheld: bool = False
+
+
+class ResultHanded(Fact, frozen=True, kw_only=True):
+    """The result was put to the requester's session as a message, once, and its agent runs on it (SPAWN-9).
+
+    With a `limit` the causal chain had nothing left for that run, by this setting: the message is there, and no run.
+    """
+
+    requester: str
+    run_id: str
+    message_id: str
+    limit: str | None = None
+
+
+class SpawnClosed(Fact, frozen=True, kw_only=True):
+    """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why.
+
+    `limit` is a guard over the causal chain that kept a run from being asked for; `used` is as in `LoopEnded`.
+    """
+
+    reason: SpawnClose
+    note: str | None = None
+    limit: str | None = None
+    code: str | None = None
+    used: int | None = None
+
+
+Part = (
+    AttachmentsReady
+    | TurnRequested
+    | LoopEnded
+    | AnnounceRequested
+    | ExchangeHeld
+    | AnnounceDecided
+    | ResultHanded
+    | ExchangeClosed
+    | SpawnClosed
+)
+"""What can follow in an event, in the order in which it is decided."""
+
+
+class Then(Fact, frozen=True, kw_only=True):
+    """What follows in an event, each by the name of its kind. The next is decided of the state after the one before."""
+
+    attachments_ready: AttachmentsReady | None = None
+    turn_requested: TurnRequested | None = None
+    loop_ended: LoopEnded | None = None
+    announce_requested: AnnounceRequested | None = None
+    exchange_held: ExchangeHeld | None = None
+    announce_decided: AnnounceDecided | None = None
+    result_handed: ResultHanded | None = None
+    exchange_closed: ExchangeClosed | None = None
+    spawn_closed: SpawnClosed | None = None
+
+
+PARTS: Final[Mapping[str, type[Part]]] = dict(zip(Then.__struct_fields__, get_args(Part), strict=True))
+_NAMES: Final[Mapping[type[msgspec.Struct], str]] = {part: name for name, part in PARTS.items()}
+
+
+def parts_of(event: E) -> Iterator[E | Part]:
+    """Yield what an event begins with, and then what follows in it, each by itself, as they were decided."""
+    if not isinstance(event, Deciding) or event.then is None:
+        yield event
+        return
+    yield msgspec.structs.replace(event, then=None)
+    yield from (part for name in PARTS if (part := getattr(event.then, name)) is not None)
+
+
+def with_parts(event: E, change: Callable[[Part], Part]) -> E:
+    """Return an event with something else for each part that follows in it."""
+    if not isinstance(event, Deciding) or event.then is None:
+        return event
+    changed = {name: change(part) for name in PARTS if (part := getattr(event.then, name)) is not None}
+    return msgspec.structs.replace(event, then=msgspec.structs.replace(event.then, **changed))
+
+
+def joined(decided: Sequence[E]) -> tuple[E, ...]:
+    """Return what one decision says of the stream of an exchange or a spawn as one event; of other streams as it is."""
+    if len(decided) < 2 or not isinstance(decided[0], Deciding):  # noqa: PLR2004 - nothing follows
+        return tuple(decided)
+    then = msgspec.structs.replace(Then(), **{_NAMES[type(part)]: part for part in decided[1:]})
+    return (msgspec.structs.replace(decided[0], then=then),)

@@ -1,0 +1,18 @@
+"""The explanations of a log, by the kind of the event that they are of."""
+
+from typing import Any
+
+from intersession import SessionSystem
+from intersession_actors.explaining import Explaining, Explanation
+from intersession_events.log import parts_in
+
+
+def explained(system: SessionSystem, kind: type[Any]) -> list[Explanation]:
+    """Explain all events of a kind, and all that follow in one."""
+    explaining = Explaining(system.service.reader)
+    return [
+        one
+        for item in parts_in(system.log.all())
+        if isinstance(item.event, kind)
+        for one in explaining.of(item)
+    ]
