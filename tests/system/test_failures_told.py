@@ -424,40 +424,6 @@ def _ruled_by(system: SessionSystem, config: Callable[[], Config]) -> None:
     world.rules = RulesInForce(config, offered=lambda _config, _caller: (), has_channel=world.channels.has)
 
 
-@pytest.mark.clause("L4")
-def test_a_handler_that_is_slow_is_told_once_of_each_kind_of_message_and_counted_each_time(
-    booth: Booth, heard: Heard
-) -> None:
-    clock, takes = ManualClock(), list[int]()
-    system = booth.start({"main": parrot}, clock=clock, on_failure=heard)
-    supervisor, answers = system.service.supervisor, queue.SimpleQueue[Any]()
-
-    def slow() -> Config:
-        clock.advance(takes.pop() if takes else 0)
-        return system.config
-
-    def slow_handlers(*, takes_ms: int) -> int:
-        takes.append(takes_ms)
-        supervisor.tell_session(MAIN, CheckSend(channel=None, answer=answers.put))
-        answers.get(timeout=WAIT)
-        # Behind it in the inbox, so that the handler before has come to its end.
-        supervisor.tell_session(MAIN, CheckSend(channel=None, answer=answers.put))
-        answers.get(timeout=WAIT)
-        return int(system.status()["failures"].get("slow_handler", 0))
-
-    speak(system)
-    _ruled_by(system, slow)
-
-    assert slow_handlers(takes_ms=49) == 0
-    assert slow_handlers(takes_ms=60) == 1
-    failure = heard.next("slow_handler")
-    assert (failure.level, failure.actor, failure.error) == ("warning", MAIN, "CheckSend took 0.06 s")
-    assert slow_handlers(takes_ms=3_000) == 2
-    clock.advance(3_600_000)
-    assert slow_handlers(takes_ms=70) == 3
-    assert heard.next("slow_handler").error == "CheckSend took 0.07 s", "an hour later, and not before"
-
-
 @pytest.fixture
 def worldly(booth: Booth, heard: Heard) -> SessionSystem:
     return booth.start({"main": parrot}, on_failure=heard)

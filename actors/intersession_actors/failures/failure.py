@@ -37,7 +37,7 @@ FailureKind = Literal[
 ]
 """Which kind of failure it is. More kinds may come: treat one that you do not know by its `level`."""
 
-FailureLevel = Literal["warning", "error"]
+FailureLevel = Literal["info", "warning", "error"]
 
 
 class Kind(NamedTuple):
@@ -78,7 +78,11 @@ KINDS: Final[Mapping[FailureKind, Kind]] = {
     "checkpoint_unpublished": Kind("checkpoints", "warning", "checkpoint not published, it is tried again"),
 }
 
-LEVELS: Final[Mapping[FailureLevel, int]] = {"warning": logging.WARNING, "error": logging.ERROR}
+LEVELS: Final[Mapping[FailureLevel, int]] = {
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

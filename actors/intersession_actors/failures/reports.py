@@ -9,7 +9,14 @@ from textwrap import indent
 from typing import Any, Final
 
 from intersession_actors.errors import UNREADABLE
-from intersession_actors.failures.failure import KINDS, LEVELS, Failure, FailureKind, failure_line
+from intersession_actors.failures.failure import (
+    KINDS,
+    LEVELS,
+    Failure,
+    FailureKind,
+    FailureLevel,
+    failure_line,
+)
 from intersession_actors.failures.trace import described, one_line, traced
 from intersession_actors.host import Blocking, Call, HostsLoop, Inside, Outcome, Outside, Raised
 from intersession_actors.runtime import Clock, MachineThreads, Threads
@@ -22,6 +29,9 @@ UNREAD_S: Final = 60.0
 
 SLOW_TOLD_S: Final = 3600.0
 """That a kind of message took long is told this often at most: on a machine that has too much to do, each does."""
+
+VERY_SLOW_S: Final = 1.0
+"""What took less is no warning: a busy machine alone may have made it wait."""
 
 MOST_WAITING: Final = 1_000
 """So many failures may wait for the host's callback; what comes then is logged and counted, and not told to it."""
@@ -67,10 +77,13 @@ class Reports:
         *,
         error: str | BaseException | None = None,
         traceback: str | None = None,
+        level: FailureLevel | None = None,
         inside: Inside = nullcontext,
         **fields: Any,  # the other fields of `Failure`
     ) -> None:
         """Tell a failure. An exception that is given as `error` is described, and its traceback kept.
+
+        It is as loud as its kind is, if no `level` is given; the host's callback is spared what is only `info`.
 
         The host's callback runs `inside` what is given: what it does because of a run goes on with that run's chain (LOOP-5).
         """
@@ -80,7 +93,7 @@ class Reports:
             error = described(error)
         failure = Failure(
             kind=kind,
-            level=told.level,
+            level=level or told.level,
             what=told.words,
             time_ms=self._clock.now_ms(),
             error=None if error is None else one_line(error),
@@ -90,7 +103,7 @@ class Reports:
         with self._changed:
             self._counts[kind] += 1
         _log(failure)
-        if self._on_failure is not None:
+        if self._on_failure is not None and failure.level != "info":
             self._hand_over(self._on_failure, failure, inside)
 
     # --- the store: one line when it goes, one when it is back
@@ -132,9 +145,18 @@ class Reports:
         self._tell_now_and_then("batch_refused", error, inf, error=error)
 
     def slow_handler(self, actor: str, message: str, seconds: float) -> None:
-        """Note that an actor took long for a message; each kind of message is told once in `SLOW_TOLD_S`, and counted each time."""
+        """Note that an actor took long for a message.
+
+        Each kind of message is told once in `SLOW_TOLD_S`, and once more if it took very long; it is counted each time.
+        """
+        level: FailureLevel = "warning" if seconds >= VERY_SLOW_S else "info"
         self._tell_now_and_then(
-            "slow_handler", message, SLOW_TOLD_S, actor=actor, error=f"{message} took {seconds:.2f} s"
+            "slow_handler",
+            f"{message} {level}",
+            SLOW_TOLD_S,
+            level=level,
+            actor=actor,
+            error=f"{message} took {seconds:.2f} s",
         )
 
     def _tell_now_and_then(
