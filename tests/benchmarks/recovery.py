@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import NO_LOOP, answers_at_once, system
+from intersession_events.facts import ExchangeClosed, parts_of
 from intersession_events.stores import SqliteLog
 from intersession_projections.inline_views import inline_views
 
@@ -36,7 +37,7 @@ def recovered(directory: Path, *, after: int, flows: int) -> tuple[float, float]
         ready = time.perf_counter() - began
         ended = 0
         for recorded in started.follow(after, timeout=60):
-            ended += recorded.topic == "exchange_closed.1"
+            ended += any(isinstance(part, ExchangeClosed) for part in parts_of(recorded.event))
             if ended == flows:
                 break
         assert ended == flows

@@ -126,7 +126,7 @@ def test_a_run_is_found_stepped_explained_and_read_back_from_its_link(debugger: 
     page.keyboard.press("L")
     expect(panel).to_contain_text("What research was given, attempt 1")
     page.get_by_role("button", name=re.compile("^All \\d+ events$")).click()
-    expect(page.get_by_role("table").get_by_role("row").filter(has_text="loop ended")).to_have_count(1)
+    expect(page.get_by_role("table").get_by_role("row").filter(has_text="turn_limit")).to_have_count(1)
 
     # What anybody wrote is text.
     debugger.open("session/agent:main:main")
