@@ -86,7 +86,7 @@ def _said(event: facts.Event) -> Any:
     match event:
         case facts.RunCompleted() as end:
             return end.reply, end.usage, end.model, end.stop_reason, end.attempt
-        case facts.TurnEnded(text=text) | facts.TurnEnded(text=text):
+        case facts.TurnEnded(text=text):
             return "said", text
         case _:
             return None
