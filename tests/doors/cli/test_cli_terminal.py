@@ -122,7 +122,11 @@ def test_json_is_inert_and_says_the_same(value: Any, encoding: str | None) -> No
 
 
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec=None)),
     lambda parts: (
         st.lists(parts, max_size=3) | st.dictionaries(st.text(st.characters(codec=None)), parts, max_size=3)
     ),
