@@ -26,7 +26,7 @@ from intersession_events.log import Follows, Recorded, parts_in
 T = TypeVar("T")
 
 READ: Final = 256
-"""So many chains that were read from the log stay known though they are over: whoever had one read has yet to ask for it."""
+"""How many chains stay known after they were read from the log, even if they are over: their owners ask for them next."""
 
 _COUNTED: Final = (
     facts.RunQueued
@@ -259,7 +259,7 @@ class ChainLedger:
         if isinstance(event, facts.RunEnd):
             root = self._chain_of.get(event.run_id, root)
         account = self._accounts.get(root) if root is not None else None
-        if root is None or account is None or only not in {None, root}:
+        if root is None or account is None or (only is not None and root != only):
             return
         match event:
             case facts.RunQueued():

@@ -27,10 +27,11 @@ FailureCode = Literal[
 class RunQueued(Fact, frozen=True, kw_only=True):
     """A run was accepted; it starts when the session is free (SEND-10).
 
-    `message` is what it answers; `answers` names one that was recorded before, as a fork has it of an import. `system_context` is what the agent is told beside it (PROV-1,
-    LOOP-3, ANN-1). `route` is where the text goes (INB-2); None delivers nothing. `timeout_ms` counts from
-    the start of each attempt, 0 is no limit. `chain` are the sessions the causal chain has visited, `budget` is what it
-    may use. `retry_of` is the failed run whose message is tried again by this one (GATE-6).
+    `message` is what it answers; `answers` names one that was recorded before, as a fork has it of an import.
+    `system_context` is what the agent is told beside it (PROV-1, LOOP-3, ANN-1). `route` is where the text goes (INB-2);
+    None delivers nothing. `timeout_ms` counts from the start of each attempt, 0 is no limit. `chain` are the sessions the
+    causal chain has visited, `budget` is what it may use. `retry_of` is the failed run whose message is tried again by
+    this one (GATE-6).
     """
 
     run_id: str
@@ -124,7 +125,8 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
 class RunCompleted(Fact, frozen=True, kw_only=True):
     """The agent answered. `message` is the last message of its answer, in the generation `session_id`.
 
-    The run's final text is that message's where `message_is_reply`, else `text`; None is no text at all (SEND-5). `notes` say what of the answer is not recorded as the agent gave it, such as a usage below 0.
+    The run's final text is that message's where `message_is_reply`, else `text`; None is no text at all (SEND-5). `notes`
+    say what of the answer is not recorded as the agent gave it, such as a usage below 0.
     """
 
     run_id: str
