@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,14 @@ def _system(directory: str, agents: int, turns: int) -> Generator[SessionSystem]
 
 
 def _calm(system: SessionSystem) -> None:
-    over = time.monotonic() + WAIT_S
-    while any(system.debug.state()["open"].values()):
+    """Wait until nothing has been recorded for half a second, which every tree can be asked for."""
+    over, head, since = time.monotonic() + WAIT_S, -1, time.monotonic()
+    while time.monotonic() - since < 0.5:
         if time.monotonic() > over:
             raise RuntimeError(f"not all was over after {WAIT_S} s")
         time.sleep(0.05)
+        if system.log.head() != head:
+            head, since = system.log.head(), time.monotonic()
 
 
 def _send(system: SessionSystem, pair: int, times: int) -> None:
@@ -103,9 +107,9 @@ def _written() -> int:
     )
 
 
-def _stored(log: Any, behind: int) -> tuple[int, int]:
+def _stored(directory: str, behind: int) -> tuple[int, int]:
     """Return how many events stand behind a position, and the bytes of all that is stored of them."""
-    connection = sqlite3.connect(f"file:{log.place}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{directory}/log.db?mode=ro", uri=True)
     cursor = connection.execute("SELECT * FROM stored_events WHERE rowid > ?", (behind,))
     sizes = [
         sum(len(value) if isinstance(value, str | bytes) else 8 for value in row if value is not None)
@@ -130,7 +134,7 @@ def turns(pairs: int, exchanges: int) -> Rows:
         yield f"a turn, {pairs} pairs", "ms cpu", 1000 * (time.process_time() - cpu) / made
         after = resource.getrusage(resource.RUSAGE_SELF)
         switches = after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw
-        number, size = _stored(system.log, head)
+        number, size = _stored(directory, head)
         yield f"switches of threads a turn, {pairs} pairs", "", switches / made
         if pairs > 1:
             yield "events a turn", "", number / made
@@ -178,13 +182,12 @@ def appends(number: int) -> Rows:
     """Measure appends with the views that stand in their transaction, by the tree's own benchmark."""
     from benchmarks.appends import SESSIONS, Sessions  # noqa: PLC0415 - of the tree that is measured
     from benchmarks.logs import open_sessions, session_key  # noqa: PLC0415
-    from intersession_events.stores import SqliteLog  # noqa: PLC0415
-    from intersession_projections.inline_views import inline_views  # noqa: PLC0415
 
+    open_log, inline_views = _log_and_views()
     keys = [session_key(each) for each in range(max(SESSIONS))]
     with (
         tempfile.TemporaryDirectory() as directory,
-        SqliteLog(f"{directory}/log.db", inline=inline_views()) as log,
+        open_log(f"{directory}/log.db", inline=inline_views()) as log,
     ):
         open_sessions(log, keys)
         for writing in SESSIONS:
@@ -195,6 +198,16 @@ def appends(number: int) -> Rows:
                 "ms cpu",
                 1000 * (time.process_time() - cpu) / made,
             )
+
+
+def _log_and_views() -> tuple[Any, Any]:
+    """Return the log and its views, from where the tree that is measured has them."""
+    try:
+        stores = import_module("intersession_events.stores")
+        return stores.SqliteLog, import_module("intersession_projections.inline_views").inline_views
+    except (AttributeError, ModuleNotFoundError):
+        store = import_module("intersession_events.stores.sqlite")
+        return store.SqliteLog, import_module("intersession_projections.inline").inline_views
 
 
 def _resident() -> int:
