@@ -91,7 +91,7 @@ class World:
         self._held: dict[tuple[str, int, str], Held] = {}
         self._judged: list[tuple[int, Question, Known]] = []
         self.aborts: set[str] = set()
-        self._begun = 0
+        self._begun = self._begun_ms = 0
         self._clock_was_set = False
         self._crashed = False
         self._down_until = 0.0
@@ -179,7 +179,7 @@ class World:
             new_log_id=lambda: self.log_id,
             environment=SIMULATED,
         )
-        self._begun = self.log.head()
+        self._begun, self._begun_ms = self.log.head(), self.clock.now_ms()
         late_agent = not self._in_peace and self.faults.strikes("late_agent", 0.5)
         late_channel = not self._in_peace and self.faults.strikes("late_channel", 0.5)
         agents = {name: self.agents.all[name] for name in AGENTS if not (late_agent and name == "desk")}
@@ -443,15 +443,26 @@ class World:
                     now_ms=owner._world.time.clock.now_ms(),
                     seconds=self.clock.monotonic(),
                     begun=self._begun,
+                    begun_ms=self._begun_ms,
                     was_set=self._clock_was_set,
                     tools=self._tools_of(owner),
                 )
                 self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
             return made
 
+        ask = Owner._ask
+
+        def asked_for(owner: Any, told: Any, asked: Any, **given: Any) -> None:
+            drafts = asked.appends[0].drafts
+            moment = (owner.stream, owner.version + 1, drafts[0].decision if drafts else "")
+            if told.asked is not None and moment in self._held:  # the store could not take it before
+                self._held[moment] = self._held[moment]._replace(seconds=self.clock.monotonic())
+            ask(owner, told, asked, **given)
+
         with (
             patch.object(Decider, "plan", noted),
             patch.object(Owner, "_appends", appended),
+            patch.object(Owner, "_ask", asked_for),
             judging(lambda asked, known: self._judged.append((self.log.head(), asked, known))),
         ):
             yield

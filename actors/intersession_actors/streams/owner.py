@@ -102,7 +102,9 @@ class Owner(Generic[S, C]):
         """The id of the last event: what a step of its own accord is caused by."""
         self.correlation: str | None = None
         self.decided_at = 0.0
-        """When the last command was decided, in seconds of the monotonic clock: when its events say that they happened."""
+        """When the last command was decided, or its append asked for again, in seconds of the monotonic clock.
+
+        What it leads to has its time from then on: that the store was away shortens no attempt."""
         self._empty = empty
         self._deciding = deciding
         self._world = world

@@ -158,10 +158,11 @@ def _since(
 ) -> int | None:
     """Return how many milliseconds ago an event of a stream was decided; None where the world can't say.
 
-    What this process has seen begin is measured by the clock that nobody sets, and what was there before it by the wall clock.
+    What this process has seen begin is measured by the clock that nobody sets, and what was there before it by the wall clock. What
+    the log says of a time that was yet to come when this process began is measured from when it first looked, which nobody noted.
     """
     if item.position <= held.begun:
-        return None if held.was_set else max(held.now_ms - time_ms, 0)
+        return None if held.was_set or time_ms > held.begun_ms else held.now_ms - time_ms
     for one in reversed(before[: before.index(item) + 1]):
         if (then := evidence.held.get((one.stream, one.version, one.decision))) is not None:
             return round((held.seconds - then.seconds) * 1000)
