@@ -215,7 +215,7 @@ def test_every_method_of_the_gateway_is_in_the_reference() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_line_of_prose_is_longer_than_120_characters(page: Path) -> None:
-    """Finding D11; `python tests/support/pages/prose.py PAGE` wraps a page. Tables, code and addresses may be longer."""
+    """`python tests/support/pages/prose.py PAGE` wraps a page. Tables, code and addresses may be longer."""
     assert long_lines(page.read_text(encoding="utf-8")) == []
 
 
@@ -241,7 +241,7 @@ ANOTHER_GATEWAY = re.compile(
 
 
 def test_gateway_means_the_network_door_everywhere() -> None:
-    """Finding D11: it meant three things: the network door, the methods in Python, and OpenClaw's server."""
+    """Before: it meant three things: the network door, the methods in Python, and OpenClaw's server."""
     sources = [
         path for part in ("actors", "events", "projections") for path in sorted((ROOT / part).rglob("*.py"))
     ]

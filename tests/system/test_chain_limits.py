@@ -107,7 +107,7 @@ def spawns_on(turn: Turn) -> str:
 def test_a_chain_of_children_and_results_ends_at_its_limit_which_is_named(
     booth: Booth, limits: dict[str, int], children: int
 ) -> None:
-    """Finding A1: 930 children and 2,728 runs in one chain whose limit was 10."""
+    """Before: 930 children and 2,728 runs in one chain whose limit was 10."""
     system = booth.start({"main": spawns_on}, {}, limited(**limits))
 
     system.gateway.call("agent", {"message": "go", "sessionKey": MAIN, "idempotencyKey": "k"})
@@ -404,7 +404,7 @@ def in_a_pool(work: Callable[[], None]) -> None:
 def test_what_a_thread_of_an_agents_own_does_goes_on_with_its_chain_if_it_takes_the_run_along(
     booth: Booth, elsewhere: Callable[[Callable[[], None]], None], runs: int, *, carries: bool
 ) -> None:
-    """Finding A1, the kind: Python hands nothing on to a thread, so what it says begins a chain unless it is told whose it is."""
+    """Before: Python hands nothing on to a thread, so what it says begins a chain unless it is told whose it is."""
 
     def agent(turn: Turn) -> str:
         def work() -> None:
@@ -428,7 +428,7 @@ def test_what_a_thread_of_an_agents_own_does_goes_on_with_its_chain_if_it_takes_
 def test_what_a_task_takes_in_is_a_persons_again_a_minute_after_its_run(
     booth: Booth, later_ms: int, *, goes_on: bool
 ) -> None:
-    """Finding A1, the kind: an agent that leaves a task behind, which speaks to an agent when the run is over, went on for ever."""
+    """Before: an agent that leaves a task behind, which speaks to an agent when the run is over, went on for ever."""
     clock = ManualClock()
     gate = asyncio.Event()
     begun: list[asyncio.Task[dict[str, Any]]] = []
@@ -462,7 +462,7 @@ def test_what_a_task_takes_in_is_a_persons_again_a_minute_after_its_run(
 
 @pytest.mark.clause("LOOP-5", "SPAWN-12")
 def test_what_a_channel_does_when_it_opens_a_thread_goes_on_with_the_chain(booth: Booth) -> None:
-    """Finding A1, the kind: a channel that says something where it opens a thread began a chain with each."""
+    """Before: a channel that says something where it opens a thread began a chain with each."""
     answers: list[Any] = []
     opened = itertools.count(1)
 
@@ -491,7 +491,7 @@ def test_what_a_channel_does_when_it_opens_a_thread_goes_on_with_the_chain(booth
 def test_what_a_host_does_about_a_failure_goes_on_with_the_chain_that_failed(
     booth: Booth, door: Callable[[SessionSystem], dict[str, Any]]
 ) -> None:
-    """Finding A1, the kind: a word to another agent from `on_failure` made 89 runs in 4 s, each of a chain of its own."""
+    """Before: a word to another agent from `on_failure` made 89 runs in 4 s, each of a chain of its own."""
     answers: list[Any] = []
     heard = threading.Semaphore(0)
 
@@ -518,7 +518,7 @@ def test_what_a_host_does_about_a_failure_goes_on_with_the_chain_that_failed(
 
 @pytest.mark.clause("LOOP-5", "INB-1")
 def test_a_failed_delivery_that_a_host_tells_an_agent_of_goes_on_with_its_chain(booth: Booth) -> None:
-    """Finding A1, the kind: each word of the agent on the failure failed as well, and so on."""
+    """Before: each word of the agent on the failure failed as well, and so on."""
     answers: list[Any] = []
     refused = threading.Event()
 
@@ -543,7 +543,7 @@ def test_a_failed_delivery_that_a_host_tells_an_agent_of_goes_on_with_its_chain(
 
 @pytest.mark.clause("LOOP-5", "INB-1")
 def test_what_an_agent_asks_of_the_systems_actor_goes_on_with_its_chain(booth: Booth) -> None:
-    """Finding A1, the kind: 74 runs in 4 s, for the actor's thread knew nothing of who had asked."""
+    """Before: 74 runs in 4 s, for the actor's thread knew nothing of who had asked."""
     answers: list[Any] = []
 
     def agent(_turn: Turn) -> str:
@@ -574,7 +574,7 @@ class Asking(pykka.ThreadingActor):
 
 @pytest.mark.clause("LOOP-5")
 def test_what_an_agent_that_is_an_actor_asks_as_its_session_goes_on_with_its_chain(booth: Booth) -> None:
-    """Finding A1, the kind: its handler runs on a thread of its own, which is called for nothing."""
+    """Before: its handler runs on a thread of its own, which is called for nothing."""
     Asking.answers = []
     ref = Asking.start()
     try:

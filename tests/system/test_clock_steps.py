@@ -73,7 +73,7 @@ def say(system: SessionSystem, text: str = "hi", **given: Any) -> Any:
 
 @pytest.mark.clause("L8", "LOOP-7")
 def test_no_run_ends_early_however_the_clock_jumps(booth: Booth) -> None:
-    """Finding A17b: 3 of 30 runs timed out early, the clock having been set between decision and alarm."""
+    """Before: 3 of 30 runs timed out early, the clock having been set between decision and alarm."""
     system = booth.start({"main": lambda turn: turn.message}, None, QUIET, clock=SawTooth())
 
     ends = [say(system, str(number), wait=WAIT)["status"] for number in range(30)]
@@ -105,7 +105,7 @@ def test_a_run_has_its_time_and_no_more(booth: Booth, step: int) -> None:
 @STEPS
 @pytest.mark.parametrize("asleep", [False, True])
 def test_a_thread_is_its_childs_for_its_time(booth: Booth, step: int, *, asleep: bool) -> None:
-    """Finding A17: after a step back a binding never ended; after one ahead it ended at once."""
+    """Before: after a step back a binding never ended; after one ahead it ended at once."""
     clock = ManualClock()
     channel = MemoryChannel(idempotent=True)
     channel.threads = lambda _: "t1"
@@ -215,7 +215,7 @@ def test_a_delivery_is_tried_again_after_its_pause(booth: Booth, step: int) -> N
 @pytest.mark.clause("L8", "LOOP-5")
 @STEPS
 def test_a_chain_is_as_old_as_the_time_that_has_passed(booth: Booth, step: int) -> None:
-    """Finding A17: a clock set ahead ended every chain at its wall-clock guard, one set back none."""
+    """Before: a clock set ahead ended every chain at its wall-clock guard, one set back none."""
     clock = ManualClock()
 
     def agent(turn: Turn) -> str:

@@ -83,7 +83,7 @@ def arrivals() -> dict[str, Callable[[SessionSystem], object]]:
 def test_what_arrives_while_a_context_is_read_is_in_the_hash_as_it_is_in_the_log(
     log: SlowLog, arrival: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Finding A11: 2 of 61 hashes were those of a context that was no longer the session's."""
+    """Before: 2 of 61 hashes were those of a context that was no longer the session's."""
     turns: list[Turn] = []
 
     def agent(turn: Turn) -> str:

@@ -67,7 +67,7 @@ def written(tmp_path: Path) -> Path:
 def test_what_needs_a_damaged_row_is_refused_as_unreadable_and_all_else_goes_on(
     written: Path, damaged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding B5, the kind: it came out of tools and methods as an exception, and closed the list of all sessions."""
+    """Before: it came out of tools and methods as an exception, and closed the list of all sessions."""
     damage(written, DAMAGES[damaged], message=3)
     caplog.set_level(logging.ERROR, logger="intersession.store")
     heard: list[Failure] = []
@@ -120,7 +120,7 @@ async def over_mcp(system: SessionSystem) -> Any:
 def test_a_message_that_is_missing_is_missed_by_whatever_page_would_have_it(
     written: Path, condition: str
 ) -> None:
-    """Finding B5, the kind: between two pages, and behind the last row, no neighbour told of it: the rest was shown as if it were all."""
+    """Before: between two pages, and behind the last row, no neighbour told of it: the rest was shown as if it were all."""
     with closing(sqlite3.connect(written)) as connection, connection:
         connection.execute(
             f"DELETE FROM stored_events WHERE originator_id='session:{MAIN}' AND {condition}"  # noqa: S608 - ours
@@ -141,7 +141,7 @@ def test_a_message_that_is_missing_is_missed_by_whatever_page_would_have_it(
 
 @pytest.mark.clause("D7", "FORK-8")
 def test_what_a_damaged_session_has_to_deliver_is_not_waited_for(written: Path) -> None:
-    """Finding A23, the kind: a fork of it was waited for, as its texts had still to go out, and nobody could say whether they may."""
+    """Before: a fork of it was waited for, as its texts had still to go out, and nobody could say whether they may."""
     damage(written, DAMAGES["no envelope"], message=3)
     channels = {"telegram": MemoryChannel()}
     with SessionSystem(written, agents={"main": parrot}, channels=channels, config=CONFIG) as system:
@@ -153,7 +153,7 @@ def test_what_a_damaged_session_has_to_deliver_is_not_waited_for(written: Path) 
 
 
 def test_a_row_that_is_no_text_does_not_keep_the_writer_from_the_log(written: Path) -> None:
-    """Finding B5, the kind: one such row among the last 512 of all made the whole log unavailable."""
+    """Before: one such row among the last 512 of all made the whole log unavailable."""
     with closing(sqlite3.connect(written)) as connection, connection:
         of_main = (f"session:{MAIN}",)
         (last,) = connection.execute(

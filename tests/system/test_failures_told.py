@@ -82,7 +82,7 @@ def lines_of(caplog: pytest.LogCaptureFixture, logger: str) -> list[logging.LogR
 def test_a_failed_run_is_one_error_line_with_session_run_attempt_and_traceback(
     booth: Booth, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding D1."""
+    """Before: an agent that failed left no trace."""
     system = booth.start({"main": broken})
     run_id = speak(system)["runId"]
     system.close()
@@ -99,7 +99,7 @@ def test_a_failed_run_is_one_error_line_with_session_run_attempt_and_traceback(
 
 
 def test_the_host_hears_of_a_failed_run_as_a_value(booth: Booth, heard: Heard) -> None:
-    """Finding D1."""
+    """Before: an agent that failed left no trace."""
     system = booth.start({"main": broken}, on_failure=heard)
     run_id = speak(system)["runId"]
 
@@ -112,7 +112,7 @@ def test_the_host_hears_of_a_failed_run_as_a_value(booth: Booth, heard: Heard) -
 
 
 def test_the_traceback_is_kept_with_the_run_and_told_to_nobody_else(booth: Booth) -> None:
-    """Finding D1: it survives a restart, and no answer of a tool or a method has it."""
+    """Before: it survives a restart, and no answer of a tool or a method has it."""
     system = booth.start({"main": parrot, "ops": broken}, None, QUIET)
     sent = system.tools(MAIN).call(
         "sessions_send", {"agentId": "ops", "message": "a", "timeoutSeconds": WAIT}
@@ -140,7 +140,7 @@ def test_the_traceback_is_kept_with_the_run_and_told_to_nobody_else(booth: Booth
     ],
 )
 def test_every_way_to_fail_is_told(booth: Booth, heard: Heard, agent: Any, code: str) -> None:
-    """Finding D1, the kind."""
+    """Before: an agent that failed left no trace."""
     system = booth.start({"main": agent}, on_failure=heard)
     speak(system)
 
@@ -148,7 +148,7 @@ def test_every_way_to_fail_is_told(booth: Booth, heard: Heard, agent: Any, code:
 
 
 def test_a_run_that_takes_too_long_is_told_and_its_late_answer_too(booth: Booth, heard: Heard) -> None:
-    """Finding D1, the kind."""
+    """Before: an agent that failed left no trace."""
     gate, clock = Gate(), ManualClock()
 
     slow = gate.saying("at last")
@@ -166,7 +166,7 @@ def test_a_run_that_takes_too_long_is_told_and_its_late_answer_too(booth: Booth,
 
 
 def test_a_run_that_a_stop_cut_off_is_told_by_the_next_start(booth: Booth, heard: Heard) -> None:
-    """Finding D1, the kind."""
+    """Before: an agent that failed left no trace."""
     gate = Gate()
     hangs = gate.saying("late")
 
@@ -184,7 +184,7 @@ def test_a_run_that_a_stop_cut_off_is_told_by_the_next_start(booth: Booth, heard
 def test_a_run_without_its_agent_is_told_once(
     booth: Booth, heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding D1, the kind: a parked run says nothing to anybody else."""
+    """Before: a parked run says nothing to anybody else."""
     system = booth.start(
         {"main": parrot}, None, {"agents": {"list": [{"id": "main"}, {"id": "ops"}]}}, on_failure=heard
     )
@@ -253,7 +253,7 @@ async def test_an_async_callback_runs_on_the_hosts_loop(log_url: str) -> None:
 
 @pytest.mark.clause("INB-2")
 def test_a_person_is_told_that_there_is_no_answer(booth: Booth) -> None:
-    """Finding D1: the person got nothing."""
+    """Before: the person got nothing."""
     telegram = MemoryChannel()
     system = booth.start({"main": broken}, {"telegram": telegram})
     speak(system)
@@ -318,7 +318,7 @@ def fails(_outbound: Outbound) -> None:
 def test_a_delivery_that_fails_is_told(
     booth: Booth, heard: Heard, caplog: pytest.LogCaptureFixture, channel: Any, kind: str
 ) -> None:
-    """Finding D2."""
+    """Before: failed deliveries were invisible."""
     system = booth.start({"main": parrot}, {"telegram": channel}, on_failure=heard)
     run_id = speak(system)["runId"]
     failure = heard.next(kind)
@@ -337,7 +337,7 @@ def test_a_delivery_that_fails_is_told(
 
 
 def test_a_channel_that_raises_leaves_its_traceback_with_the_delivery(booth: Booth) -> None:
-    """Finding D2."""
+    """Before: failed deliveries were invisible."""
     system = booth.start({"main": parrot}, {"telegram": fails})
     speak(system)
 
@@ -348,7 +348,7 @@ def test_a_channel_that_raises_leaves_its_traceback_with_the_delivery(booth: Boo
 
 
 def test_a_delivery_that_the_policy_forbids_is_told(booth: Booth, heard: Heard) -> None:
-    """Finding D2, the kind."""
+    """Before: failed deliveries were invisible."""
 
     def mutes(turn: Turn) -> str:
         system.gateway.call("sessions.patch", {"key": turn.session_key, "sendPolicy": "deny"})
@@ -361,7 +361,7 @@ def test_a_delivery_that_the_policy_forbids_is_told(booth: Booth, heard: Heard) 
 
 
 def test_a_delivery_to_a_channel_nobody_registered_is_told_once(booth: Booth, heard: Heard) -> None:
-    """Finding D2: an unregistered channel shows up nowhere."""
+    """Before: an unregistered channel shows up nowhere."""
     system = booth.start({"main": parrot}, on_failure=heard)
     speak(system)
     failure = heard.next("delivery_parked")
@@ -379,7 +379,7 @@ def test_a_delivery_to_a_channel_nobody_registered_is_told_once(booth: Booth, he
 def test_a_store_that_is_away_is_told_once_and_again_when_it_is_back(
     log_url: str, heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Findings D1 and A3: the operator sees when it began and that it is over."""
+    """Before: the operator sees when it began and that it is over."""
     clock = ManualClock()
     gate = Gate()
     agent = gate.saying("done")
@@ -476,7 +476,7 @@ class Unreadable(SqliteLog):
 def test_a_store_that_a_door_cannot_read_is_one_line_and_another_after_a_minute(
     tmp_path: Path, heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding D1, the kind: whoever asked was refused, and nothing said so on the console."""
+    """Before: whoever asked was refused, and nothing said so on the console."""
     clock = ManualClock()
     with (
         Unreadable(tmp_path / "log.db", inline=inline_views()) as log,

@@ -19,7 +19,7 @@ THREADS = {"session": {"threadBindings": {"enabled": True, "spawnSubagentSession
 
 @pytest.mark.clause("O9", "SEND-10")
 async def test_a_flooded_session_lets_the_messages_of_others_in_between(log_url: str) -> None:
-    """Finding A21: the message of another person waited until the last one of the flood was taken in."""
+    """Before: the message of another person waited until the last one of the flood was taken in."""
 
     async def agent(turn: Turn) -> str:
         await asyncio.sleep(0)
@@ -50,7 +50,7 @@ async def test_a_flooded_session_lets_the_messages_of_others_in_between(log_url:
 
 @pytest.mark.clause("SPAWN-12", "GATE-1")
 async def test_health_is_answered_while_twenty_channels_think_about_threads(log_url: str) -> None:
-    """Finding A13: each of these spawns held one of the sixteen threads of the doors."""
+    """Before: each of these spawns held one of the sixteen threads of the doors."""
     began: Queue[str] = Queue()
     go_on = threading.Event()
 
@@ -98,7 +98,7 @@ async def test_health_is_answered_while_twenty_channels_think_about_threads(log_
 def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_status(
     log_url: str,
 ) -> None:
-    """Finding A22, with the limit of time that the configuration sets."""
+    """Calls that hang are given up, with the limit of time that the configuration sets."""
     began: Queue[str] = Queue()
     go_on = threading.Event()
 
@@ -133,7 +133,7 @@ def test_eight_calls_of_a_channel_that_hang_delay_no_other_channel_and_show_in_s
 
 @pytest.mark.clause("SPAWN-2")
 async def test_what_reads_settings_alone_is_answered_while_all_threads_are_held(log_url: str) -> None:
-    """Finding E10: `agents_list` went to a thread and back, which took longer than the answer."""
+    """Before: `agents_list` went to a thread and back, which took longer than the answer."""
     go_on = threading.Event()
     async with SessionSystem(log_url, agents={"main": echo()}) as system:
         held = [system.threads.submit(lambda: go_on.wait(WAIT), lane) for lane in range(16)]

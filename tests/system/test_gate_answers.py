@@ -56,7 +56,7 @@ def test_a_usage_below_zero_takes_nothing_from_what_a_chain_has_used(booth: Boot
 @pytest.mark.clause("L3")
 @pytest.mark.parametrize("number", [math.nan, math.inf, "12", True, [1]])
 def test_a_usage_that_is_no_number_counts_as_none_and_costs_no_answer(booth: Booth, number: Any) -> None:
-    """Finding A20, the kind: the page says so, and the answer was lost."""
+    """Before: the page says so, and the answer was lost."""
     usage = Usage(input=number, output=cast("int", 2.9))
     message = Message(id="1", role="assistant", content="well", timestamp=1, usage=usage)
     system = booth.start({"main": lambda _: Reply("well", usage=usage, messages=(message,))})

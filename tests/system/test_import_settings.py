@@ -55,7 +55,7 @@ def answer(system: SessionSystem, text: str = "go on") -> Any:
 def test_an_imported_session_runs_on_the_model_that_was_chosen_for_it(
     log_url: str, endpoint: ThreadingHTTPServer, tmp_path: Path, entry: dict[str, Any], asked: str
 ) -> None:
-    """Finding E1: a model that was only noted was taken for one that somebody had chosen."""
+    """Before: a model that was only noted was taken for one that somebody had chosen."""
     config = settings(endpoint)
     agents = configured_agents(load_config(config).config).agents
     with SessionSystem(log_url, agents=agents, config=config) as system:

@@ -50,7 +50,7 @@ def say(system: SessionSystem, text: str) -> None:
 
 @pytest.mark.clause("ANN-3")
 def test_a_text_that_nobody_took_for_too_long_is_given_up_and_the_log_says_so(booth: Booth) -> None:
-    """Finding A18: what nobody delivers for does not gather for ever."""
+    """Before: what nobody delivers for does not gather for ever."""
     clock = ManualClock()
     system = booth.start({"main": echo()}, {}, AN_HOUR, clock=clock)
     say(system, "hi")

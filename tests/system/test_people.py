@@ -115,7 +115,7 @@ def test_the_same_message_of_the_channel_is_taken_once(booth: Booth, given: dict
 @pytest.mark.clause("INB-1", "INB-2")
 @pytest.mark.parametrize("given", [{"deliver": False}, {"text": "/send inherit", "owner": True}])
 def test_a_message_that_starts_no_run_is_never_recorded_twice(booth: Booth, given: dict[str, Any]) -> None:
-    """Finding A15: it was, after 200 events; and a second telling that waits was an unknown run."""
+    """Before: it was, after 200 events; and a second telling that waits was an unknown run."""
     told: dict[str, Any] = {"message_id": "m7", "chat_type": "group", "chat_id": "-1", **given}
     first = booth.start({"main": parrot})
     before = speak(first, wait=None, **told)
@@ -139,7 +139,7 @@ def test_a_message_that_starts_no_run_is_never_recorded_twice(booth: Booth, give
 @pytest.mark.clause("INB-1")
 @pytest.mark.parametrize("deliver", [True, False])
 def test_a_message_is_known_again_wherever_its_chat_would_go_by_now(booth: Booth, deliver: bool) -> None:
-    """Finding A15: the same channel, account, chat and message are the same run, also under other settings."""
+    """Before: the same channel, account, chat and message are the same run, also under other settings."""
     told: dict[str, Any] = {"message_id": "m7", "wait": None, "deliver": deliver}
     first = booth.start({"main": parrot, "ops": parrot})
     before = speak(first, **told)
@@ -385,7 +385,7 @@ def watched(turns: list[dict[str, Any]]) -> Any:
 
 @pytest.mark.clause("PROV-2", "INB-1")
 def test_who_spoke_in_a_group_is_recorded_shown_and_read_back(booth: Booth) -> None:
-    """Finding D14: neither the agent nor the auditor could tell two people apart."""
+    """Before: neither the agent nor the auditor could tell two people apart."""
     turns: list[dict[str, Any]] = []
     system = booth.start({"main": watched(turns)})
     group = {"chat_id": "g1", "chat_type": "group"}

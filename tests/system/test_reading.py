@@ -383,7 +383,7 @@ def test_everything_of_one_exchange_carries_its_root(booth: Booth) -> None:
 
 @pytest.mark.clause("HIST-3")
 def test_three_messages_to_a_busy_session_read_as_question_and_answer(booth: Booth) -> None:
-    """Finding E2, at every door that shows a transcript, as it stands and as it stood."""
+    """At every door that shows a transcript, as it stands and as it stood."""
     gate = Gate()
 
     def slow(turn: Turn) -> str:

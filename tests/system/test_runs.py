@@ -464,7 +464,7 @@ def test_a_channel_that_breaks_takes_nothing_with_it(booth: Booth) -> None:
 def test_no_message_of_an_agents_answer_passes_for_a_persons_or_the_systems(
     booth: Booth, role: Role, kind: ProvenanceKind | None
 ) -> None:
-    """Finding A14: `Reply.messages` could carry an unfenced message of a person."""
+    """Before: `Reply.messages` could carry an unfenced message of a person."""
     said_by = None if kind is None else Provenance(kind=kind, source_session_key=MAIN)
     prompts: list[str] = []
 
@@ -509,7 +509,7 @@ BAD_EXTRAS: dict[str, Message] = {
 @pytest.mark.clause("PROV-2", "HIST-3")
 @pytest.mark.parametrize("message", BAD_EXTRAS.values(), ids=BAD_EXTRAS)
 def test_what_an_agent_adds_to_a_message_takes_no_known_fields_place(booth: Booth, message: Message) -> None:
-    """Finding A14, the same by another way: history shows the fields of `extra` as the message's own."""
+    """Before: history shows the fields of `extra` as the message's own."""
     system = booth.start({"ops": lambda _turn: Reply("ok", messages=(message,))}, {}, QUIET)
 
     assert wait(system, ask(system, "x"))["error"].startswith("bad_reply")

@@ -47,7 +47,7 @@ def hashes(system: SessionSystem) -> list[tuple[str, str]]:
 
 
 def test_a_session_that_talks_for_long_has_snapshots_and_goes_on_from_them(booth: Booth) -> None:
-    """Finding A19."""
+    """Before: waking a session folded its whole stream, twice."""
     with booth.start({"main": counting}, None, QUIET) as system:
         for number in range(30):
             says(system, str(number))

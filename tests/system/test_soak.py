@@ -52,7 +52,7 @@ def play(system: SessionSystem, rounds: int, also: Callable[[int], object] = lam
 
 @pytest.mark.clause("L9")
 def test_what_is_over_leaves_nothing_behind(system: SessionSystem) -> None:
-    """Finding A18."""
+    """Before: it grew without a bound."""
     play(system, GROUPS)
     before = held()
     play(system, 3)
@@ -88,7 +88,7 @@ def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> Non
 @pytest.mark.timeout(A_BUSY_NIGHT_S)
 @pytest.mark.clause("L9")
 def test_hundreds_of_rounds_leave_nothing_behind(system: SessionSystem, logs: Logs) -> None:
-    """Finding A18: 0.17 MB a round were left. Each round is two days of a small bot, so these are eleven years and more."""
+    """Before: 0.17 MB a round were left. Each round is two days of a small bot, so these are eleven years and more."""
     # SQLite's memories of pages are nearly full by then; a server has those of its own, and only ours are to fill.
     play(system, 2800 if logs.are_files else 1600)
     rounds = 400

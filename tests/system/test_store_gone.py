@@ -281,7 +281,7 @@ def test_an_attempt_whose_answer_was_given_up_is_made_good_when_the_store_is_bac
 @pytest.mark.clause("D5", "S6")
 @pytest.mark.parametrize("seed", range(4))
 def test_trouble_that_comes_and_goes_leaves_nothing_open_and_loses_nothing(log_url: str, seed: int) -> None:
-    """Finding A3, as a law: short and long outages in the middle of runs, exchanges, spawns and deliveries."""
+    """Short and long outages in the middle of runs, exchanges, spawns and deliveries."""
     chance = random.Random(seed)  # noqa: S311 - when outages come is no secret
     stop = threading.Event()
 
@@ -448,7 +448,7 @@ def test_an_end_that_is_recorded_twice_over_is_delivered_once(log_url: str) -> N
 @pytest.mark.clause("D4", "D12")
 @pytest.mark.sqlite("cuts a file of the database off")
 def test_a_system_whose_log_can_not_be_read_any_more_stops_and_lets_the_file_go(tmp_path: Path) -> None:
-    """Finding A3, the kind: the stop failed half way, and the file had a writer for as long as the process lived."""
+    """Before: the stop failed half way, and the file had a writer for as long as the process lived."""
     path = tmp_path / "log.db"
     system = SessionSystem(path, agents={"main": lambda turn: turn.message})
     system.inbound(channel="x", chat_id="1", sender="p", text="hi", wait=WAIT)

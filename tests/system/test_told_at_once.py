@@ -114,7 +114,7 @@ class FailsToRead(PooledRuntime):
 
 
 def test_a_door_whose_append_is_under_way_when_the_session_fails_is_told(booth: Booth) -> None:
-    """Finding A23, the kind: it waited for 30 s, though nobody was there any more to answer it."""
+    """Before: it waited for 30 s, though nobody was there any more to answer it."""
     runtime = FailsToRead()
     system = booth.start({"main": echoed}, runtime=runtime)
     first = system.inbound(**SAID)

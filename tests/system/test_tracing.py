@@ -191,7 +191,7 @@ class NoTracer:
 def test_a_provider_that_fails_keeps_no_agent_from_answering_and_is_told_once(
     log_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding D1, the kind: a broken processor of the host's made each run fail, and each commit print a traceback."""
+    """Before: a broken processor of the host's made each run fail, and each commit print a traceback."""
     broken = TracerProvider()
     broken.add_span_processor(Raises())
     providers: list[Any] = [broken, NoTracer()]

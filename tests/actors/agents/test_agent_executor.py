@@ -475,7 +475,7 @@ def test_a_thread_lost_while_it_waits_is_not_counted_twice(executor: AgentExecut
 
 
 def test_an_agent_whose_calls_never_come_back_is_not_called_until_one_does(executor: AgentExecutor) -> None:
-    """Finding A18: each kept a thread, without bound."""
+    """Before: each kept a thread, without bound."""
     entered, opened = threading.Semaphore(0), threading.Event()
 
     def stuck(_: Turn) -> None:
@@ -647,7 +647,7 @@ def test_a_stray_task_that_raises_system_exit_does_not_end_our_loop(
 
 @pytest.mark.clause("SEND-10")
 def test_an_agent_that_hangs_holds_up_itself_and_no_other() -> None:
-    """Finding A22, the kind: eight hung calls of one agent kept every other one from answering, until their runs timed out."""
+    """Before: eight hung calls of one agent kept every other one from answering, until their runs timed out."""
     executor = AgentExecutor(pool_size=2)
     entered, opened = threading.Semaphore(0), threading.Event()
     hung, answered = Results(), Results()

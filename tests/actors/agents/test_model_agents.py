@@ -572,7 +572,7 @@ def test_an_endpoint_that_refuses_is_a_backend_error(executor: AgentExecutor, se
 def test_an_answer_is_not_lost_for_a_usage_that_is_no_number(
     executor: AgentExecutor, server: Server, usage: Any, counted: Usage
 ) -> None:
-    """Finding A20, the kind: `completion_tokens: "3"` of an endpoint was a `backend` error, and its answer was gone."""
+    """Before: `completion_tokens: "3"` of an endpoint was a `backend` error, and its answer was gone."""
     server.will_say({"content": "fine"})
     server.answers[0][1]["usage"] = usage
 
@@ -594,7 +594,7 @@ def test_an_answer_is_not_lost_for_a_usage_that_is_no_number(
 def test_an_endpoint_that_says_what_is_wrong_instead_of_answering_is_quoted(
     executor: AgentExecutor, server: Server, said: dict[str, Any]
 ) -> None:
-    """Finding D1, the kind: some endpoints say with 200 that they can't, and the console told nothing of it."""
+    """Before: some endpoints say with 200 that they can't, and the console told nothing of it."""
     server.answers.append((200, said))
 
     result = answer_of(executor, agent_on(server), a_turn(Diary()))

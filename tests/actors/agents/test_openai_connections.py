@@ -132,7 +132,7 @@ def an_agent(endpoint: Endpoint, *, client_options: dict[str, Any] | None = None
 
 
 def test_all_turns_of_an_agent_go_over_one_connection_that_ends_with_its_loop(endpoint: Endpoint) -> None:
-    """Finding E10: a client was opened for each turn."""
+    """Before: a client was opened for each turn."""
     with an_executor() as executor:
         agent = an_agent(endpoint)
         answers = [answer_of(executor, agent, a_turn(f"run-{number}")) for number in range(3)]
@@ -232,7 +232,7 @@ def test_an_endpoint_that_is_slow_is_given_up(endpoint: Endpoint, where: str) ->
 async def test_a_model_that_has_not_answered_when_its_run_is_over_is_named(
     endpoint: Endpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding D1, the kind: all that the console said was how long the run had had."""
+    """Before: all that the console said was how long the run had had."""
     endpoint.go_on.clear()
     asked = asyncio.ensure_future(an_agent(endpoint)(a_turn("waiting")))
     assert await asyncio.to_thread(endpoint.is_asked)

@@ -143,7 +143,7 @@ def test_a_receipt_that_is_none_does_not_undo_the_delivery(caller: ChannelCaller
 def test_a_channel_that_returns_false_is_told_how_to_say_that_it_failed(
     caller: ChannelCaller, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding D2, the kind: many libraries return False for a text that was not sent, and nothing was said."""
+    """Before: many libraries return False for a text that was not sent, and nothing was said."""
     assert result_of(caller, lambda _: False) == Delivered(receipt="false")
     assert "returned False, and its text is taken for delivered: raise where it is not" in caplog.text
 

@@ -65,7 +65,7 @@ def names(shape: type[Settings], seen: set[type]) -> Iterator[str]:
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    """Finding D6, the kind: a key that no code reads belongs to those that are accepted and not used."""
+    """Before: a key that no code reads belongs to those that are accepted and not used."""
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "actors").rglob("*.py"))
 
     unread = [name for name in names(Config, set()) if not re.search(rf"\.{name}\b", sources)]
@@ -73,14 +73,14 @@ def test_every_setting_is_read_somewhere() -> None:
 
 
 def test_a_setting_that_does_nothing_is_named_at_the_start() -> None:
-    """Finding D6: `gateway.controlUi.enabled` did nothing and nobody said so."""
+    """Before: `gateway.controlUi.enabled` did nothing and nobody said so."""
     notices = load_config({"gateway": {"controlUi": {"enabled": False, "basePath": "/ui"}}}).notices
 
     assert notices == ("accepted and not used here: gateway.controlUi.basePath",)
 
 
 def test_the_default_of_thinking_is_what_an_agent_without_its_own_gets() -> None:
-    """Finding D6, the kind: `thinkingDefault` did nothing."""
+    """Before: `thinkingDefault` did nothing."""
     agents = {
         "defaults": {"thinkingDefault": "low"},
         "list": [{"id": "ops", "thinkingDefault": "high"}, {"id": "main"}],

@@ -151,7 +151,7 @@ def test_what_was_erased_is_not_as_recorded_and_says_so(log_url: str) -> None:
 @pytest.mark.clause("LENS-1", "E1")
 @pytest.mark.parametrize("golden", golden_logs(), ids=lambda golden: f"{golden.version}-{golden.name}")
 def test_runs_of_every_release_rebuild_to_their_hash(golden: GoldenLog, tmp_path: Path) -> None:
-    """Finding A11: a message that came between the reading of a context and its run's start made them differ."""
+    """Before: a message that came between the reading of a context and its run's start made them differ."""
     with open_log(golden.unpack(tmp_path)) as log:
         events = log.debug.view.log.all()
         started = [item.event for item in events if isinstance(item.event, RunStarted)]

@@ -302,7 +302,7 @@ RETRIED = DeliveryRetried(delivery_id="d1", by="operator")
     ],
 )
 def test_a_text_that_is_wanted_after_all_gets_one_more_attempt(before: tuple[DeliveryEvent, ...]) -> None:
-    """Finding D2."""
+    """Before: failed deliveries were invisible."""
     state = state_after(*before)
     assert decide_retried(state, "operator") == [RETRIED]
     wanted = state_after(*before, RETRIED)

@@ -349,7 +349,7 @@ def test_a_target_that_is_gone_is_not_asked_to_announce() -> None:
 @pytest.mark.parametrize(("turn", "reason"), [(1, "requester_gone"), (2, "target_gone")])
 @pytest.mark.parametrize("status", ["aborted", "error"])
 def test_who_is_deleted_in_its_turn_is_gone(turn: int, reason: LoopEnd, status: RunStatus) -> None:
-    """Finding A6: it read as aborted, or as a turn that failed."""
+    """Before: it read as aborted, or as a turn that failed."""
     speaker = speaker_of(accepted(), turn)
     asked = TurnRequested(turn=turn, speaker=speaker, run_id=turn_run(turn), message_id="m2")
 

@@ -4,7 +4,7 @@ from intersession_actors.failures import process_findings
 
 
 def test_what_a_process_says_of_itself_becomes_findings_with_advice() -> None:
-    """Findings D2 and A22: set-aside flows, zombies, a store that is away, a refused configuration."""
+    """Before: set-aside flows, zombies, a store that is away, a refused configuration."""
     status = {
         "store": {"available": False, "error": "disk full"},
         "degraded": {"exchange:1": "CorruptEvent: row 7"},

@@ -112,7 +112,7 @@ def test_a_queue_that_is_not_wanted_is_refused(system: SessionSystem, gate: Gate
 
 @pytest.mark.clause("GATE-4")
 def test_a_message_that_is_refused_or_known_interrupts_nothing(system: SessionSystem, gate: Gate) -> None:
-    """Finding A8: the run under way was stopped before the new message was judged."""
+    """Before: the run under way was stopped before the new message was judged."""
     call = {"message": "stop", "idempotencyKey": "a", "sessionKey": MAIN, "busy": "interrupt"}
     run_id = system.gateway.call("agent", call)["runId"]
     gate.reached()
@@ -132,7 +132,7 @@ def test_a_message_that_is_refused_or_known_interrupts_nothing(system: SessionSy
 def test_messages_that_interrupt_each_other_are_never_stopped_by_their_own_second_telling(
     system: SessionSystem,
 ) -> None:
-    """Finding A8: 9 of 60 were stopped by their own duplicate, which was told at the same time."""
+    """Before: 9 of 60 were stopped by their own duplicate, which was told at the same time."""
     told = threading.Barrier(2)
 
     def tell(number: int) -> str:
@@ -168,7 +168,7 @@ def test_one_key_told_twice_at_once_with_two_messages_is_a_conflict(system: Sess
 
 @pytest.mark.clause("GATE-5")
 def test_an_abort_of_a_session_starts_nothing_that_waited(system: SessionSystem, gate: Gate) -> None:
-    """Finding A9: its queued runs began, one after the other."""
+    """Before: its queued runs began, one after the other."""
     runs = [
         system.gateway.call("agent", {"message": text, "idempotencyKey": text, "sessionKey": MAIN})["runId"]
         for text in ("stop", "second", "third")
@@ -296,7 +296,7 @@ def test_a_send_that_the_policy_forbids_is_refused(system: SessionSystem, channe
 def test_a_send_to_a_channel_that_is_not_known_here_is_refused_and_names_those_that_are(
     system: SessionSystem, channel: MemoryChannel
 ) -> None:
-    """Finding E7: it was accepted, and the text waited for a channel that nobody will ever register."""
+    """Before: it was accepted, and the text waited for a channel that nobody will ever register."""
     text = {"to": "+1", "message": "hi", "idempotencyKey": "k", "sessionKey": MAIN}
 
     refused = system.gateway.call("send", {"channel": "sginal"} | text)
@@ -410,7 +410,7 @@ def test_the_history_of_any_other_session_that_is_not_there_is_refused(
 
 @pytest.mark.clause("GATE-1")
 def test_status_names_the_sessions_that_were_updated_last(system: SessionSystem) -> None:
-    """Finding E8: the count stood beside an empty list."""
+    """Before: the count stood beside an empty list."""
     ran(system, "one", "a", sessionKey=MAIN)
     ran(system, "two", "b", sessionKey="agent:ops:main")
 

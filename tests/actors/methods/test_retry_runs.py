@@ -48,7 +48,7 @@ def outcome(system: SessionSystem, run_id: str) -> RunOutcome:
 
 @pytest.mark.clause("GATE-6")
 def test_a_person_gets_the_answer_after_all(booth: Booth) -> None:
-    """Finding D7: a run that failed could not be tried again by anybody."""
+    """Before: a run that failed could not be tried again by anybody."""
     model, channel = Model(), MemoryChannel()
     system = booth.start({"main": model}, {"telegram": channel}, {"runs": {"failureText": ""}})
     failed = speak(system, "what is the weather?")

@@ -101,7 +101,7 @@ def test_a_transcript_that_missed_something_is_read_up_to_the_end(log: SqliteLog
 
 @pytest.mark.clause("PROV-4")
 def test_a_context_is_given_for_the_version_that_is_asked_for_or_not_at_all(log: SqliteLog) -> None:
-    """Finding A11: what was said between the reading and the start of a run was in the log, not in the hash."""
+    """Before: what was said between the reading and the start of a run was in the log, not in the hash."""
     cache = ContextCache(log)
     ask(log, "one")
     read(cache, "one", 2)
@@ -121,7 +121,7 @@ MOMENTS = st.lists(
 @pytest.mark.clause("PROV-4")
 @for_all(MOMENTS)
 def test_however_often_and_whenever_a_context_is_looked_at_it_is_that_of_the_log(moments: list[str]) -> None:
-    """Finding A11, as a law: a fold that is asked at any point goes on to the same hash as one that never was."""
+    """A fold that is asked at any point goes on to the same hash as one that never was."""
     events: list[Event] = [SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")]
     fold, kept, waiting = TranscriptFold(), 0, list[str]()
     running: str | None = None
@@ -167,7 +167,7 @@ def recorded(version: int, event: Event) -> Recorded:
 
 
 def test_transcripts_that_nobody_uses_are_dropped_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finding A18: they were counted, however long they were."""
+    """Before: they were counted, however long they were."""
     monkeypatch.setattr("intersession_actors.session.context_cache.MOST_BYTES", 3_000)
     opened = SessionOpened(key=KEY, session_id="s", agent_id="main", opened_by="person")
     with SqliteLog(":memory:", threads=False) as log:

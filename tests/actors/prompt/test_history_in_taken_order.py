@@ -47,7 +47,7 @@ def history(events: list[Recorded]) -> list[tuple[str, str | None]]:
 def test_a_history_is_in_the_order_in_which_the_agent_took_its_messages(
     steps: Sequence[object],
 ) -> None:
-    """Finding E2: three messages to a busy session read Q1 Q0 Q2 A1 A0 A2."""
+    """Before: three messages to a busy session read Q1 Q0 Q2 A1 A0 A2."""
     busy = Busy()
     for step in steps:
         step(busy)  # type: ignore[operator]

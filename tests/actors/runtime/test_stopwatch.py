@@ -48,7 +48,7 @@ def test_what_begins_again_is_young_again() -> None:
 
 
 def test_what_is_over_is_let_go_of() -> None:
-    """Finding A18."""
+    """Before: it grew without a bound."""
     clock = ManualClock()
     watch = Stopwatch(clock)
     watch.begin("run", "1", at=clock.monotonic())

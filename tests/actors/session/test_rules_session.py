@@ -393,7 +393,7 @@ def test_a_run_is_aborted_while_it_waits_and_while_it_runs() -> None:
 
 @pytest.mark.clause("GATE-5")
 def test_an_abort_of_a_session_ends_what_runs_and_what_waits_in_one_decision() -> None:
-    """Finding A9."""
+    """Before: aborting a session started its queued runs one after the other."""
     state = state_after(OPENED, queued("r1"), queued("r2"), started("r1"), queued("r3"))
 
     aborted = decide_abort(state, Abort(run_id=None, by="me"))
@@ -408,7 +408,7 @@ def test_an_abort_of_a_session_ends_what_runs_and_what_waits_in_one_decision() -
 
 @pytest.mark.clause("GATE-4")
 def test_a_message_that_interrupts_stops_the_run_only_if_it_is_accepted() -> None:
-    """Finding A8."""
+    """Before: `busy: "interrupt"` ended the run under way before the new message was accepted."""
     state = state_after(OPENED, queued("r1"), queued("r2"), started("r1"))
 
     taken = decide_enqueue(state, enqueue("r3", interrupts="me", at_most=2))
@@ -520,7 +520,7 @@ def test_archiving_ends_what_runs_and_what_waits() -> None:
 
 @pytest.mark.clause("HIST-6")
 def test_what_was_authorised_for_another_generation_is_refused() -> None:
-    """Finding A6: what is done is bound to the session id that was authorised."""
+    """Before: what is done is bound to the session id that was authorised."""
     state = state_after(OPENED, SessionReset(session_id="s2", previous_session_id="s1"))
 
     decided = [

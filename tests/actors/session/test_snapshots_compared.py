@@ -128,7 +128,7 @@ def test_a_snapshot_whose_digest_was_computed_again_is_a_finding(path: Path) -> 
     ],
 )
 def test_a_row_that_can_not_be_read_hides_no_other(path: Path, stream: str, topic: str, state: str) -> None:
-    """Finding B3: it had all snapshots of its stream, or of the log, pass for none."""
+    """Before: it had all snapshots of its stream, or of the log, pass for none."""
     with edited(path) as raw:
         version = forge(raw)
         raw.execute(f"INSERT INTO stored_snapshots VALUES ({stream}, 3, {topic}, {state})")  # noqa: S608 - written above

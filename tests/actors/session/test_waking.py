@@ -76,7 +76,7 @@ def recorded_of(events: Sequence[facts.Event]) -> list[Recorded]:
 def test_a_state_that_was_kept_at_any_version_goes_on_to_the_state_of_the_whole_stream(
     steps: Sequence[Callable[[Busy], None]], data: st.DataObject
 ) -> None:
-    """Finding A19, the law: a snapshot and what is behind it are the fold of all of it, at every position."""
+    """A snapshot and what is behind it are the fold of all of it, at every position."""
     busy = Busy()
     for step in steps:
         step(busy)
@@ -145,7 +145,7 @@ def filed(log_url: str) -> Iterator[Written]:
 def test_a_long_stream_gets_snapshots_and_is_read_from_the_last_one(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Finding A19: 200,000 messages were folded each time that the session woke."""
+    """Before: 200,000 messages were folded each time that the session woke."""
     first = written.fold()
     read: list[int] = []
     event_of = ChainedMapper.to_domain_event

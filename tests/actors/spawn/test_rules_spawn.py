@@ -125,7 +125,7 @@ def test_its_announce_goes_to_the_requesters_route_in_the_one_form() -> None:
 def test_people_are_shown_no_ids_and_paths_unless_it_is_asked_for(
     status: RunStatus, *, has_route: bool, details: bool
 ) -> None:
-    """Finding D8: the announce in a chat named the session's key, its id and the path of its transcript."""
+    """Before: the announce in a chat named the session's key, its id and the path of its transcript."""
     state = state_after(accepted(announce_details=details))
     last = ended("r0", "42 files", status=status, error="timeout: /srv/a" if status == "error" else None)
     known = facts(has_route=has_route, transcript_path="/srv/intersession/s1.jsonl")

@@ -124,7 +124,7 @@ def test_what_is_told_to_a_flow_that_was_set_aside_is_refused(bench: Bench) -> N
 
 @pytest.mark.clause("O5", "D6")
 def test_who_waits_hears_that_it_is_durable_whatever_fails_next(bench: Bench) -> None:
-    """Finding A23: with no memory left to go on, the caller waited for half a minute and was told to try again."""
+    """Before: with no memory left to go on, the caller waited for half a minute and was told to try again."""
     answers: Queue[Accepted | Refused] = Queue()
 
     bench.ref.tell(Begin(name="huge", answer=answers.put))

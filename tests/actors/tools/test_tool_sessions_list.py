@@ -515,7 +515,7 @@ def test_a_reader_without_a_writer_lists_too(log_url: str) -> None:
 
 @pytest.mark.clause("GATE-2", "LIST-2")
 def test_only_what_one_session_spawned_itself_is_listed_before_the_limit(story: Story) -> None:
-    """Finding B7: the gateway read all pages to find the children of one session."""
+    """Before: the gateway read all pages to find the children of one session."""
     story.open(MAIN)
     children = [f"agent:ops:subagent:{number:08d}-fc53-4c01-9c8c-4d77a60bfa97" for number in range(5)]
     for child in children:

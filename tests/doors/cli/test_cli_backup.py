@@ -17,7 +17,7 @@ def speak(system: SessionSystem, text: str) -> None:
 
 
 def test_a_log_is_backed_up_while_its_host_goes_on_and_the_copy_goes_on_from_there(tmp_path: Path) -> None:
-    """Finding D7: it was there in Python alone."""
+    """Before: it was there in Python alone."""
     store, copy = tmp_path / "s.db", tmp_path / "copy.db"
     with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
         speak(system, "one")

@@ -30,7 +30,7 @@ def opened(booth: Booth) -> SessionSystem:
 
 @pytest.mark.parametrize("hosted", [True, False])
 def test_a_session_is_labelled_reset_and_deleted(booth: Booth, tmp_path: Path, *, hosted: bool) -> None:
-    """Finding D7: these were there in Python alone."""
+    """Before: these were there in Python alone."""
     system = opened(booth)
     config = tmp_path / "config.json5"
     config.write_text(json.dumps(GATEWAY), encoding="utf-8")

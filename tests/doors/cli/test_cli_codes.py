@@ -40,7 +40,7 @@ def fields(value: Any) -> list[tuple[str, Any]]:
     ids=" ".join,
 )
 def test_json_says_in_codes_how_it_stands(demo_log: DemoLog, command: tuple[str, ...]) -> None:
-    """Finding D5: `inWords` was prose among the codes."""
+    """Before: `inWords` was prose among the codes."""
     tokens = [demo_log.exchange if token == "EXCHANGE" else token for token in command]
     found = fields(ran(*tokens, "--store", demo_log.path, "--json").json)
 

@@ -50,7 +50,7 @@ def opened(booth: Booth) -> tuple[dict[str, Any], dict[str, str]]:
 def test_runs_says_what_became_of_a_text(
     booth: Booth, channel: Any, event: Any, state: str, words: str
 ) -> None:
-    """Finding D2: `runs` said `answered` of a text that nobody got."""
+    """Before: `runs` said `answered` of a text that nobody got."""
     system = booth.start({"main": parrot}, {"telegram": channel})
     run_id = speak(system)
     wait_for(system, event)
@@ -66,7 +66,7 @@ def test_runs_says_what_became_of_a_text(
 
 
 def test_runs_says_when_a_text_is_tried_again_and_that_nobody_does_it_after_a_stop(booth: Booth) -> None:
-    """Finding D2."""
+    """Before: failed deliveries were invisible."""
     system = booth.start({"main": parrot}, {"telegram": fails})
     speak(system)
     wait_for(system, DeliveryFailed)
@@ -82,7 +82,7 @@ def test_runs_says_when_a_text_is_tried_again_and_that_nobody_does_it_after_a_st
 
 
 def test_a_text_for_a_channel_nobody_registered_is_shown_where_it_waits(booth: Booth) -> None:
-    """Finding D2: an unregistered channel showed up nowhere."""
+    """Before: an unregistered channel showed up nowhere."""
     system = booth.start({"main": parrot})
     run_id = speak(system)
     status = system.status()
@@ -108,7 +108,7 @@ def test_a_text_for_a_channel_nobody_registered_is_shown_where_it_waits(booth: B
     ],
 )
 def test_replay_of_a_session_tells_its_deliveries(booth: Booth, channel: Any, event: Any, words: str) -> None:
-    """Finding D2: session replay had no delivery line."""
+    """Before: session replay had no delivery line."""
     system = booth.start({"main": parrot}, {"telegram": channel})
     speak(system)
     wait_for(system, event)
@@ -117,7 +117,7 @@ def test_replay_of_a_session_tells_its_deliveries(booth: Booth, channel: Any, ev
 
 
 def test_replay_tells_a_failed_run_with_its_traceback_and_what_the_person_was_told(booth: Booth) -> None:
-    """Finding D1: the traceback is kept for the operator with the run."""
+    """Before: the traceback is kept for the operator with the run."""
 
     def broken(_turn: Turn) -> str:
         raise ValueError("no model")
@@ -138,7 +138,7 @@ def test_replay_tells_a_failed_run_with_its_traceback_and_what_the_person_was_to
 
 
 def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
-    """Finding D10: `runs --open` said "at work" of a run whose process was gone."""
+    """Before: `runs --open` said "at work" of a run whose process was gone."""
     gate = Gate()
     hangs = gate.saying("late")
     system = booth.start({"main": hangs})
@@ -165,7 +165,7 @@ def test_after_a_stop_nobody_is_at_work_on_a_run(booth: Booth) -> None:
 
 
 def test_after_a_stop_nobody_is_at_work_on_an_exchange_or_a_spawn(booth: Booth) -> None:
-    """Finding D10, the kind."""
+    """Before: after a stop `runs --open` said "at work"."""
     gate = Gate()
     hangs = gate.saying("late")
     system = booth.start({"main": hangs, "ops": hangs})

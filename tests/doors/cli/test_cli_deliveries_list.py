@@ -34,7 +34,7 @@ def listed(booth: Booth, *tokens: object) -> list[dict[str, Any]]:
 
 
 def test_every_text_is_listed_and_filtered_by_how_it_stands(booth: Booth) -> None:
-    """Finding D2: failed deliveries could not be found."""
+    """Before: failed deliveries could not be found."""
     system = booth.start({"main": parrot}, {"telegram": MemoryChannel(), "signal": refuses, "matrix": doubts})
     for channel in ("telegram", "signal", "matrix", "nobody"):
         speak(system, channel)
@@ -109,7 +109,7 @@ def test_a_list_is_read_in_pages(booth: Booth) -> None:
 def test_a_text_that_failed_is_tried_again_through_the_gateway_of_its_host(
     booth: Booth, tmp_path: Path
 ) -> None:
-    """Finding D2: nothing could be done about a delivery that had failed."""
+    """Before: nothing could be done about a delivery that had failed."""
     asked: list[Outbound] = []
 
     def at_first_refuses(outbound: Outbound) -> None:

@@ -52,7 +52,7 @@ def test_a_log_with_nothing_wrong_is_said_to_be_well(demo_log: DemoLog) -> None:
 def test_texts_that_did_not_arrive_are_named_with_their_channel(
     booth: Booth, channel: Any, event: Any, code: str
 ) -> None:
-    """Finding D2."""
+    """Before: failed deliveries were invisible."""
     system = booth.start({"main": parrot}, {"telegram": channel})
     speak(system)
     wait_for(system, event)
@@ -65,7 +65,7 @@ def test_texts_that_did_not_arrive_are_named_with_their_channel(
 
 
 def test_an_agent_that_fails_now_is_an_error_and_one_that_has_failed_a_warning(booth: Booth) -> None:
-    """Finding D1."""
+    """Before: an agent that failed left no trace."""
     system = booth.start({"main": broken, "ops": parrot}, {"telegram": MemoryChannel()})
     run_id = speak(system)
     wait_for(system, DeliveryDone)
@@ -82,7 +82,7 @@ def test_an_agent_that_fails_now_is_an_error_and_one_that_has_failed_a_warning(b
 
 
 def test_open_work_that_nobody_does_is_named_after_a_stop(booth: Booth) -> None:
-    """Finding D10."""
+    """Before: after a stop `runs --open` said "at work"."""
     gate = Gate()
     hangs = gate.saying("late")
     system = booth.start({"main": hangs})
@@ -99,7 +99,7 @@ def test_open_work_that_nobody_does_is_named_after_a_stop(booth: Booth) -> None:
 
 
 def test_a_process_with_a_gateway_is_asked_how_it_is(booth: Booth, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Findings D2 and A22: channels nobody registered, agents nobody registered, from the process itself."""
+    """Before: channels nobody registered, agents nobody registered, from the process itself."""
     config = {**TOKEN, "agents": {"list": [{"id": "main", "default": True}, {"id": "ops"}]}}
     system = booth.start({"main": parrot}, None, config)
     speak(system)
@@ -117,7 +117,7 @@ def test_a_process_with_a_gateway_is_asked_how_it_is(booth: Booth, monkeypatch: 
 
 
 def test_settings_without_effect_and_bad_ones_are_named(demo_log: DemoLog, tmp_path: Path) -> None:
-    """Finding D6."""
+    """Before: settings that did nothing."""
     idle, bad = tmp_path / "idle.json5", tmp_path / "bad.json5"
     idle.write_text("{gateway: {controlUi: {basePath: '/ui'}}}", encoding="utf-8")
     bad.write_text("{session: {scope: 'nowhere'}}", encoding="utf-8")

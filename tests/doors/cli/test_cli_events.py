@@ -25,7 +25,7 @@ def listed(log: Path, *tokens: object) -> list[dict[str, Any]]:
 
 
 def test_every_event_is_listed_with_all_that_is_stored_of_it(demo_log: DemoLog) -> None:
-    """Finding D7: there was no question over the whole log."""
+    """Before: there was no question over the whole log."""
     found = listed(demo_log.path)
 
     assert [event["position"] for event in found] == list(range(demo_log.value["position"], 0, -1))

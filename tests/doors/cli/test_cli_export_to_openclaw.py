@@ -68,7 +68,7 @@ def streaming() -> Generator[str]:
 def test_the_original_lists_an_export_goes_on_with_a_session_and_we_read_that_back(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Finding E9."""
+    """Before: a state directory could not be exported."""
     named = os.environ.get("OPENCLAW_CLIENT")
     installed = install(Path(named) if named else tmp_path_factory.mktemp("openclaw-client"))
     store = GoldenLog("0.1.0", "demo").unpack(tmp_path)

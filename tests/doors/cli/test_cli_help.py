@@ -17,7 +17,7 @@ COMMANDS = [name for name in app if not name.startswith("-")]
 
 @pytest.mark.parametrize("tokens", [(), ("--help",), ("-h",)])
 def test_help_says_a_line_of_each_command(tokens: tuple[str, ...]) -> None:
-    """Finding D5: 13 commands stood there without a word."""
+    """Before: 13 commands stood there without a word."""
     told = ran_as_process(*tokens).out
     lines = {line.strip("│ ").split("  ")[0]: line.strip("│ ") for line in told.splitlines()}
     for name in COMMANDS:
@@ -25,7 +25,7 @@ def test_help_says_a_line_of_each_command(tokens: tuple[str, ...]) -> None:
 
 
 def test_the_line_of_a_command_is_the_first_of_its_own_help() -> None:
-    """Finding E10: help on all commands loads none of them, so the lines stand in the table, too."""
+    """Before: help on all commands loads none of them, so the lines stand in the table, too."""
     brief = overview()
     assert {name: brief[name].help for name in COMMANDS} == {
         name: (app[name].help or str(app[name].default_command.__doc__)).strip().splitlines()[0]
@@ -48,14 +48,14 @@ _ROOM = 63
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_a_line_for_each_command_and_names_no_clause(name: str) -> None:
-    """Finding D5: it took up to three lines, and clauses stood in it."""
+    """Before: it took up to three lines, and clauses stood in it."""
     assert len(overview()[name].help) <= _ROOM
     told = ran(name, "--help").out
     assert _CLAUSE.findall(told) == []
 
 
 def test_a_paragraph_of_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finding D5, the kind: lines broke in the middle, where the source has its own."""
+    """Before: lines broke in the middle, where the source has its own."""
     monkeypatch.setenv("COLUMNS", "70")
     told = ran("serve", "--help").out.split("\n\n")
     (lines,) = [paragraph.splitlines() for paragraph in told if paragraph.startswith("It listens")]
@@ -66,7 +66,7 @@ def test_a_paragraph_of_help_is_as_wide_as_the_terminal(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("shell", every_day(["bash", "zsh", "fish"], "fish"))
 def test_a_shell_gets_a_script_that_knows_every_command(shell: str) -> None:
-    """Finding D5: there was no completion."""
+    """Before: there was no completion."""
     script = ran("completion", shell).out
     assert [name for name in COMMANDS if name not in script] == []
 

@@ -33,7 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command_says_that_it_gives_less_than_was_asked_for(
     store: Path, command: tuple[str, ...], name: str, most: int
 ) -> None:
-    """Finding D5: `--limit 1000` gave 200 in silence."""
+    """Before: `--limit 1000` gave 200 in silence."""
     asked, told = ran(*command, "--store", store, "--json").json, ran(*command, "--store", store)
     enough = ran(*command[:-1], most, "--store", store)
 
@@ -68,7 +68,7 @@ def test_uncut_a_limit_below_one_is_a_usage_error(store: Path) -> None:
 def test_a_method_says_that_it_gives_less_than_was_asked_for(
     store: Path, method: str, params: dict[str, Any], said: dict[str, int]
 ) -> None:
-    """Finding D5, the kind."""
+    """Before: the command line: help without words, no completion, limits in silence, names that could not be typed."""
     with SessionSystem(store) as system:
         answer: dict[str, Any] = system.gateway.perform(method, params)
 
@@ -77,7 +77,7 @@ def test_a_method_says_that_it_gives_less_than_was_asked_for(
 
 @pytest.mark.clause("LIST-2", "HIST-1")
 def test_a_tool_says_that_it_gives_less_than_was_asked_for(store: Path) -> None:
-    """Finding D5, the kind."""
+    """Before: the command line: help without words, no completion, limits in silence, names that could not be typed."""
     with SessionSystem(store) as system:
         call: Callable[[str, dict[str, Any]], Any] = system.tools().call
         assert call("sessions_list", {"limit": 201})["limitApplied"] == 200

@@ -52,7 +52,7 @@ def listed(booth: Booth, *tokens: object) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("system")
 def test_who_spoke_to_research_on_whose_behalf_delivered_to_whom_is_one_command(booth: Booth) -> None:
-    """Finding D7: it took 40 lines of Python."""
+    """Before: it took 40 lines of Python."""
     asked, direct = (
         row
         for row in listed(booth, "--to", "research", "--why", "--delivered")

@@ -21,7 +21,7 @@ def failed(system: SessionSystem) -> str:
 
 
 def test_a_gateway_tries_it_again_and_the_answer_is_shown(booth: Booth, tmp_path: Path) -> None:
-    """Finding D7."""
+    """Before: no question over the whole log, and operator's commands in Python alone."""
     is_down = [True]
 
     def agent(turn: Turn) -> str:
@@ -108,7 +108,7 @@ def test_lists_stories_and_the_doctor_say_what_was_tried_again(booth: Booth) -> 
 
 
 def test_what_runs_prints_can_be_typed_back(booth: Booth) -> None:
-    """Finding D7: the id of an exchange or a spawn in `runs` was one that neither `abort` nor `retry` knew."""
+    """Before: the id of an exchange or a spawn in `runs` was one that neither `abort` nor `retry` knew."""
     gate = Gate()
     slow = gate.saying("late")
     system = booth.start({"main": slow, "ops": slow})

@@ -89,7 +89,7 @@ def listed(booth: Booth, *tokens: object) -> list[dict[str, Any]]:
     ],
 )
 def test_runs_are_filtered(booth: Booth, tokens: tuple[str, ...], kinds: list[str]) -> None:
-    """Finding D7: there was no question over the whole log."""
+    """Before: there was no question over the whole log."""
     assert [row["kind"] for row in listed(booth, *tokens)] == kinds
 
 
@@ -123,7 +123,7 @@ def test_runs_are_listed_between_places_and_in_pages(booth: Booth) -> None:
 
 @pytest.mark.sqlite("copies the file, so that the other tests read the log as it is")
 def test_every_name_that_runs_prints_is_accepted(booth: Booth, tmp_path: Path) -> None:
-    """Finding D5: `research` and `main/subagent:…` were accepted by no command."""
+    """Before: `research` and `main/subagent:…` were accepted by no command."""
     (spawn,) = listed(booth, "--kind", "spawn")
     line = next(line for line in shown(booth, "runs").out.splitlines() if "main/subagent:" in line)
     child = next(word for word in line.split() if word.startswith("main/subagent:"))
@@ -148,7 +148,7 @@ def test_every_name_that_runs_prints_is_accepted(booth: Booth, tmp_path: Path) -
 
 @pytest.mark.sqlite("copies the file, so that the other tests read the log as it is")
 def test_the_label_that_a_list_prints_is_accepted(booth: Booth, tmp_path: Path) -> None:
-    """Finding D5, the kind: `sessions` prints labels, and only `send --label` took one."""
+    """Before: `sessions` prints labels, and only `send --label` took one."""
     (spawn,) = listed(booth, "--kind", "spawn")
     copy = tmp_path / "copy.db"
     with (

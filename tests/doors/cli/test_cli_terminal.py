@@ -207,7 +207,7 @@ ON_A_TERMINAL = [
 def test_no_color_leaves_no_escape_at_all(
     demo_log: DemoLog, monkeypatch: pytest.MonkeyPatch, *, no_color: bool
 ) -> None:
-    """Finding D5: `NO_COLOR` left bold, and help and progress had escapes of their own."""
+    """Before: `NO_COLOR` left bold, and help and progress had escapes of their own."""
     monkeypatch.setenv("INTERSESSION_STORE", str(demo_log.path))
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("NO_COLOR", "1" if no_color else "")

@@ -62,7 +62,7 @@ def test_an_argument_that_is_no_utf_8_is_told(booth: Booth, command: str) -> Non
 
 @pytest.mark.parametrize(("tokens", "alike"), ASKED, ids=[" ".join(tokens) for tokens, _ in ASKED])
 def test_a_name_that_nobody_knows_is_told(booth: Booth, tokens: tuple[str, ...], alike: list[str]) -> None:
-    """Finding D5, the kind: `runs --agent X` said `no rows` of an agent that was typed wrong."""
+    """Before: `runs --agent X` said `no rows` of an agent that was typed wrong."""
     *_, option, value = tokens
     people, programs = shown(booth, *tokens), shown(booth, *tokens, "--json")
 

@@ -173,7 +173,7 @@ def tampered(demo_log: DemoLog, folder: Path, *kinds: str) -> Path:
 @pytest.mark.clause("J1", "V1")
 @pytest.mark.parametrize("kind", VIEW_KINDS)
 def test_what_was_done_to_a_view_is_found(demo_log: DemoLog, tmp_path: Path, kind: str) -> None:
-    """Finding B3: edits of any view went unseen."""
+    """Before: edits of any view went unseen."""
     store = tampered(demo_log, tmp_path, kind)
 
     with open_log(f"sqlite:///{store}", read_only=True) as log:

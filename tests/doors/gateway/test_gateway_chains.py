@@ -81,7 +81,7 @@ def serving(system: SessionSystem) -> LiveGateway:
 def test_an_agents_own_credential_goes_on_with_the_chain_of_its_run(
     tmp_path: Path, door: Callable[[LiveGateway], Any], code: str | None, runs: int, *, of_agent: bool
 ) -> None:
-    """Finding A1, the kind: a chain was begun anew by a call that went out of the process and in again."""
+    """Before: a chain was begun anew by a call that went out of the process and in again."""
     answers: list[Any] = []
 
     def ops(_: Turn) -> str:

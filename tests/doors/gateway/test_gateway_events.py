@@ -502,7 +502,7 @@ def test_a_hundred_thousand_wrong_tokens_are_ten_failures_a_minute() -> None:
 def test_a_row_that_can_not_be_read_is_left_out_of_the_stream_and_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Finding D1, the kind: whoever follows missed an event, and nothing said so."""
+    """Before: whoever follows missed an event, and nothing said so."""
     path = tmp_path / "log.db"
     with SessionSystem(path, agents={"main": echo()}, config=merged(SEES_ALL, GATEWAY)) as system:
         say(system, "main", "hello")

@@ -27,7 +27,7 @@ def asked(live: LiveGateway, token: str | None = None) -> Any:
 
 
 def test_a_store_that_takes_nothing_is_no_good_health(tmp_path: Path) -> None:
-    """Finding D1, the kind: who watches `health` was told that all is well while nothing could be recorded."""
+    """Before: who watches `health` was told that all is well while nothing could be recorded."""
     config = {**GATEWAY, "runs": {"shutdownGraceSeconds": 0}}
     with (
         SqliteLog(tmp_path / "log.db", inline=inline_views(), environment=FAULTY) as log,
@@ -53,7 +53,7 @@ def test_a_store_that_takes_nothing_is_no_good_health(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["deleted", "replaced", "cut"])
 def test_a_log_that_is_not_there_any_more_is_told_before_anybody_writes(tmp_path: Path, how: str) -> None:
-    """Finding B2, the kind: an idle system was in good health on a file that was gone, until the next message was refused."""
+    """Before: an idle system was in good health on a file that was gone, until the next message was refused."""
     path = tmp_path / "log.db"
     with SessionSystem(path, agents={"main": parrot}, config=GATEWAY) as system:
         well = system.gateway.call("health")
@@ -70,7 +70,7 @@ def test_a_log_that_is_not_there_any_more_is_told_before_anybody_writes(tmp_path
 
 
 def test_health_is_answered_of_a_log_that_can_not_be_read(tmp_path: Path) -> None:
-    """Finding D1, the kind: nobody could even connect, and `health` was a refusal like any other."""
+    """Before: nobody could even connect, and `health` was a refusal like any other."""
     with (
         SessionSystem(tmp_path / "log.db", agents={"main": parrot}, config=GATEWAY) as system,
         LiveGateway(system) as live,

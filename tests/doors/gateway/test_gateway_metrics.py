@@ -134,7 +134,7 @@ def test_every_metric_is_on_the_page_with_its_labels() -> None:
 def test_a_log_that_can_not_be_read_is_told_to_who_scrapes_and_to_who_asks_for_the_status(
     tmp_path: Path,
 ) -> None:
-    """Finding D2, the kind: what should raise the alarm failed with the store, and so did `status` and the stop."""
+    """Before: what should raise the alarm failed with the store, and so did `status` and the stop."""
     with (
         SessionSystem(tmp_path / "log.db", agents={"main": parrot}, config=GATEWAY) as system,
         LiveGateway(system) as live,

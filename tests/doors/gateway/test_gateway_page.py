@@ -124,7 +124,7 @@ def test_a_call_gets_json_whatever_it_accepts(gateway: LiveGateway) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/events"])
 def test_without_the_setting_there_is_no_page(without_page: LiveGateway, path: str) -> None:
-    """Finding D6: `gateway.controlUi.enabled` did nothing."""
+    """Before: `gateway.controlUi.enabled` did nothing."""
     answer = opened(without_page, path)
 
     assert (answer.status_code, answer.headers["content-type"]) == (401, "application/json")

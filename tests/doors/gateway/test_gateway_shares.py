@@ -209,7 +209,7 @@ def test_nobody_has_more_than_a_share_and_who_has_less_finds_room(
 
 @pytest.mark.clause("VIS-6")
 def test_a_call_as_a_session_needs_one_thread_of_the_doors_and_no_other(tmp_path: Path) -> None:
-    """Findings A13, E10: who calls was looked up on threads that everything else in the process shares, too."""
+    """Before: who calls was looked up on threads that everything else in the process shares, too."""
     go_on = threading.Event()
     with (
         SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=GATEWAY) as system,

@@ -70,7 +70,7 @@ def soak(system: SessionSystem, clients: int) -> dict[str, int]:
 @pytest.mark.clause("L9")
 @pytest.mark.ci
 def test_clients_that_left_leave_nothing_behind(system: SessionSystem) -> None:
-    """Finding A18."""
+    """Before: it grew without a bound."""
     assert soak(system, 3) == {}
 
 

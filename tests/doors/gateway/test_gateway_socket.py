@@ -517,7 +517,7 @@ def test_a_bad_frame_is_refused_and_the_connection_goes_on(shared: LiveGateway) 
     assert surprised["error"]["code"] == nonsense["error"]["code"] == "INVALID_REQUEST"
     said = unknown["error"]["message"]
     assert said.startswith("unknown method: 'cron.list'")
-    # Finding E8: all that the gateway said it has, in one list.
+    # Before: all that the gateway said it has, in one list.
     assert set(said.partition("use one of ")[2].split(", ")) == set(client.hello["features"]["methods"])
     assert "first request" in twice["error"]["message"]
     assert field["error"]["message"] == "surprise: unknown field, leave it out (known: )"

@@ -344,7 +344,7 @@ def test_its_terminal_client_shows_the_answer(client: OpenClaw) -> None:
 
 @pytest.mark.clause("GATE-1", "GATE-2")
 def test_its_terminal_client_begins_on_a_fresh_gateway(tmp_path: Path, installed: Path) -> None:
-    """Findings E5 and E6: no session is there yet, `/agent` goes to another one, `/reasoning` sets a level."""
+    """Before: no session is there yet, `/agent` goes to another one, `/reasoning` sets a level."""
     with scripted_endpoint() as endpoint:
         config = config_for(tmp_path, endpoint)
         served = Served("--store", tmp_path / "log.db", "--config", config)

@@ -40,7 +40,7 @@ def asked_and_ended(path: Path, store: Path) -> tuple[int, str]:
 def test_a_start_says_what_is_configured_and_a_stop_that_it_stops(
     tmp_path: Path, endpoint: ThreadingHTTPServer
 ) -> None:
-    """Finding D6: `serve` said nothing after its first line."""
+    """Before: `serve` said nothing after its first line."""
     path = config_for(tmp_path, endpoint)
     code, said = asked_and_ended(path, tmp_path / "log.db")
 
@@ -63,7 +63,7 @@ def test_a_start_says_what_is_configured_and_a_stop_that_it_stops(
 def test_with_the_model_down_the_console_says_why_nobody_gets_an_answer(
     tmp_path: Path, endpoint: ThreadingHTTPServer
 ) -> None:
-    """Finding D1: `serve` with the model down printed nothing."""
+    """Before: `serve` with the model down printed nothing."""
     path = with_its_model_down(config_for(tmp_path, endpoint))
     _, said = asked_and_ended(path, tmp_path / "log.db")
 
@@ -81,7 +81,7 @@ def test_with_the_model_down_the_console_says_why_nobody_gets_an_answer(
 def test_the_level_decides_what_is_printed(
     tmp_path: Path, endpoint: ThreadingHTTPServer, level: str, *, shows: bool
 ) -> None:
-    """Finding D6: `logging.level` did nothing."""
+    """Before: `logging.level` did nothing."""
     path = changed(with_its_model_down(config_for(tmp_path, endpoint)), logging={"level": level})
     _, said = asked_and_ended(path, tmp_path / "log.db")
 
@@ -90,7 +90,7 @@ def test_the_level_decides_what_is_printed(
 
 
 def test_a_refused_start_makes_no_log(tmp_path: Path, endpoint: ThreadingHTTPServer) -> None:
-    """Finding D6: a refused start had already made a log."""
+    """Before: a refused start had already made a log."""
     path, store = config_for(tmp_path, endpoint), tmp_path / "log.db"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         no_address = ran("serve", "--config", path, "--store", store, "--port", taken.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Finding B4: with checkpoints, what plain SQL does to order, ends and whole streams is found without an exported head."""
+"""Before: with checkpoints, what plain SQL does to order, ends and whole streams is found without an exported head."""
 
 import sqlite3
 from collections.abc import Callable

@@ -183,7 +183,7 @@ def test_a_state_that_was_read_before_words_were_erased_is_not_kept_after_that(t
     ],
 )
 def test_what_no_event_authorises_is_found_and_never_read(path: Path, statement: str, code: str) -> None:
-    """Finding B3."""
+    """Before: `verify` passed rows that no append can have written, and edits of views, snapshots and triggers."""
     with SqliteLog(path) as log:
         erase(log, "s", 2)
     change(path, statement)

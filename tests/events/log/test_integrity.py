@@ -262,7 +262,7 @@ def test_a_head_can_be_made_with_sqlite_and_sha256sum(path: Path) -> None:
 def test_an_erased_payload_leaves_the_chain_true_and_is_found_since_no_event_authorises_it(
     path: Path,
 ) -> None:
-    """Finding B3."""
+    """Before: `verify` passed rows that no append can have written, and edits of views, snapshots and triggers."""
     change(
         path,
         "UPDATE stored_events SET state=CAST(json_set(state, '$.data', NULL, '$.salt', '') AS BLOB) WHERE rowid=3",

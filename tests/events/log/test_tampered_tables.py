@@ -1,4 +1,4 @@
-"""Findings B3 and B6: what plain SQL does beside the hashes is found by `verify`, and a writer refuses to build upon it."""
+"""Before: what plain SQL does beside the hashes is found by `verify`, and a writer refuses to build upon it."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -155,7 +155,7 @@ def test_a_new_log_has_the_tables_that_are_expected_and_may_have_more_of_a_host(
 
 
 def test_a_new_log_takes_no_row_below_position_1(path: Path) -> None:
-    """Finding B3."""
+    """Before: `verify` passed rows that no append can have written, and edits of views, snapshots and triggers."""
     connection = sqlite3.connect(path, isolation_level=None)
     with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
         connection.execute("UPDATE stored_events SET rowid=0 WHERE rowid=1")
@@ -173,7 +173,7 @@ def test_a_log_that_says_a_format_that_no_log_has_is_found(path: Path) -> None:
 
 
 def test_a_word_of_a_later_version_is_said_to_be_one() -> None:
-    """Finding B6: it read as corrupt."""
+    """Before: it read as corrupt."""
     with pytest.raises(UnknownWord, match="a later version"):
         decode("loop_ended.1", b'{"reason":"bored","turns":1}')
     with pytest.raises(CorruptEvent):
@@ -221,7 +221,7 @@ def test_what_is_appended_while_the_tables_are_looked_at_is_no_finding(path: Pat
 def test_verify_decodes_each_payload_and_one_that_cannot_be_read_does_not_stop_opening(
     path: Path, payload: bytes, code: str
 ) -> None:
-    """Finding B6: `verify` never decoded."""
+    """Before: `verify` never decoded."""
     topic, stream = "loop_ended.1", "exchange:e"
     with edited(path) as rows:
         ((log_id, epoch),) = rows.execute("SELECT log_id, epoch FROM log_identity")

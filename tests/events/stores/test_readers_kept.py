@@ -13,7 +13,7 @@ from support.soaking import held
 @pytest.mark.ci
 @pytest.mark.clause("L9")
 def test_many_readers_at_once_leave_a_few_connections_behind(tmp_path: Path) -> None:
-    """Finding A18, the kind: the most that were ever needed at once were kept open, with their pages, for good."""
+    """Before: the most that were ever needed at once were kept open, with their pages, for good."""
     with SqliteLog(tmp_path / "log.db"):
         readers = FileReaders(str(tmp_path / "log.db"), alone=True)
         before = held()["_Reader"]

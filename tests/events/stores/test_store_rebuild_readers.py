@@ -70,7 +70,7 @@ class Places:
 
 @pytest.mark.clause("J1")
 def test_a_reader_in_another_process_never_sees_half_a_view_while_it_is_built_anew(tmp_path: Path) -> None:
-    """Finding B10."""
+    """Before: a log whose views were dropped could not be opened."""
     path = tmp_path / "log.db"
     names = map(str, range(10**9))
     with SqliteLog(path, inline=[Places()]) as log:

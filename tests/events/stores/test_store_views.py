@@ -247,7 +247,7 @@ def test_rebuilt_is_what_it_was(batches: Sequence[Sequence[tuple[str, str]]]) ->
 
 @pytest.mark.clause("J1")
 def test_readers_never_see_half_a_view_while_it_is_built_anew(tmp_path: Path) -> None:
-    """Finding B10: a query saw the view grow."""
+    """Before: a query saw the view grow."""
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([anywhere("s", *(said(f"{n}") for n in range(3 * PAGE)))])
         whole = table(log)
@@ -285,7 +285,7 @@ def test_a_rebuild_that_fails_leaves_the_view_as_it_was_and_it_goes_on(tmp_path:
     "statement", ["DROP TABLE lengths", "ALTER TABLE lengths ADD COLUMN more", "DELETE FROM inline_views"]
 )
 def test_a_view_whose_tables_are_not_its_own_is_built_anew_at_opening(tmp_path: Path, statement: str) -> None:
-    """Finding B10: dropping views made the log unopenable, or the view blind."""
+    """Before: dropping views made the log unopenable, or the view blind."""
     with SqliteLog(tmp_path / "log.db", inline=[Lengths()]) as log:
         log.append_now([anywhere("s", said("a", "four"))])
         transact(log, lambda sql: sql.execute(statement))
@@ -297,7 +297,7 @@ def test_a_view_whose_tables_are_not_its_own_is_built_anew_at_opening(tmp_path: 
 
 
 def test_a_reader_of_a_log_with_views_of_another_shape_reads_them_and_writes_nothing(tmp_path: Path) -> None:
-    """Finding B10 and 0.1.0's logs: a reader that needed another shape was refused until a writer had come."""
+    """Before: a reader that needed another shape was refused until a writer had come."""
     path = tmp_path / "log.db"
     with SqliteLog(path, inline=[Lengths(shape=1)]) as log:
         log.append_now([anywhere("s", *(said(f"{n}") for n in range(PAGE + 10)), said("c", "choke"))])

@@ -200,7 +200,7 @@ def test_the_last_messages_of_a_long_session_are_read_without_the_rest(story: St
 def test_the_page_before_any_message_is_what_stands_before_it(
     steps: list[Callable[[Busy], None]], data: st.DataObject
 ) -> None:
-    """Finding B7: reading back to a message read all behind it. Busy sessions take messages in another order than they come."""
+    """Before: reading back to a message read all behind it. Busy sessions take messages in another order than they come."""
     busy = Busy()
     for step in steps:
         step(busy)

@@ -195,7 +195,7 @@ def sessions_events() -> st.SearchStrategy[Event]:
 def test_every_filter_at_every_position_is_a_look_at_every_row(
     told: list[tuple[str, Event, int]], data: st.DataObject
 ) -> None:
-    """Finding B7: what made the list slow is in tables now, and must say the same for any lineage and any clock."""
+    """Before: what made the list slow is in tables now, and must say the same for any lineage and any clock."""
     log = PlainLog(inline_views())
     for key, event, time in told:
         log.put(f"session:{key}", event, time=time)

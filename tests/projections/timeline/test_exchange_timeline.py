@@ -237,7 +237,7 @@ def test_every_event_of_the_vocabulary_is_a_step(entry: tuple[str, Event, int]) 
 def test_what_others_did_while_a_run_waited_is_not_read_for_its_timeline(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Finding B7, the kind: a timeline costs what it shows, however long the run waited in the queue."""
+    """Before: a timeline costs what it shows, however long the run waited in the queue."""
     story.open()
     story.put(f"session:{MAIN}", queued("r", "me too"))
     for number in range(50):

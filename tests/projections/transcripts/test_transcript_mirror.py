@@ -285,7 +285,7 @@ def test_a_mirror_follows_the_log_until_it_is_stopped(tmp_path: Path) -> None:
 def test_lines_stand_in_the_order_in_which_the_agent_took_the_messages(
     steps: list[Callable[[Busy], None] | None],
 ) -> None:
-    """Finding E2, and whenever the mirror is stopped and begun again (None): nothing is lost, doubled or moved."""
+    """Whenever the mirror is stopped and begun again (None): nothing is lost, doubled or moved."""
     busy, written = Busy(), 0
     with TemporaryDirectory() as folder, SqliteLog(":memory:") as log:
         directory = Path(folder) / "transcripts"
@@ -374,7 +374,7 @@ def test_who_waits_for_a_mirror_does_not_touch_its_files(
 
 
 def test_what_is_committed_is_written_from_memory_and_what_was_missed_from_the_log(tmp_path: Path) -> None:
-    """Finding B8, and the profile of a turn: the mirror read back and proved each event anew."""
+    """Before: the mirror read back and proved each event anew."""
     log = Unread()
     put(log, 1)
     mirror = transcript_mirror(log, tmp_path)

@@ -374,7 +374,7 @@ def test_without_a_route_the_result_is_a_message_to_the_requester_once(booth: Bo
 def test_the_run_on_a_result_has_the_time_of_a_run_and_the_announce_that_of_a_turn(
     booth: Booth, configured: dict[str, Any], limit_ms: int
 ) -> None:
-    """Finding A10: the requester had the 60 seconds of a turn to work on the result."""
+    """Before: the requester had the 60 seconds of a turn to work on the result."""
     system = booth.start({"main": worker}, {}, {"agents": {"defaults": configured}})
 
     handed = one(closed_spawn(system, spawn(system)["runId"]), ResultHanded)
@@ -418,7 +418,7 @@ def test_a_child_that_broke_is_announced_with_its_error(booth: Booth) -> None:
 
 @pytest.mark.clause("SPAWN-10")
 def test_an_announce_has_its_details_where_the_operator_wants_them_shown(booth: Booth) -> None:
-    """Finding D8."""
+    """Before: the announce of a sub-agent put paths into people's chats."""
 
     def broken(turn: Turn) -> str:
         raise ValueError(f"no {turn.message}")

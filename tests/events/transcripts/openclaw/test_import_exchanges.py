@@ -495,7 +495,7 @@ def test_what_a_fork_copied_happened_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("named", [{"sessionKey": OTHER}, {"label": "the other"}, {"agentId": "main"}])
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_send_that_was_cut_off_is_told_once(tmp_path: Path, named: dict[str, Any], answered: bool) -> None:
-    """Finding E4: its call belonged to no exchange, and its exchange was without a call."""
+    """Before: its call belonged to no exchange, and its exchange was without a call."""
     arguments = {**named, "message": "ping", "timeoutSeconds": 7}
     one = [user("a1", 1, "go"), call("a2", 2, "sessions_send", arguments)]
     other = [sent("b1", 3, "ping", MAIN), *([answer("b2", 4, "pong")] if answered else [])]

@@ -176,7 +176,7 @@ CHILD = "agent:main:subagent:cccccccc-0000-4000-8000-000000000001"
 
 @pytest.mark.clause("IMP-4")
 def test_who_asked_for_a_child_is_unknown_where_nothing_says_it(tmp_path: Path) -> None:
-    """Finding E3: the import made it the operator."""
+    """Before: the import made it the operator."""
     found = planned(write_state(tmp_path, [], entries={CHILD: {"sessionId": "s-2", "updatedAt": 5_000}}))
 
     accepted = spawn(found, CHILD)[0]
