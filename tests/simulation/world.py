@@ -26,6 +26,7 @@ from intersession_events.facts import (
     ClockStepped,
     RunStarted,
     SessionArchived,
+    ThreadUnbound,
 )
 from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog, back_up
@@ -52,7 +53,9 @@ MOST_STARTS: Final = 40
 DAY_S: Final = 86_400.0
 SECRET: Final = "what nobody may ever read again"
 MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
-_OWN_TIME: Final = AccessRecorded | CheckpointTaken | ClockStepped | SessionArchived | ChildArchived
+_OWN_TIME: Final = (
+    AccessRecorded | CheckpointTaken | ClockStepped | SessionArchived | ChildArchived | ThreadUnbound
+)
 """What is written in its own time, or as a receipt: no trace of a call that was refused meanwhile."""
 VIEWS: Final = [view.name for view in inline_views()]
 
@@ -442,6 +445,7 @@ class World:
                     absent=absent,
                     now_ms=owner._world.time.clock.now_ms(),
                     seconds=self.clock.monotonic(),
+                    asked=self.clock.monotonic(),
                     begun=self._begun,
                     begun_ms=self._begun_ms,
                     was_set=self._clock_was_set,
@@ -456,7 +460,7 @@ class World:
             drafts = asked.appends[0].drafts
             moment = (owner.stream, owner.version + 1, drafts[0].decision if drafts else "")
             if told.asked is not None and moment in self._held:  # the store could not take it before
-                self._held[moment] = self._held[moment]._replace(seconds=self.clock.monotonic())
+                self._held[moment] = self._held[moment]._replace(asked=self.clock.monotonic())
             ask(owner, told, asked, **given)
 
         with (

@@ -87,15 +87,16 @@ class Shown:
 class Held(NamedTuple):
     """What the world held when something was decided: how far the log had come, which agents were not there, what the clocks said.
 
-    `seconds` is of the clock that nobody sets, when the store was last asked for the append. `begun` is how far the log had come
-    when this process began, `begun_ms` what the wall clock said then, and `was_set` says that somebody set it since. `tools` are
-    those that the session has, None where it is none.
+    `seconds` is of the clock that nobody sets, and `asked` of the same clock when the store was last asked for the append. `begun`
+    is how far the log had come when this process began, `begun_ms` what the wall clock said then, and `was_set` says that somebody
+    set it since. `tools` are those that the session has, None where it is none.
     """
 
     head: int
     absent: frozenset[str]
     now_ms: int
     seconds: float = 0.0
+    asked: float = 0.0
     begun: int = 0
     begun_ms: int = 0
     was_set: bool = False

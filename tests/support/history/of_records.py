@@ -165,7 +165,7 @@ def _since(
         return None if held.was_set or time_ms > held.begun_ms else held.now_ms - time_ms
     for one in reversed(before[: before.index(item) + 1]):
         if (then := evidence.held.get((one.stream, one.version, one.decision))) is not None:
-            return round((held.seconds - then.seconds) * 1000)
+            return round((held.seconds - then.asked) * 1000)
     return None
 
 
