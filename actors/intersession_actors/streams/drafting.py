@@ -34,7 +34,8 @@ def append_of(
     for offset, event in enumerate(events, start=1):
         topic = topic_of(event)
         try:
-            event_id = ids.event_id(log_id, stream, expected + offset, topic, encode(event))
+            payload = encode(event)
+            event_id = ids.event_id(log_id, stream, expected + offset, topic, payload)
         except (ValueError, OverflowError, TypeError, RecursionError) as error:
             raise NotStorable(f"{topic}: it can't be encoded: {error}") from error
         draft = Draft(
@@ -44,6 +45,7 @@ def append_of(
             causation=drafts[-1].id if drafts else causation,
             correlation=correlation,
             decision="" if drafts else decision,
+            payload=payload,
         )
         drafts.append(draft)
     return StreamAppend(stream=stream, expected=expected, drafts=tuple(drafts))

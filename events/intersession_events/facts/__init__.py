@@ -90,6 +90,7 @@ from intersession_events.facts.parts import (
     Then,
     TurnRequested,
     joined,
+    kinds_of,
     parts_of,
     with_parts,
 )
@@ -303,6 +304,7 @@ __all__ = [
     "has_words",
     "is_imported",
     "joined",
+    "kinds_of",
     "left_of_payload",
     "may_say",
     "message_in",

@@ -5,7 +5,7 @@ loop and the announce. What follows is in the event's `then`. It is an event of 
 decision.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, TypeVar, get_args
 
 import msgspec
@@ -242,13 +242,19 @@ PARTS: Final[Mapping[str, type[Part]]] = dict(zip(Then.__struct_fields__, get_ar
 _NAMES: Final[Mapping[type[msgspec.Struct], str]] = {part: name for name, part in PARTS.items()}
 
 
-def parts_of(event: E) -> Iterator[E | Part]:
-    """Yield what an event begins with, and then what follows in it, each by itself, as they were decided."""
+def parts_of(event: E) -> tuple[E | Part, ...]:
+    """Return what an event begins with, and then what follows in it, each by itself, as they were decided."""
     if not isinstance(event, Deciding) or event.then is None:
-        yield event
-        return
-    yield msgspec.structs.replace(event, then=None)
-    yield from (part for name in PARTS if (part := getattr(event.then, name)) is not None)
+        return (event,)
+    return (msgspec.structs.replace(event, then=None), *filter(None, msgspec.structs.astuple(event.then)))
+
+
+def kinds_of(event: msgspec.Struct) -> tuple[type[msgspec.Struct], ...]:
+    """Return the kinds of the parts of an event."""
+    if not isinstance(event, Deciding) or event.then is None:
+        return (type(event),)
+    then: tuple[Part | None, ...] = msgspec.structs.astuple(event.then)
+    return (type(event), *map(type, filter(None, then)))
 
 
 def with_parts(event: E, change: Callable[[Part], Part]) -> E:

@@ -120,10 +120,11 @@ def decode(topic: str, payload: bytes) -> Event:
         UnknownWord: the payload holds a word that this version does not know where only some can stand.
         CorruptEvent: the payload is not of the topic's shape.
     """
+    decoder = _DECODERS.get(topic)
+    if decoder is None:
+        raise UnknownTopic(topic)
     try:
-        return _decoder(topic).decode(payload)
-    except UnknownTopic:
-        raise
+        return decoder.decode(payload)
     except msgspec.ValidationError as error:
         if str(error).startswith(_NEW_WORDS):
             raise UnknownWord(topic, str(error)) from error
@@ -134,10 +135,3 @@ def decode(topic: str, payload: bytes) -> Event:
 
 _NEW_WORDS: Final = ("Invalid enum value", "Invalid value")
 """How msgspec begins to say that a word is none of a `Literal`, or a tag none of a union."""
-
-
-def _decoder(topic: str) -> "msgspec.json.Decoder[Event]":
-    try:
-        return _DECODERS[topic]
-    except KeyError:
-        raise UnknownTopic(topic) from None

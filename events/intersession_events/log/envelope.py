@@ -22,7 +22,7 @@ import msgspec
 from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
 from intersession_events.facts import TOPICS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
-from intersession_events.log.row_state import Envelope, Short, as_state, is_short, opened, short_in
+from intersession_events.log.row_state import Envelope, Short, as_state, in_places, is_short, opened, short_in
 from intersession_events.proofs import Hashed
 
 FIRST: Final = "0" * 64
@@ -69,8 +69,9 @@ def seal(
     prev: str,
     salt: bytes,
     time: int | None = None,
+    position: int = 0,
 ) -> tuple[bytes, Recorded]:
-    """Return the state to be stored, and the event as it will be read (its position still 0).
+    """Return the state to be stored, and the event as it will be read at its position.
 
     `time` is what is recorded, if it is not the draft's.
 
@@ -78,12 +79,17 @@ def seal(
         NotStorable: an id or the stream's name can't be encoded.
     """
     digest = sha256(salt + payload).hexdigest()
-    at = draft.time if time is None else time
+    cause, chain, record, at = (
+        draft.causation,
+        draft.correlation,
+        draft.decision,
+        draft.time if time is None else time,
+    )
     try:
         hashed = Hashed(
-            causation=draft.causation,
-            correlation=draft.correlation,
-            decision=draft.decision,
+            causation=cause,
+            correlation=chain,
+            decision=record,
             epoch=epoch,
             event_id=draft.id,
             log_id=log_id,
@@ -94,23 +100,48 @@ def seal(
             topic=topic,
             version=version,
         ).hash
-        envelope = Envelope(
-            causation=draft.causation,
-            correlation=draft.correlation,
-            data=msgspec.Raw(payload),
-            decision=draft.decision,
-            digest=digest,
+        state = in_places(
+            bytes.fromhex(hashed),
+            prev,
+            salt,
+            (draft.id, cause, chain),
             epoch=epoch,
-            hash=hashed,
-            id=draft.id,
-            prev=prev,
-            salt=salt.hex(),
             time=at,
+            decision=record,
+            data=payload,
+        ) or as_state(
+            Envelope(
+                causation=cause,
+                correlation=chain,
+                data=msgspec.Raw(payload),
+                decision=record,
+                digest=digest,
+                epoch=epoch,
+                hash=hashed,
+                id=draft.id,
+                prev=prev,
+                salt=salt.hex(),
+                time=at,
+            )
         )
-        state = as_state(envelope)
     except ValueError as error:
         raise NotStorable(f"{topic} of {stream!r}: its envelope can't be encoded: {error}") from error
-    return state, _recorded(envelope, draft.event, position=0, stream=stream, version=version, topic=topic)
+    return state, Recorded(
+        position=position,
+        stream=stream,
+        version=version,
+        topic=topic,
+        event=draft.event,
+        id=draft.id,
+        time=at,
+        causation=cause,
+        correlation=chain,
+        epoch=epoch,
+        prev=prev,
+        digest=digest,
+        hash=hashed,
+        decision=record,
+    )
 
 
 def _recorded(

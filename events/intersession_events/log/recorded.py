@@ -24,6 +24,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `decision` says what the decision that led to the append was asked and what it knew, as canonical JSON; empty for none. It
     stands at the first event of what an owner appends to its own stream. It never holds words of people or agents, for no
     erasure reaches it.
+
+    `payload` is the event as it was encoded for its id, so that it is not encoded again; empty where it was not.
     """
 
     event: Event
@@ -33,6 +35,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     correlation: str | None = None
     decision: str = ""
     is_dated: bool = False
+    payload: bytes = b""
 
 
 class StreamPart(NamedTuple):
@@ -79,13 +82,13 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The name of the event, without the version of its shape."""
         return self.topic.rpartition(".")[0]
 
-    def parts(self) -> Iterator["Recorded"]:
-        """Yield what its event begins with, and what follows in it, as if each had been recorded: in this place, with this id."""
+    def parts(self) -> Sequence["Recorded"]:
+        """Return what its event begins with, and what follows in it, as if each had been recorded: in this place, with this id."""
         if not isinstance(self.event, Deciding) or self.event.then is None:
-            yield self
-            return
-        for part in parts_of(self.event):
-            yield msgspec.structs.replace(self, event=part, topic=topic_of(part))
+            return (self,)
+        return [
+            msgspec.structs.replace(self, event=part, topic=topic_of(part)) for part in parts_of(self.event)
+        ]
 
     @property
     def originator_id(self) -> str:

@@ -22,6 +22,7 @@ erased, whose digest can't be made anew, a decision record of more than 9,999 by
 
 import re
 import struct
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -40,6 +41,8 @@ _HASH: Final = 64
 """Hexadecimal digits; an erased payload has no salt."""
 _BEHIND: Final = len(_ANY_UUID + '","prev":"' + '","salt":"' + '","time":' + "}") + _HASH + _SALT + 13
 """How far before the end of a JSON state its id begins, if it is a UUID and the time has 13 digits; less without a salt."""
+_LENGTHS: Final = (_HASH // 2, _SALT // 2, _HASH)
+"""Of the hash and the salt in bytes, and of the hash before in digits."""
 _LATEST: Final = 10**13
 _LONGEST: Final = 9_999
 """Bytes of a decision record in the short form."""
@@ -103,29 +106,72 @@ def as_state(envelope: Envelope) -> bytes:
     Raises:
         ValueError: an id can't be encoded.
     """
-    return _in_places(envelope) or _ENCODE(envelope)
+    with suppress(ValueError):  # one that was damaged can have anything for a hash
+        state = in_places(
+            bytes.fromhex(envelope.hash),
+            envelope.prev,
+            bytes.fromhex(envelope.salt),
+            (envelope.id, envelope.causation, envelope.correlation),
+            epoch=envelope.epoch,
+            time=envelope.time,
+            decision=envelope.decision,
+            data=envelope.data,
+        )
+        if state is not None:
+            return state
+    return _ENCODE(envelope)
 
 
-def _in_places(envelope: Envelope) -> bytes | None:
-    own = _bytes_of(envelope.id)
-    causation = _NONE if envelope.causation is None else _bytes_of(envelope.causation)
-    correlation = _NONE if envelope.correlation is None else _bytes_of(envelope.correlation)
+def in_places(
+    hashed: bytes,
+    prev: str,
+    salt: bytes,
+    ids: tuple[str, str | None, str | None],
+    *,
+    epoch: int,
+    time: int,
+    decision: str,
+    data: bytes | msgspec.Raw,
+) -> bytes | None:
+    """Return the state of a row in the short form; None, if the envelope does not fit. `ids` are its own, its cause's, its chain's.
+
+    Raises:
+        ValueError: the decision record can't be encoded.
+    """
+    own, causation, correlation = ids
+    id_, cause, chain = (
+        _bytes_of(own),
+        _NONE if causation is None else _bytes_of(causation),
+        _NONE if correlation is None else _bytes_of(correlation),
+    )
+    record = decision.encode()
     if (
-        own is None
-        or causation is None
-        or correlation is None
-        or len(envelope.salt) != _SALT
-        or not len(envelope.hash) == len(envelope.prev) == _HASH
-        or not (0 <= envelope.time < _LATEST and 0 <= envelope.epoch < _EPOCHS)
+        id_ is None
+        or cause is None
+        or chain is None
+        or (len(hashed), len(salt), len(prev)) != _LENGTHS
+        or not (0 <= time < _LATEST and 0 <= epoch < _EPOCHS)
+        or len(record) > _LONGEST
     ):
         return None
-    record = envelope.decision.encode()
-    if len(record) > _LONGEST:
-        return None
-    hashes = bytes.fromhex(envelope.hash + envelope.prev + envelope.salt)
-    end = b"%013d%04d" % (envelope.time, len(record))
-    epoch = envelope.epoch.to_bytes(4)
-    return b"".join((_FORM, hashes, own, causation, correlation, epoch, end, record, envelope.data))
+    return b"".join(
+        (
+            _PLACES.pack(
+                _FORM,
+                hashed,
+                bytes.fromhex(prev),
+                salt,
+                id_,
+                cause,
+                chain,
+                epoch,
+                b"%013d" % time,
+                b"%04d" % len(record),
+            ),
+            record,
+            data,
+        )
+    )
 
 
 @lru_cache(_REMEMBERED)

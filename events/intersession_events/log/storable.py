@@ -1,6 +1,5 @@
 """Whether an event can be stored so that it is readable for ever, and by everybody's JSON: topic and payload of one that can."""
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Final, cast
 
@@ -23,9 +22,10 @@ def payload_of(draft: Draft) -> tuple[str, bytes]:
     event = draft.event
     try:
         topic = topic_of(event)
-        if (where := _unfit(event, topic) or _unfit(draft.time, "time")) is not None:
+        if (where := _unfit([("time", draft.time), (topic, event)])) is not None:
             raise NotStorable(f"{topic}: {where} holds a value that is no text, truth or integer below 2**53")
-        payload = encode(event)
+        payload = draft.payload or encode(event)
+        # A value of a wrong type is encoded without a word, and so is a payload that is of another event.
         same = decode(topic, payload) == event
     except KeyError:
         raise NotStorable(f"{type(event).__name__} is in no registry") from None
@@ -41,31 +41,26 @@ def payload_of(draft: Draft) -> tuple[str, bytes]:
 _PLAIN: Final = frozenset({str, bool, type(None)})
 
 
-def _unfit(value: object, where: str) -> str | None:
-    """Name the first number at or below a value that RFC 8785 would not write as we do."""
-    # Runs for every field of every event: exact types first, and many at once.
-    if type(value) in _PLAIN:
-        return None
-    if isinstance(value, msgspec.Struct):
-        return _unfit_field(value)
-    if isinstance(value, int):
-        return None if -_LARGEST <= value <= _LARGEST else where
-    if isinstance(value, tuple):
-        if _PLAIN.issuperset(map(type, cast("tuple[object, ...]", value))):
-            return None
-        return _first((where, item) for item in cast("tuple[object, ...]", value))
-    if isinstance(value, dict):
-        return _first(cast("dict[str, object]", value).items())
-    return where
-
-
-def _unfit_field(value: msgspec.Struct) -> str | None:
-    for name in _doubtful(type(value)):
-        field = getattr(value, name)
-        if field is None or (type(field) is int and -_LARGEST <= field <= _LARGEST):
+def _unfit(left: list[tuple[str, object]]) -> str | None:
+    """Name a number at or below values that RFC 8785 would not write as we do. The list is emptied."""
+    # Runs for every field of every event: exact types first, many at once, and no call for each.
+    while left:
+        where, value = left.pop()
+        if type(value) in _PLAIN:
             continue
-        if (found := _unfit(field, name)) is not None:
-            return found
+        if isinstance(value, msgspec.Struct):
+            for name in _doubtful(type(value)):
+                field = getattr(value, name)
+                if field is not None and not (type(field) is int and -_LARGEST <= field <= _LARGEST):
+                    left.append((name, field))
+        elif isinstance(value, tuple):
+            items = cast("tuple[object, ...]", value)
+            if not _PLAIN.issuperset(map(type, items)):
+                left.extend((where, item) for item in items)
+        elif isinstance(value, dict):
+            left.extend(cast("dict[str, object]", value).items())
+        elif not isinstance(value, int) or not -_LARGEST <= value <= _LARGEST:
+            return where
     return None
 
 
@@ -90,10 +85,3 @@ def _holds_no_number(kind: inspect.Type) -> bool:
             return _holds_no_number(key) and _holds_no_number(item)
         case _:
             return False
-
-
-def _first(values: Iterable[tuple[str, object]]) -> str | None:
-    for where, value in values:
-        if (found := _unfit(value, where)) is not None:
-            return found
-    return None

@@ -60,6 +60,7 @@ envelopes = st.builds(
 @given(envelopes)
 @example(msgspec.structs.replace(_ENVELOPE, id="00000000-0000-0000-0000-000000000000"))
 @example(msgspec.structs.replace(_ENVELOPE, causation="00000000-0000-0000-0000-000000000000"))
+@example(msgspec.structs.replace(_ENVELOPE, hash="g" * 64))
 def test_an_envelope_is_read_as_it_was_written(envelope: Envelope) -> None:
     state = as_state(envelope)
 

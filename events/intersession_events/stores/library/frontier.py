@@ -3,15 +3,17 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, get_args
+from typing import Final, get_args
 
-from intersession_events.facts import Event, parts_of
+import msgspec
+
+from intersession_events.facts import Event, kinds_of
 from intersession_events.log import Kinds, OnCommitted, Recorded
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 
-class _Listener(NamedTuple):
+class _Listener(msgspec.Struct, frozen=True, eq=False):
     hear: OnCommitted
     kinds: tuple[type[Event], ...] | None
 
@@ -24,7 +26,7 @@ class Frontier:
         self._moved = threading.Condition()
         self._closed = False
         self._listeners: tuple[_Listener, ...] = ()
-        self._asking: dict[type[Event], list[_Listener]] = {}
+        self._asking: dict[type[msgspec.Struct], list[_Listener]] = {}
         """Who asked for a kind of event."""
 
     def waits_on(self, condition: threading.Condition) -> None:
@@ -47,16 +49,17 @@ class Frontier:
         """Give committed events to the listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
         asked: dict[_Listener, list[Recorded]] = {}
         for item in recorded:
-            for listener in {
-                one for part in parts_of(item.event) for one in self._asking.get(type(part), ())
-            }:
-                asked.setdefault(listener, []).append(item)
+            for kind in kinds_of(item.event):
+                for listener in self._asking.get(kind, ()):
+                    batch = asked.setdefault(listener, [])
+                    if not batch or batch[-1] is not item:
+                        batch.append(item)
         for listener in self._listeners:
-            batch = recorded if listener.kinds is None else asked.get(listener)
-            if not batch:
+            heard = recorded if listener.kinds is None else asked.get(listener)
+            if not heard:
                 continue
             try:
-                listener.hear(batch)
+                listener.hear(heard)
             except (Exception, SystemExit):
                 _LOGGER.exception("a listener to commits raised; it must not")
 
@@ -74,7 +77,7 @@ class Frontier:
         return stop
 
     def _tell(self, listeners: tuple[_Listener, ...]) -> None:
-        asking: dict[type[Event], list[_Listener]] = {}
+        asking: dict[type[msgspec.Struct], list[_Listener]] = {}
         for listener in listeners:
             for kind in listener.kinds or ():
                 asking.setdefault(kind, []).append(listener)

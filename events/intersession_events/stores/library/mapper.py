@@ -5,8 +5,6 @@ Ours makes a stored event in two steps. `to_stored_event` runs in the thread of 
 `seal` runs in the writer's thread, inside the transaction, where it is known which event the new one follows.
 """
 
-from typing import cast
-
 import msgspec
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Cipher, Compressor, Mapper, StoredEvent, Transcoder
@@ -41,18 +39,22 @@ class Pending(StoredEvent):
     """The version that its stream must have before, if the library's event store puts it."""
     recorded: Recorded
 
-    def __init__(self, fresh: Fresh, topic: str, payload: bytes) -> None:
+    def __init__(self, stream: str, draft: Draft, expected: int = ANY_VERSION) -> None:
+        """Make one of a draft.
+
+        Raises:
+            NotStorable: it could not be read again as it is.
+        """
+        topic, payload = payload_of(draft)
         # Past the frozen dataclass's own way, which sets each field by a call.
         self.__dict__.update(
-            originator_id=fresh.originator_id,
+            originator_id=stream,
             originator_version=0,
             topic=topic,
             state=b"",
             payload=payload,
-            draft=fresh.draft,
-            expected=fresh.originator_version
-            if fresh.originator_version < 0
-            else fresh.originator_version - 1,
+            draft=draft,
+            expected=expected,
         )
 
 
@@ -87,13 +89,15 @@ class ChainedMapper(Mapper[str]):
         """
         if not isinstance(domain_event, Fresh):
             raise NotStorable(f"a log takes drafts (`Fresh`), not {type(domain_event).__name__}")
-        topic, payload = payload_of(domain_event.draft)
-        return Pending(domain_event, topic, payload)
+        version = domain_event.originator_version
+        return Pending(
+            domain_event.originator_id, domain_event.draft, version if version < 0 else version - 1
+        )
 
     def seal(
-        self, pending: Pending, *, version: int, prev: str, epoch: int, time: int, salt: bytes
+        self, pending: Pending, *, position: int, version: int, prev: str, epoch: int, time: int, salt: bytes
     ) -> Recorded:
-        """Put an event behind the one before it in its stream; its position is still 0.
+        """Put an event at its position, behind the one before it in its stream.
 
         Raises:
             NotStorable: its envelope can't be encoded.
@@ -102,13 +106,14 @@ class ChainedMapper(Mapper[str]):
             pending.draft,
             pending.topic,
             pending.payload,
-            log_id=self.log_id,
-            stream=cast("str", pending.originator_id),
+            log_id=self.lineage.log_id,
+            stream=pending.originator_id,  # type: ignore[arg-type]  # never a UUID; written for each event, so no cast
             version=version,
             epoch=epoch,
             prev=prev,
             salt=salt,
             time=time,
+            position=position,
         )
         pending.__dict__.update(originator_version=version, state=state, recorded=recorded)
         return recorded

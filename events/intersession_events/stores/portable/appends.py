@@ -1,12 +1,10 @@
 """One append as the writer writes it: checks versions, computes hashes, reads back what conflicts."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import Final, NamedTuple, cast
-
-import msgspec
+from typing import Final, NamedTuple
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import CorruptEvent, UnknownTopic
@@ -16,7 +14,6 @@ from intersession_events.log import (
     ANY_VERSION,
     FIRST,
     SALT_BYTES,
-    Coming,
     Committed,
     Conflict,
     Draft,
@@ -31,7 +28,7 @@ from intersession_events.log import (
 )
 from intersession_events.stores.database import COLUMNS, Cursor, Row, notification_of
 from intersession_events.stores.later import tell
-from intersession_events.stores.library import ChainedMapper, Fresh, Pending
+from intersession_events.stores.library import ChainedMapper, Pending
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.recent import KnownIds, LogClock
 from intersession_events.stores.snapshots import KeepsSnapshots
@@ -43,14 +40,10 @@ CACHED: Final = 20_000
 _LAST: Final = COLUMNS + "WHERE originator_id=? ORDER BY originator_version DESC LIMIT 1"
 
 
-class Head(NamedTuple):
-    """Where a stream ends."""
+Head = tuple[int, str]
+"""Where a stream ends: the version of its last event, and that one's hash."""
 
-    version: int
-    hash: str
-
-
-EMPTY: Final = Head(0, FIRST)
+EMPTY: Final[Head] = (0, FIRST)
 
 
 class Heads:
@@ -75,12 +68,12 @@ class Heads:
             self._known.move_to_end(stream)
         return head
 
-    def foresee(self, cursor: Cursor, streams: Iterable[str]) -> None:
+    def foresee(self, cursor: Cursor, streams: Collection[str]) -> None:
         """Read the heads of all streams that are not remembered, by one statement, where the database is far away.
 
         One that is damaged is left to `of`, which fails its own append alone.
         """
-        unknown = [stream for stream in dict.fromkeys(streams) if stream not in self._known]
+        unknown = [stream for stream in streams if stream not in self._known]
         rows = self._recorder.ends_of(cursor, unknown) if unknown else None
         if rows is None:
             return
@@ -93,7 +86,7 @@ class Heads:
         if row is None:
             return EMPTY
         last = self._mapper.to_domain_event(notification_of(row))
-        return Head(last.version, last.hash)
+        return last.version, last.hash
 
     def learn(self, heads: dict[str, Head]) -> None:
         """Take in what was just written."""
@@ -166,73 +159,66 @@ class Append:
         self._behind = behind
         self.recorded: tuple[Recorded, ...] = ()
         """What this append put in the log; empty if it was a conflict or had been recorded before."""
+        self.erases = False
+        """Whether one of these erases what was said in others."""
         self._step: Recorded | None = None
         """The event that was put before it, since the clock has stepped."""
         self._sealing = sealing
-        self._parts = parts
+        self.parts = parts
         self._in_order = causal_order(parts)
+        self._anywhere: list[Pending] = []
+        """Those that no version was expected for."""
         self._on_outcome = on_outcome
         self._verdict: Outcome | None = None
-
-    @property
-    def streams(self) -> Iterator[str]:
-        """The streams that it is for."""
-        return (part.stream for part in self._parts)
 
     @property
     def written(self) -> Sequence[Recorded]:
         """All that was put in the log: beside what this append wanted, the event that says that the clock has stepped."""
         return self.recorded if self._step is None else (self._step, *self.recorded)
 
-    @property
-    def coming(self) -> Iterator[Coming]:
-        """The events, each with its stream."""
-        return ((part.stream, event.draft.event) for part in self._parts for event in part.events)
-
     def write(self, cursor: Cursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
-        self.recorded, self._verdict, self.stands, self._step = (), None, False, None
+        self.recorded, self._verdict, self.stands, self._step, self.erases = (), None, False, None, False
         before = self._behind
         if isinstance(before, Append | NotTaken) and not before.stands:
             self._verdict = Conflict(
                 stream=before.stream,
                 expected=ANY_VERSION,
-                actual=self._sealing.heads.of(cursor, before.stream).version,
+                actual=self._sealing.heads.of(cursor, before.stream)[0],
             )
             return
-        known = self._sealing.known
+        sealing = self._sealing
+        known, heads = sealing.known, sealing.heads
         ends: dict[str, Head] = {}
         versions: dict[str, int] = {}
-        for part in self._parts:
-            if part.stream not in ends:
-                ends[part.stream] = self._sealing.heads.of(cursor, part.stream)
-            version = versions.get(part.stream, ends[part.stream].version)
-            if part.expected == ANY_VERSION:
-                is_next = all(known.position_of(event.draft.id) is None for event in part.events)
+        anywhere = self._anywhere = []
+        for stream, expected, events in self.parts:
+            if stream not in ends:
+                ends[stream] = heads.of(cursor, stream)
+            version = versions.get(stream, ends[stream][0])
+            if expected == ANY_VERSION:
+                anywhere += events
+                is_next = all(known.position_of(event.draft.id) is None for event in events)
             else:
-                is_next = part.expected == version
+                is_next = expected == version
             if not is_next:
                 again = self._recorded_before(cursor)
                 self._verdict = (
-                    Conflict(stream=part.stream, expected=part.expected, actual=version)
+                    Conflict(stream=stream, expected=expected, actual=version)
                     if again is None
                     else Committed(recorded=again, again=True)
                 )
                 self.stands = again is not None
                 return
-            versions[part.stream] = version + len(part.events)
+            versions[stream] = version + len(events)
         self._note_step(cursor)
-        self.recorded = tuple(self._seal(ends))
-        for recorded, position in zip(
-            self.recorded, self._sealing.recorder.queue(self._in_order), strict=True
-        ):
-            msgspec.structs.force_setattr(recorded, "position", position)
-        for event in self._anywhere():
+        self._seal(ends)
+        for event in anywhere:
             known.note(event.draft.id, event.recorded.position)
         if self.erases:
             self._erase(cursor)
         self._verdict = Committed(recorded=self.recorded)
-        self._sealing.heads.learn(ends)
+        heads.learn(ends)
         self.stands = True
 
     def undo(self) -> None:
@@ -241,20 +227,11 @@ class Append:
         if self._step is not None:
             self._step = None
             self._sealing.clock.undo()
-        self._sealing.known.undo(event.draft.id for event in self._anywhere())
-
-    def _anywhere(self) -> Iterator[Pending]:
-        """Yield the events that no version was expected for."""
-        return (event for part in self._parts if part.expected == ANY_VERSION for event in part.events)
+        self._sealing.known.undo(event.draft.id for event in self._anywhere)
 
     def hurry(self) -> None:
         """Have it written with the next transaction."""
         self._sealing.recorder.commits.hurry()
-
-    @property
-    def erases(self) -> bool:
-        """Whether one of the events erases what was said in others."""
-        return any(type(one.event) is Erased for one in self.recorded)
 
     def _erase(self, cursor: Cursor) -> None:
         """Erase payloads in the transaction of the event that authorises it: both are there, or neither."""
@@ -299,43 +276,53 @@ class Append:
     def _note_step(self, cursor: Cursor) -> None:
         """Put the event that says so before these if the clock has stepped: only with them is there a time to be said."""
         sealing = self._sealing
-        here = next((one.draft for one in self._in_order if not one.draft.is_dated), None)
-        step = None if here is None else sealing.clock.step(here)
+        for here in self._in_order:
+            if not here.draft.is_dated:
+                break
+        else:
+            return
+        step = sealing.clock.step(here.draft)
         if step is None:
             return
-        end = sealing.heads.of(cursor, CLOCK)
-        version = end.version + 1
+        end, prev = sealing.heads.of(cursor, CLOCK)
+        version = end + 1
         own = event_id(sealing.mapper.log_id, CLOCK, version, topic_of(step), encode(step))
-        pending = sealing.mapper.to_stored_event(Fresh(CLOCK, Draft(event=step, id=own, time=step.to_ms)))
-        recorded = sealing.mapper.seal(
+        pending = Pending(CLOCK, Draft(event=step, id=own, time=step.to_ms))
+        (position,) = sealing.recorder.queue([pending])
+        self._step = sealing.mapper.seal(
             pending,
+            position=position,
             version=version,
-            prev=end.hash,
+            prev=prev,
             epoch=sealing.epoch,
             time=step.to_ms,
             salt=sealing.entropy(SALT_BYTES),
         )
-        (position,) = sealing.recorder.queue([pending])
-        msgspec.structs.force_setattr(recorded, "position", position)
-        self._step = recorded
-        sealing.heads.learn({CLOCK: Head(version, recorded.hash)})
+        sealing.heads.learn({CLOCK: (version, self._step.hash)})
 
-    def _seal(self, ends: dict[str, Head]) -> Iterator[Recorded]:
-        sealing = self._sealing
-        salts = sealing.entropy(SALT_BYTES * len(self._in_order))
-        for index, pending in enumerate(self._in_order):
-            stream = cast("str", pending.originator_id)
-            end = ends[stream]
-            recorded = sealing.mapper.seal(
+    def _seal(self, ends: dict[str, Head]) -> None:
+        """Seal the events at the next positions, each behind the end of its stream, which it is then itself."""
+        sealing, in_order = self._sealing, self._in_order
+        seal, time_of, epoch = sealing.mapper.seal, sealing.clock.of, sealing.epoch
+        salts = sealing.entropy(SALT_BYTES * len(in_order))
+        recorded: list[Recorded] = []
+        for index, position in enumerate(sealing.recorder.queue(in_order)):
+            pending = in_order[index]
+            stream: str = pending.originator_id  # type: ignore[assignment]  # never a UUID; done for each event, so no cast
+            version, prev = ends[stream]
+            one = seal(
                 pending,
-                version=end.version + 1,
-                prev=end.hash,
-                epoch=sealing.epoch,
-                time=sealing.clock.of(pending.draft),
+                position=position,
+                version=version + 1,
+                prev=prev,
+                epoch=epoch,
+                time=time_of(pending.draft),
                 salt=salts[SALT_BYTES * index : SALT_BYTES * (index + 1)],
             )
-            yield recorded
-            ends[stream] = Head(recorded.version, recorded.hash)
+            ends[stream] = version + 1, one.hash
+            self.erases = self.erases or type(one.event) is Erased
+            recorded.append(one)
+        self.recorded = tuple(recorded)
 
     def _recorded_before(self, cursor: Cursor) -> tuple[Recorded, ...] | None:
         """Return the same events if an earlier try recorded them all, or None.
@@ -347,12 +334,12 @@ class Append:
         self._sealing.recorder.flush(cursor)
         versions: dict[str, int] = {}
         known: dict[str, Row] = {}  # by the drafts' ids
-        for event in self._anywhere():
+        for event in self._anywhere:
             position = self._sealing.known.position_of(event.draft.id)
             row = None if position is None else _row(cursor, _AT_POSITION, (position,))
             if row is not None:
                 known[event.draft.id] = row
-        for part in self._parts:
+        for part in self.parts:
             version = versions.get(part.stream, part.expected)
             for event in part.events:
                 if version != ANY_VERSION:
@@ -362,7 +349,7 @@ class Append:
                         return None
                     known[event.draft.id] = row
             versions[part.stream] = version
-        as_given = [event for part in self._parts for event in part.events]
+        as_given = [event for part in self.parts for event in part.events]
         for order in (self._in_order, as_given):
             if (found := self._recorded_in(order, known, cursor)) is not None:
                 return tuple(sorted(found, key=attrgetter("position")))
@@ -396,9 +383,9 @@ def causal_order(parts: Sequence[Part]) -> Sequence[Pending]:
 
     Each stream keeps its order, and all else stays as it was given.
     """
-    left = [event for part in parts for event in part.events]
     if len(parts) == 1:
-        return left
+        return parts[0].events
+    left = [event for part in parts for event in part.events]
     missing = {event.draft.id for event in left}
     ordered: list[Pending] = []
     while left:

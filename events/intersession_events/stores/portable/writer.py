@@ -8,17 +8,17 @@ from typing import Final, Protocol, TypeVar, cast
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
-from intersession_events.crash_points import crash_point
+from intersession_events.crash_points import crash_point, is_armed
 from intersession_events.errors import AppendConflict, LogError, NotStorable, StoreUnavailable
 from intersession_events.facts import (
-    Event,
+    Erased,
     ExchangeAccepted,
     ExchangeHeld,
     ExchangeReleased,
     HoldRequested,
     HoldWithdrawn,
     TurnRequested,
-    parts_of,
+    kinds_of,
 )
 from intersession_events.log import (
     Coming,
@@ -31,7 +31,7 @@ from intersession_events.log import (
 )
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.later import tell
-from intersession_events.stores.library import ChainedMapper, Fresh, Frontier, Pending
+from intersession_events.stores.library import ChainedMapper, Frontier, Pending
 from intersession_events.stores.portable.appends import Append, Heads, NotTaken, Part, Sealing
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.blocking import Transact, Waiting
@@ -129,7 +129,6 @@ class Writer:
         self._opened = opened
         self._events = events
         self._frontier = frontier
-        self._mapper = opened.mapper
         self._heads = Heads(opened.mapper, opened.recorder)
         self._known = KnownIds(opened.recent.ids)
         self._end = opened.recent.end
@@ -177,8 +176,7 @@ class Writer:
     ) -> InFlight:
         """Queue an append; a refusal is told at once, in the calling thread."""
         try:
-            parts = [self._part(one) for one in batch]
-            append = Append(self._sealing, parts, on_outcome, behind=behind)
+            append = Append(self._sealing, [self._part(one) for one in batch], on_outcome, behind=behind)
             self._recorder.submit(append, patient=patient)
         except LogError as error:
             tell(on_outcome, Unavailable(error=error))
@@ -277,10 +275,13 @@ class Writer:
         (`LogRewound`), and sees what was touched.
         """
         appends = [work for work in batch if isinstance(work, Append)]
-        self._answers = self._views.ask(cursor, [event for append in appends for event in append.coming])
+        parts = [part for append in appends for part in append.parts]
+        self._answers = self._views.ask(
+            cursor, [(part.stream, event.draft.event) for part in parts for event in part.events]
+        )
         if self._unsure or self._recorder.is_elsewhere():
             self._known.read(cursor, end=self._end)
-        self._heads.foresee(cursor, (stream for append in appends for stream in append.streams))
+        self._heads.foresee(cursor, {part.stream for part in parts})
         if self._opened.check(cursor):
             self._views.look(cursor)
 
@@ -301,7 +302,7 @@ class Writer:
         self._known.committed()
         self._sealing.clock.committed()
         _pass(_STORED, recorded)
-        if any(isinstance(work, Append) and work.erases for work in written):
+        if Erased in {type(one.event) for one in recorded}:
             crash_point("E2")
             self._opened.erased()
         if self._unsure:
@@ -344,8 +345,7 @@ class Writer:
         except UnicodeEncodeError as error:
             raise NotStorable(f"the stream's name {one.stream!r} can't be encoded: {error}") from error
         self._recorder.check_name(one.stream)
-        stored = self._mapper.to_stored_event
-        return Part(one.stream, one.expected, [stored(Fresh(one.stream, draft)) for draft in one.drafts])
+        return Part(one.stream, one.expected, [Pending(one.stream, draft) for draft in one.drafts])
 
     def _check_may_wait(self) -> None:
         if not self._recorder.commits.may_wait():
@@ -358,7 +358,7 @@ def _recorded(written: Sequence[Work]) -> list[Recorded]:
     return [event for work in written if isinstance(work, Append) for event in work.written]
 
 
-_STORING: Final[Mapping[type[Event], str]] = {
+_STORING: Final[Mapping[type[object], str]] = {
     ExchangeAccepted: "S1",
     TurnRequested: "K1",
     HoldRequested: "H1",
@@ -366,7 +366,7 @@ _STORING: Final[Mapping[type[Event], str]] = {
     ExchangeReleased: "H5",
     HoldWithdrawn: "H7",
 }
-_STORED: Final[Mapping[type[Event], str]] = {
+_STORED: Final[Mapping[type[object], str]] = {
     ExchangeAccepted: "S2",
     HoldRequested: "H2",
     ExchangeHeld: "H4",
@@ -376,8 +376,8 @@ _STORED: Final[Mapping[type[Event], str]] = {
 """Crash points before and after the commit of an event (docs/reliability.md)."""
 
 
-def _pass(points: Mapping[type[Event], str], recorded: Sequence[Recorded]) -> None:
-    for item in recorded:
-        for part in parts_of(item.event):
-            if (point := points.get(type(part))) is not None:
+def _pass(points: Mapping[type[object], str], recorded: Sequence[Recorded]) -> None:
+    for item in recorded if is_armed() else ():
+        for kind in kinds_of(item.event):
+            if (point := points.get(kind)) is not None:
                 crash_point(point)
