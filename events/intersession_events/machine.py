@@ -20,6 +20,9 @@ from typing import BinaryIO, Final
 
 from intersession_events.errors import Sealed, StoreFull, StoreUnavailable
 
+VERSION: Final = "0.1.0"
+"""Of this package, as `pyproject.toml` has it: to look it up among what is installed takes longer than to start without."""
+
 _SEALED: Final[ContextVar[bool]] = ContextVar("intersession_sealed", default=False)
 _REACHING_OUT: Final = frozenset(
     {
@@ -134,14 +137,6 @@ def sync(path: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-@cache
-def installed_version() -> str:
-    """Return the version of this package as it was installed. It is looked up in a file, once."""
-    from importlib.metadata import version  # noqa: PLC0415 - few ask, and it brings the parts of e-mail with it
-
-    return version("intersession")
 
 
 @contextmanager

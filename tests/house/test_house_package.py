@@ -10,11 +10,16 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
+from intersession_events import machine
 from support.paths import ROOT
 
 PACKAGES = {"intersession", "intersession_actors", "intersession_events", "intersession_projections"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
+
+
+def test_the_package_knows_its_own_version() -> None:
+    assert machine.VERSION == VERSION
 
 
 def build_wheel(source: Path, into: Path) -> Path:

@@ -141,12 +141,9 @@ class _Help:
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - commands need none of it
+    from intersession_events.machine import VERSION  # noqa: PLC0415 - commands need none of it
 
-    try:
-        return f"intersession {version('intersession')}"
-    except PackageNotFoundError:
-        return "intersession (not installed)"
+    return f"intersession {VERSION}"
 
 
 # Once for both tables: a command that is a table of its own keeps the group that it was given first, and cyclopts takes

@@ -25,7 +25,7 @@ from intersession_actors.tools import TOOLS, Tools
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
 from intersession_events.keys import SessionKey
-from intersession_events.machine import installed_version
+from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 
 logger = logging.getLogger("intersession.gateway")
@@ -157,7 +157,7 @@ class Door:
             read_arguments(NoParams, params)
             if method == CONFIG:
                 return configuration(credential.caller, self.system.config)
-            return presence(installed_version(), self.system.service.clock.now_ms())
+            return presence(VERSION, self.system.service.clock.now_ms())
         if method not in self.system.gateway.methods:
             raise unknown_method(method, (*OWN_METHODS, *self.system.gateway.methods))
         if method in ONLY_HERE and not here:
@@ -222,10 +222,10 @@ class Door:
         return {
             "type": "hello-ok",
             "protocol": PROTOCOL,
-            "server": {"version": installed_version(), "connId": secrets.token_hex(16)},
+            "server": {"version": VERSION, "connId": secrets.token_hex(16)},
             "features": {"methods": [*OWN_METHODS, *self.system.gateway.methods], "events": list(EVENTS)},
             "snapshot": {
-                "presence": presence(installed_version(), self.system.service.clock.now_ms()),
+                "presence": presence(VERSION, self.system.service.clock.now_ms()),
                 "health": health,
                 "stateVersion": {"presence": 0, "health": 0},
                 "uptimeMs": round((time.monotonic() - self._started) * 1000),

@@ -24,7 +24,7 @@ from intersession_actors.disclosure import Called, Terms, advised
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
 from intersession_actors.host import off_loop
 from intersession_actors.tools import TOOLS, schemas
-from intersession_events.machine import installed_version
+from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 logger = logging.getLogger("intersession.mcp")
@@ -123,7 +123,7 @@ def server_of(
     """Return a server under our name that lists and calls tools in these ways. `instructions` tell a model what they are for."""
     return Server(
         "intersession",
-        version=installed_version(),
+        version=VERSION,
         title="Intersession",
         instructions=instructions,
         on_list_tools=list_tools,

@@ -37,7 +37,7 @@ from intersession_actors.service import Reader
 from intersession_events.errors import IntersessionError, StoreUnavailable
 from intersession_events.facts import ready
 from intersession_events.log import Log
-from intersession_events.machine import installed_version
+from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -99,7 +99,7 @@ class ReadOnly:
             "readOnly": True,
             "can": ["file", *self._can],
             "store": self._reader.log.path,
-            "version": installed_version(),
+            "version": VERSION,
         }
 
     async def ask(
@@ -174,7 +174,7 @@ def _questions() -> Any:  # litestar's own type of a scope is narrower than the 
     return Application(
         route_handlers=[*routes()],
         exception_handlers={**HANDLERS},
-        openapi_config=OpenAPIConfig(title="Intersession debugger", version=installed_version()),
+        openapi_config=OpenAPIConfig(title="Intersession debugger", version=VERSION),
         logging_config=None,
         debug=False,
     )

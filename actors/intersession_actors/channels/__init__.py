@@ -20,7 +20,7 @@ with on_demand(globals()):
     from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered, ThreadOpened
     from intersession_actors.channels.turns import Place
     from intersession_actors.channels.url import BadChannelUrl
-    from intersession_actors.channels.webhook import Post, posting
+    from intersession_actors.channels.webhook import posting
 
 __all__ = [
     "AnyChannel",
@@ -38,7 +38,6 @@ __all__ = [
     "NotDelivered",
     "Outbound",
     "Place",
-    "Post",
     "ThreadOpened",
     "ThreadWanted",
     "configured_channels",

@@ -7,8 +7,7 @@ from typing import Final
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, plain_host
 from intersession_actors.channels.apprise import apprise_channel
 from intersession_actors.channels.channels import Channel, DeliveryRefused
-from intersession_actors.channels.url import BadChannelUrl, channel_url
-from intersession_actors.channels.webhook import SCHEMES, webhook
+from intersession_actors.channels.url import SCHEMES, BadChannelUrl, channel_url
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_actors.host import imported
@@ -53,6 +52,9 @@ def host_problems(path: str, hosts: Iterable[str]) -> list[ConfigProblem]:
 def _channel(settings: JsonMapping, path: str, allowed: frozenset[str], network: Network) -> Channel:
     url = channel_url(str(settings["deliver"]))
     if url.scheme in SCHEMES:
+        # Few post, and HTTP brings the parts of e-mail with it.
+        from intersession_actors.channels.webhook import webhook  # noqa: PLC0415
+
         channel = webhook(url, allowed=allowed, network=network)
     else:
         imported("apprise", what=f"{path} ({url.scheme}://…)", library="Apprise", extra="channels")

@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from intersession_actors.channels.channels import DeliveryRefused, Outbound
 
+SCHEMES: Final = frozenset({"http", "https"})
+"""Of the URLs that a webhook posts to; all others are Apprise's."""
 PLACES: Final = ("to", "thread", "account")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
 _PLACE: Final = re.compile(r"\{([^{}]*)\}")

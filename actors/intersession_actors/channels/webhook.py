@@ -28,10 +28,9 @@ from intersession_actors.channels.channels import (
     DeliveryRefused,
     Outbound,
 )
-from intersession_actors.channels.url import BadChannelUrl, ChannelUrl, channel_url
+from intersession_actors.channels.url import SCHEMES, BadChannelUrl, ChannelUrl, channel_url
 from intersession_events.plain_json import JsonObject
 
-SCHEMES: Final = frozenset({"http", "https"})
 CONNECT_SECONDS: Final = 10.0
 MOST_SECONDS: Final = 30.0
 """How long one attempt may take from the connection to the end of the answer."""
@@ -61,12 +60,10 @@ def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network 
     return Channel(deliver=deliver)
 
 
-Post = Callable[[bytes, str], JsonObject]
-"""Posts a JSON document under an idempotency key, once, and returns what was answered. Raises what a channel raises."""
+def posting(text: str, *, allowed: Collection[str] = ()) -> Callable[[bytes, str], JsonObject]:
+    """Return what posts a JSON document to one URL under an idempotency key, once, and returns the answer.
 
-
-def posting(text: str, *, allowed: Collection[str] = ()) -> Post:
-    """Return what posts documents to one URL, under the rules for channels: public hosts only, no redirect (X13).
+    The rules for channels hold: public hosts only, no redirect (X13). It raises what a channel raises.
 
     Raises:
         BadChannelUrl: it is no http or https URL, or has places to fill in.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.channels import BadChannelUrl, DeliveryRefused, Post, host_problems, posting
+from intersession_actors.channels import BadChannelUrl, DeliveryRefused, host_problems
 from intersession_actors.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_events.errors import BadKey, MissingExtra
@@ -51,6 +51,9 @@ def publishing_targets(config: Config) -> Sequence[Target]:
             )
         found.append(Target("file", _id("file", os.path.abspath(path)), _to_file(path)))  # noqa: PTH100 - links stay
     if wanted.webhook is not None:
+        # Few publish, and HTTP brings the parts of e-mail with it.
+        from intersession_actors.channels import posting  # noqa: PLC0415
+
         try:
             post = posting(wanted.webhook, allowed=wanted.allow_hosts)
             found.append(Target("webhook", _id("webhook", wanted.webhook), _to_webhook(post)))
@@ -82,7 +85,7 @@ def _id(*place: str) -> str:
     return sha256(msgspec.json.encode(place)).hexdigest()[:16]
 
 
-def _to_webhook(post: Post) -> Callable[[Checkpoint], None]:
+def _to_webhook(post: Callable[[bytes, str], object]) -> Callable[[Checkpoint], None]:
     def put(checkpoint: Checkpoint) -> None:
         post(checkpoint.line, checkpoint.hash)
 

@@ -7,7 +7,7 @@ from intersession_actors.service import Service
 from intersession_actors.tools import described
 from intersession_events.facts import ConfigLoaded, Event, LogOpened
 from intersession_events.log import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
-from intersession_events.machine import installed_version
+from intersession_events.machine import VERSION
 
 logger = logging.getLogger("intersession.config")
 
@@ -22,7 +22,7 @@ def record_opening(service: Service, config: Config) -> None:
     Raises:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
     """
-    events: list[Event] = [LogOpened(epoch=service.log.epoch, version=installed_version())]
+    events: list[Event] = [LogOpened(epoch=service.log.epoch, version=VERSION)]
     loaded = _fresh(service, config)
     if loaded is not None:
         events.append(loaded)

@@ -14,7 +14,7 @@ from intersession_actors.errors import ToolRefused
 from intersession_events.errors import IntersessionError, LogError, StoreUnavailable
 from intersession_events.facts import AccessRecorded, Erased
 from intersession_events.log import Recorded
-from intersession_events.machine import installed_version
+from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 DeedName = Literal[
@@ -50,7 +50,7 @@ class DoorAccess:
                 *(("file", "reveal") if caller.is_operator else ()),
             ],
             "store": self._door.system.log.path if caller.is_operator else None,
-            "version": installed_version(),
+            "version": VERSION,
         }
 
     async def ask(

@@ -37,7 +37,7 @@ from intersession.web import routes as web_routes
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText
 from intersession_actors.host import off_loop
-from intersession_events.machine import installed_version
+from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonObject
 
 _BAD_ARGUMENTS: Final = frozenset({"invalid_request", "too_large"})
@@ -200,7 +200,7 @@ def routes() -> ASGIApp:
         exception_handlers={**HANDLERS, Exception: _fault},
         openapi_config=OpenAPIConfig(
             title="Intersession gateway",
-            version=installed_version(),
+            version=VERSION,
             description="Session tools for AI agents over HTTP. The WebSocket protocol is on the same port.",
             components=Components(
                 security_schemes={
