@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Never
 
 from intersession_events.errors import Sealed, StoreFull, StoreUnavailable
 
@@ -24,6 +24,7 @@ VERSION: Final = "0.1.0"
 """Of this package, as `pyproject.toml` has it: to look it up among what is installed takes longer than to start without."""
 
 _SEALED: Final[ContextVar[bool]] = ContextVar("intersession_sealed", default=False)
+_is_sealed: Final = _SEALED.get
 _REACHING_OUT: Final = frozenset(
     {
         "socket.connect",
@@ -56,7 +57,7 @@ def sealed() -> Generator[None]:
 def _watch() -> None:
     """Have Python tell us of sockets and programs, from now on and for good: a hook can't be taken away again."""
     # It is called once more after this module has lost its names, at the end of a process.
-    reaching_out, is_sealed = _REACHING_OUT, _SEALED.get
+    reaching_out, is_sealed = _REACHING_OUT, _is_sealed
 
     def refuse_outside(event: str, _: object) -> None:
         if event in reaching_out and is_sealed():
@@ -65,9 +66,8 @@ def _watch() -> None:
     sys.addaudithook(refuse_outside)
 
 
-def _refuse(what: str) -> None:
-    if _SEALED.get():
-        raise Sealed(_who(3), what)
+def _refuse(what: str) -> Never:
+    raise Sealed(_who(3), what)
 
 
 def _who(depth: int) -> str:
@@ -77,25 +77,29 @@ def _who(depth: int) -> str:
 
 def wall_clock_ms() -> int:
     """Return the wall clock's time in milliseconds since 1970."""
-    _refuse("the time")
+    if _is_sealed():
+        _refuse("the time")
     return time.time_ns() // 1_000_000
 
 
 def monotonic_s() -> float:
     """Return the seconds since some moment: they only go on, whoever sets the wall clock. They may stand still in sleep."""
-    _refuse("the time")
+    if _is_sealed():
+        _refuse("the time")
     return time.monotonic()
 
 
 def machine_entropy(size: int) -> bytes:
     """Return random bytes, good enough for a salt that must not be guessed."""
-    _refuse("random bytes")
+    if _is_sealed():
+        _refuse("random bytes")
     return os.urandom(size)
 
 
 def random_id() -> str:
     """Return a new random UUID: the identity of a log, a session, a run, a message and so on."""
-    _refuse("a new id")
+    if _is_sealed():
+        _refuse("a new id")
     return str(uuid.uuid4())
 
 

@@ -22,7 +22,6 @@ from intersession_actors.streams import (
     AskedOfFlow,
     BeginsFlow,
     ChainRead,
-    Commit,
     Durable,
     Failed,
     Failures,
@@ -169,9 +168,9 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                     self.refuse(command, outcome)
                 else:
                     answer(command, outcome)
-            case Durable(_, commit):
+            case Durable():
                 try:
-                    self._act(owner, commit)
+                    self._act(owner, effect)
                 except Exception as error:  # noqa: BLE001 - as if the process had been killed there
                     self._cannot_go_on(owner, error, None)
             case ReadBack():
@@ -186,10 +185,10 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
             case _:
                 super().do(owner, effect)
 
-    def _act(self, owner: Owner[S, C], commit: Commit[S]) -> None:
-        self.world.chains.take(commit.recorded)
+    def _act(self, owner: Owner[S, C], durable: Durable[S, C]) -> None:
+        self.world.chains.take(durable.recorded)
         self._flow(owner.stream).refused.clear()
-        for item in commit.fresh:
+        for item in durable.fresh:
             if owner.state is not None:
                 self.act(owner.stream, owner.state, item)
 
@@ -234,7 +233,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         if flow is not None and flow.looks_again and not flow.waits_for_store:
             flow.looks_again = False
             self.world.mail.resume_flow(owner.stream)
-        if flow is owner and not owner.has_work and (owner.state is None or self.is_over(owner.state)):
+        if flow is owner and not owner.waits_for_store and (owner.state is None or self.is_over(owner.state)):
             del self._flows[owner.stream]
 
     def _put_aside(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:

@@ -9,17 +9,20 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 from weakref import WeakSet
 
 import pykka
-from pykka._envelope import Envelope
+from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
 
-from intersession_actors.runtime.inbox import Inbox, Mail, a_stop, refuse
-from intersession_actors.runtime.reply import ReplyFuture, handled_here, handling
+from intersession_actors.runtime.inbox import Inbox, Mail, Stop, a_stop, refuse
+from intersession_actors.runtime.reply import ReplyFuture, handled_here, here
 from intersession_events.errors import IntersessionError
 
 logger = logging.getLogger("intersession.actors")
+
+_PYKKAS_OWN: Final = frozenset((Stop, ProxyCall, ProxyGetAttr, ProxySetAttr))
+"""The messages that Pykka handles itself."""
 
 
 class HandlerFailed(IntersessionError):
@@ -50,12 +53,12 @@ class Ref:
             pykka.ActorDeadError: there is no such actor any more.
             InboxFull: it has as many messages waiting as it may have.
         """
-        self._actor.actor_inbox.put(Envelope(message), urgent=urgent)
+        self._actor.actor_inbox.put(Mail(message), urgent=urgent)
 
     def ask(self, message: object) -> ReplyFuture:
         """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
         reply = self._actor.answer_to_come()
-        self._actor.actor_inbox.put(Envelope(message, reply))
+        self._actor.actor_inbox.put(Mail(message, reply))
         return reply
 
     def stop(self) -> None:
@@ -214,19 +217,25 @@ class Handler(pykka.Actor):
         self._end(error)
 
     def _actor_loop_setup(self) -> None:
-        with handling(self):
-            try:
-                self.on_start()
-            except BaseException as error:  # noqa: BLE001 - nothing that an actor raises may stop another
-                self._fail(error, None)
+        here.actor = self
+        try:
+            self.on_start()
+        except BaseException as error:  # noqa: BLE001 - nothing that an actor raises may stop another
+            self._fail(error, None)
+        finally:
+            here.actor = None
 
     def _handle_receive(self, message: object) -> object:
-        with handling(self):
-            try:
+        here.actor = self
+        try:
+            if type(message) in _PYKKAS_OWN:
                 return super()._handle_receive(message)
-            except BaseException as error:  # noqa: BLE001 - nothing that an actor raises may stop another
-                self._fail(error, message)
-                return None
+            return self.on_receive(message)
+        except BaseException as error:  # noqa: BLE001 - nothing that an actor raises may stop another
+            self._fail(error, message)
+            return None
+        finally:
+            here.actor = None
 
     def _stop(self) -> None:
         # Pykka's own also looks through its registry, a list, in which we are not.

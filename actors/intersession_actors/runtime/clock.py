@@ -21,10 +21,5 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clocks."""
 
-    def now_ms(self) -> int:
-        """Return the time in milliseconds since 1970."""
-        return wall_clock_ms()
-
-    def monotonic(self) -> float:
-        """Return seconds since the machine started, or some such moment."""
-        return time.monotonic()
+    now_ms = staticmethod(wall_clock_ms)
+    monotonic = staticmethod(time.monotonic)

@@ -8,7 +8,7 @@ or the sender learns at once that there is nobody any more.
 from collections import deque
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pykka
 from pykka import messages
@@ -20,7 +20,7 @@ Mail: TypeAlias = Envelope[Any]  # a message of any kind: its actor says which i
 """A message and, where somebody waits for it, the future of its answer."""
 
 # Pykka's word for "no more after this", which has no public name.
-_Stop: type[object] = messages._ActorStop  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+Stop: Final = messages._ActorStop  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 class InboxFull(IntersessionError):
@@ -70,7 +70,7 @@ class Inbox:
         with self._lock:
             if self._closed or (self._stop is not None and not urgent):
                 refusal = pykka.ActorDeadError(f"{self.name} has stopped and takes no more messages")
-            elif isinstance(envelope.message, _Stop):
+            elif isinstance(envelope.message, Stop):
                 self._stop = envelope
                 wake = not self._awake
                 self._awake = True
@@ -161,7 +161,7 @@ class Inbox:
 
 def a_stop(reply_to: pykka.Future[object] | None = None) -> Mail:
     """Return the message that stops an actor, as Pykka sends it."""
-    return Envelope(_Stop(), reply_to)
+    return Mail(Stop(), reply_to)
 
 
 def refuse(envelope: Mail, error: Exception) -> None:

@@ -4,8 +4,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from typing import cast
 
 import pykka
 
@@ -48,11 +49,9 @@ class PooledActor(pykka.Actor):
             self._begun = True
             self._actor_loop_setup()
         for _ in range(MESSAGES_PER_TURN):
-            if self.actor_stopped.is_set():
-                return False
             envelope = self.actor_inbox.take()
             if envelope is None:
-                return False
+                return False  # so it is when it has stopped, too: then nothing is taken in any more
             answer = self._handle_receive(envelope.message)
             if envelope.reply_to is not None:
                 envelope.reply_to.set(answer)
@@ -86,8 +85,7 @@ class PooledRuntime(Runtime):
         return left
 
     def _prepare(self, actor: Handler) -> None:
-        ready: Any = actor  # a handler that is composed with a turn of the pool's
-        actor.actor_inbox.wake = lambda: self._ready.put(ready)
+        actor.actor_inbox.wake = partial(self._ready.put, cast("PooledActor", actor))
 
     def _dispatch(self) -> None:
         while (actor := self._ready.get()) is not None:

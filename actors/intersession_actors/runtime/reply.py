@@ -3,14 +3,20 @@
 import asyncio
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 import pykka
 
 from intersession_events.errors import IntersessionError
 
-_here = threading.local()
+
+class _Here(threading.local):
+    actor: pykka.Actor | None = None
+
+
+here: Final = _Here()
+"""Its `actor` is the one whose handler runs on this thread."""
 
 
 class WaitedInHandler(IntersessionError, RuntimeError):
@@ -23,21 +29,9 @@ class WaitedInHandler(IntersessionError, RuntimeError):
         )
 
 
-@contextmanager
-def handling(actor: pykka.Actor) -> Generator[None]:
-    """Mark that this thread runs a handler of an actor."""
-    before = getattr(_here, "actor", None)
-    _here.actor = actor
-    try:
-        yield
-    finally:
-        _here.actor = before
-
-
 def handled_here() -> pykka.Actor | None:
     """Return the actor whose handler runs on this thread, if any."""
-    actor: pykka.Actor | None = getattr(_here, "actor", None)
-    return actor
+    return here.actor
 
 
 class ReplyFuture(pykka.ThreadingFuture[Any]):  # whatever an actor answers: whoever asks knows

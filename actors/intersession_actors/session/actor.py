@@ -20,7 +20,7 @@ from intersession_actors.session.folding import Awake
 from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RunStarter, TurnMaker
-from intersession_actors.session.state import Running, Session, without
+from intersession_actors.session.state import EMPTY, Running, Session, without
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
@@ -29,7 +29,6 @@ from intersession_actors.streams import (
     Appended,
     ChainRead,
     ChildGone,
-    Commit,
     Durable,
     Failed,
     GivenUp,
@@ -69,29 +68,22 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         self._next_run = NextRun(world, key, self._starter, self._telling)
         self._thread = BoundThread(world, key)
         self._decider = Decider(world, key, self._starter, self._next_run, self._thread)
-        self._owner: SessionOwner = Owner(ids.session_stream(key), self._decider, world, empty=Session())
+        self._owner: SessionOwner = Owner(ids.session_stream(key), self._decider, world, empty=EMPTY)
 
     @property
     def state(self) -> Session:
         """Where the session stands; of its runs those that are not to go on in a fork are left out."""
-        return without(self._owner.state or Session(), self.world.fork.frozen_runs)
+        state, frozen = self._owner.state or EMPTY, self.world.fork.frozen_runs
+        return without(state, frozen) if frozen else state
 
     def on_start(self) -> None:
         """Read the stream."""
         self._owner.load()
         self.carry_out(self._owner)
 
-    def on_receive(self, message: object) -> None:
-        """Take a command, or what comes back from the log, the agent or the clock."""
-        try:
-            super().on_receive(message)
-        except BaseException as error:
-            self._memory.forget()
-            self._refuse_all(error)
-            raise
-
-    def _refuse_all(self, error: BaseException) -> None:
+    def failed(self, error: BaseException) -> None:
         """Tell the doors that wait that this actor ends; a flow tells its step again when it hears of the restart."""
+        self._memory.forget()
         why = f"{type(error).__name__}: {error}"
         if (under_way := self._owner.under_way) is not None:
             unsure = f"the session failed, and it is not known whether this is recorded ({why}), look, or try again"
@@ -149,8 +141,8 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
                 if isinstance(command, commands.RunReturned) and outcome == Accepted(recorded=()):
                     self.world.agents.results.forget(command.run_id, command.attempt)
                 answer(command, outcome)
-            case Durable(command, commit):
-                self._committed(command, commit)
+            case Durable():
+                self._committed(effect)
             case Loaded():
                 self._loaded(owner)
             case ReadBack():
@@ -169,29 +161,31 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     def _tell_ahead(self, append: StreamAppend, in_flight: InFlight | None) -> None:
         """Tell the flow whose run has ended, before that is durable, so that its next step shares the commit."""
+        state = self.state
         for draft in append.drafts:
-            ended = ended_of(self.state, draft)
+            ended = ended_of(state, draft)
             if ended is not None:
                 self._told_ahead = draft.id
                 self.world.mail.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
 
-    def _committed(self, command: commands.SessionCommand | None, commit: Commit[Session]) -> None:
+    def _committed(self, durable: Durable[Session, commands.SessionCommand]) -> None:
         """Do what the session's own events ask for."""
-        results, started = self.world.agents.results, False
-        for item in commit.fresh:
+        command, recorded, fresh = durable.command, durable.recorded, durable.fresh
+        results, state, started = self.world.agents.results, self.state, False
+        for item in fresh:
             if isinstance(item.event, facts.RunStarted):
                 started = True
                 results.due(item.event.run_id, item.event.attempt)
-        self.world.chains.take(commit.recorded)
-        results.take(commit.recorded)
-        self._memory.take(commit.fresh, self._owner.state or Session())
+        self.world.chains.take(recorded)
+        results.take(recorded)
+        self._memory.take(fresh, self._owner.state or EMPTY)
         if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")
-        self._thread.mark(self.state, commit.fresh, at=self._owner.decided_at)
-        self._thread.watch(self.state)
-        before = commit.before or Session()
-        for item in commit.fresh:
-            self._act(before, item)
+        self._thread.mark(state, fresh, at=self._owner.decided_at)
+        self._thread.watch(state)
+        before = durable.before or EMPTY
+        for item in fresh:
+            self._act(before, state, item)
 
     def _give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
         """Give an agent's answer up: the store was away too long. Its attempt is interrupted as soon as it is back."""
@@ -260,20 +254,22 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         """Start the next run, or else fall asleep after a while."""
         if owner.waits_for_store:
             return  # what is begun now would only be put off, too
-        begins = self._next_run.begin(self.state, owner.version)
-        if begins is not None:
+        state = self.state
+        if state.running is not None:
+            return
+        if not state.queue:
+            self._rest()
+        elif (begins := self._next_run.begin(state, owner.version)) is not None:
             owner.take(begins)
             self.carry_out(owner)
-        elif not owner.has_work and not self._starter.is_reading and self.state.idle:
-            self._rest()
 
     # --- acting
 
-    def _act(self, before: Session, recorded: Recorded) -> None:
+    def _act(self, before: Session, state: Session, recorded: Recorded) -> None:
         event = recorded.event
         self._telling.recorded(before, recorded)
         if isinstance(event, facts.RunStarted):
-            self._starter.start(event, self.state, self._owner.decided_at)
+            self._starter.start(event, state, self._owner.decided_at)
         elif isinstance(event, facts.RunEnd):
             self._starter.unwatch(event.run_id)
             self._starter.ended(event.run_id, before.running)

@@ -11,11 +11,10 @@ from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.records import inputs_of, knew_of
 from intersession_actors.session.rules import Circumstances
 from intersession_actors.session.runs import RETURNED, RunStarter
-from intersession_actors.session.state import Session, evolve, without
+from intersession_actors.session.state import EMPTY, Session, evolve, without
 from intersession_actors.streams import Owner, Plan, Refused, Step, World, record_of
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
-from intersession_events.log import Recorded
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 
@@ -34,9 +33,7 @@ class Decider:
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
 
-    def evolve(self, state: Session | None, recorded: Recorded) -> Session:
-        """Apply one recorded event."""
-        return evolve(state or Session(), recorded)
+    evolve = staticmethod(evolve)
 
     def record(self, command: commands.SessionCommand, plan: Plan) -> str:
         """Return the record of a decision."""
@@ -73,7 +70,7 @@ class Decider:
         if isinstance(command, commands.ReadAgain):
             owner.load()
             return None
-        state = without(owner.state or Session(), self.world.fork.frozen_runs)
+        state = without(owner.state or EMPTY, self.world.fork.frozen_runs)
         if isinstance(command, commands.CheckSend):
             if command.answer is not None:
                 command.answer(self._policy(state, command.channel))

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.prompt import Earlier, TranscriptFold, TranscriptState, Window
-from intersession_actors.session.state import Session, evolve
+from intersession_actors.session.state import EMPTY, Session, evolve
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Message
 from intersession_events.log import ReadsEvents, Recorded
@@ -60,7 +60,7 @@ def begun_in(data: bytes, version: int) -> Awake:
         ValueError: it is none of a session.
     """
     if not version:
-        return Awake(Session(), TranscriptFold())
+        return Awake(EMPTY, TranscriptFold())
     kept = _DECODE(data)
     return Awake(kept.session, TranscriptFold(kept.transcript, version=version))
 
@@ -75,7 +75,7 @@ class SessionFolding:
 
     def begin(self) -> Awake:
         """Return a session of which nothing is recorded."""
-        return Awake(Session(), self._transcript())
+        return Awake(EMPTY, self._transcript())
 
     def apply(self, state: Awake, recorded: Sequence[Recorded]) -> Awake:
         """Return where the session stands after some more events."""

@@ -1,7 +1,7 @@
 """Where a session stands, folded from its stream: settings, the queue, the run under way, never the transcript. Pure."""
 
 from collections.abc import Collection, Mapping
-from typing import Final, Literal, TypeGuard, get_args
+from typing import Final, Literal
 
 import msgspec
 
@@ -128,11 +128,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     def knows(self, run_id: str) -> bool:
         """Whether a run was queued here before, as far as is remembered."""
-        return (
-            run_id in self.ended
-            or any(waiting.queued.run_id == run_id for waiting in self.queue)
-            or (self.running is not None and self.running.waiting.queued.run_id == run_id)
-        )
+        if run_id in self.ended or (
+            self.running is not None and self.running.waiting.queued.run_id == run_id
+        ):
+            return True
+        return run_id in [waiting.queued.run_id for waiting in self.queue]
 
 
 def without(state: Session, frozen: Collection[str]) -> Session:
@@ -152,26 +152,14 @@ def without(state: Session, frozen: Collection[str]) -> Session:
     )
 
 
-_KINDS: Final = frozenset(get_args(facts.SessionEvent | facts.RunEvent))
+EMPTY: Final = Session()
+"""Where a session stands of which nothing is recorded."""
 
 
-def is_of_session(event: facts.Event) -> TypeGuard[facts.SessionEvent | facts.RunEvent]:
-    """Whether an event is one of a session's stream."""
-    return type(event) in _KINDS  # which `isinstance` asks of one class after the other
-
-
-def evolve(state: Session, recorded: Recorded) -> Session:
+def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901, PLR0912 - one case an event
     """Apply one recorded event of the session's stream."""
-    event = recorded.event
-    if not is_of_session(event):
-        raise foreign(recorded)
-    return _evolved(state, event, recorded)
-
-
-def _evolved(  # noqa: C901, PLR0912 - one case an event
-    state: Session, event: facts.SessionEvent | facts.RunEvent, recorded: Recorded
-) -> Session:
-    replace = msgspec.structs.replace
+    event, replace = recorded.event, msgspec.structs.replace
+    state = EMPTY if state is None else state
     if (message := facts.message_in(event)) is not None:
         state = _noted(replace(state, last_message_ms=recorded.time), message)
     match event:  # those first that are most
@@ -186,9 +174,11 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
             )
             return replace(state, queue=(*state.queue, waiting))
         case facts.RunStarted():
-            # In a fork another one than the first may start: those that are frozen stay where they are (FORK-6).
-            head = next((one for one in state.queue if one.queued.run_id == event.run_id), state.queue[0])
-            rest = [one for one in state.queue if one is not head]
+            queue, at = state.queue, 0
+            if queue[0].queued.run_id != event.run_id:
+                # In a fork another one than the first may start: those that are frozen stay where they are (FORK-6).
+                at = next((at for at, one in enumerate(queue) if one.queued.run_id == event.run_id), 0)
+            head = queue[at]
             running = Running(
                 waiting=head,
                 attempt=event.attempt,
@@ -200,7 +190,9 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
                 settings=event.settings,
                 last_tool_result=head.last_tool_result,
             )
-            return _reckoned(replace(state, queue=tuple(rest), running=running), event, running)
+            return _reckoned(
+                replace(state, queue=(*queue[:at], *queue[at + 1 :]), running=running), event, running
+            )
         case facts.RunCompleted():
             return _ended(_tries_more(state), event.run_id)
         case facts.RunFailed() | facts.RunAborted():
@@ -256,6 +248,8 @@ def _evolved(  # noqa: C901, PLR0912 - one case an event
             return _imported(state, event)
         case facts.LineImported() | facts.LateReplyDropped():
             return state  # what was imported was said elsewhere, and nobody uses a late reply
+        case _:
+            raise foreign(recorded)
 
 
 def _imported(state: Session, event: facts.SessionImported) -> Session:
@@ -323,14 +317,16 @@ def _tries_more(state: Session) -> Session:
 
 
 def _ended(state: Session, run_id: str) -> Session:
-    running = state.running
-    first = running.waiting if running is not None else next(iter(state.queue), None)
+    running, queue = state.running, state.queue
+    first = running.waiting if running is not None else next(iter(queue), None)
     # Another run may end in the queue while the first one, cut off, waits to be tried again: that keeps its count.
     was_first = first is not None and first.queued.run_id == run_id
+    if running is None or not was_first:
+        queue = tuple(waiting for waiting in queue if waiting.queued.run_id != run_id)
     return msgspec.structs.replace(
         state,
         running=None if was_first else running,
-        queue=tuple(waiting for waiting in state.queue if waiting.queued.run_id != run_id),
+        queue=queue,
         interrupted=0 if was_first else state.interrupted,
         ended=(*state.ended, run_id)[-REMEMBERED_RUNS:],
     )

@@ -3,6 +3,7 @@
 That an append is durable comes before everything that it asks for. What is done next is decided when all before it is done.
 """
 
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -30,27 +31,6 @@ class Told(NamedTuple, Generic[C]):
     """Since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
     asked: AskedAppend | None = None
     """The append that the store was asked for. If its answer was lost, only the very same append finds itself in the log."""
-
-
-class Commit(NamedTuple, Generic[S]):
-    """An append that is durable: all its events, those of the owner's stream that are new to it, and the state before them."""
-
-    recorded: tuple[Recorded, ...]
-    fresh: tuple[Recorded, ...]
-    before: S | None
-    again: bool = False
-    """Whether it had been recorded before, by another try of the same append."""
-
-    def of_others(self, stream: str) -> dict[str, tuple[Recorded, ...]]:
-        """Return the events of other streams than this one, by stream, in order.
-
-        Each stream has an empty tuple where all had been recorded before: it may have heard of it, and has to look how far it
-        has come.
-        """
-        others = dict.fromkeys(item.stream for item in self.recorded if item.stream != stream)
-        if self.again:
-            return dict.fromkeys(others, ())
-        return {name: tuple(item for item in self.recorded if item.stream == name) for name in others}
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -101,10 +81,15 @@ class Answer(msgspec.Struct, Generic[C], frozen=True):
 
 
 class Durable(msgspec.Struct, Generic[S, C], frozen=True):
-    """An append is durable: do what its events ask for. `command` led to it, if one of ours did."""
+    """An append is durable: do what its events ask for. `command` led to it, if one of ours did.
+
+    `fresh` are its events of the owner's stream that are new to it, `before` the state before them.
+    """
 
     command: C | None
-    commit: Commit[S]
+    recorded: tuple[Recorded, ...]
+    fresh: Sequence[Recorded]
+    before: S | None
 
 
 class ReadBack(msgspec.Struct, frozen=True):

@@ -37,7 +37,6 @@ from intersession_actors.streams.effects import (
     Append,
     AskedAppend,
     AskStoreAgain,
-    Commit,
     Durable,
     Failed,
     GivenUp,
@@ -112,6 +111,8 @@ class Owner(Generic[S, C]):
         self.effects: list[OwnerEffect[S, C]] = []
         """What is to be done, in order."""
         self._waiting: list[Told[C]] = []
+        self.is_busy = False
+        """Whether the stream is being read, or an append is under way."""
         self._under_way: Told[C] | None = None
         """The command whose append is under way."""
         self._asked: Ask | None = None
@@ -128,11 +129,6 @@ class Owner(Generic[S, C]):
         self._numbers = count(1)
         self._put_off: dict[int, Told[C]] = {}
         """What the store is asked for again, by the number of its timer."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the stream is being read, or an append is under way."""
-        return self._loading or self._under_way is not None
 
     @property
     def has_work(self) -> bool:
@@ -171,11 +167,9 @@ class Owner(Generic[S, C]):
 
     def go_on(self) -> bool:
         """Decide what waits, as far as can be, until there is something to do; say whether there is."""
-        while not self.effects:
-            if not self._waiting or self.is_busy:
-                return False
+        while not self.effects and self._waiting and not self.is_busy:
             self._decide(self._waiting.pop(0))
-        return True
+        return bool(self.effects)
 
     def give_up(self) -> tuple[C, ...]:
         """Do nothing any more; return the commands that wait."""
@@ -188,7 +182,7 @@ class Owner(Generic[S, C]):
 
     def load(self) -> None:
         """Have the stream read; what waits is decided after that."""
-        self._loading, self._reading = True, Ask()
+        self._loading, self.is_busy, self._reading = True, True, Ask()
         self.effects.append(Load(self._reading))
 
     def reload(self) -> None:
@@ -218,13 +212,8 @@ class Owner(Generic[S, C]):
             self.effects.append(Failed(recorded, None))
             return
         self.state, self.version = self._empty, 0
-        try:
-            for item in recorded:
-                self._evolve(item)
-        except Exception as error:  # noqa: BLE001 - what a stream holds that its rules do not take is for the actor
-            self.effects.append(Failed(error, None))
-            return
-        self._go_on_loaded()
+        if self._evolve(recorded):
+            self._go_on_loaded()
 
     def resume(self, state: S, last: Recorded | None) -> None:
         """Go on from a state, after the stream's last event."""
@@ -235,7 +224,7 @@ class Owner(Generic[S, C]):
         self._go_on_loaded()
 
     def _go_on_loaded(self) -> None:
-        self._loading = False
+        self._loading, self.is_busy = False, self._under_way is not None
         self.effects.append(Loaded())
 
     def _cannot_read(self, error: StoreUnavailable) -> None:
@@ -250,10 +239,17 @@ class Owner(Generic[S, C]):
         self._waiting = kept
         self._ask_store_later(None)
 
-    def _evolve(self, recorded: Recorded) -> None:
-        self.state = self._deciding.evolve(self.state, recorded)
-        self.version = recorded.version
-        self.cause, self.correlation = recorded.id, recorded.correlation
+    def _evolve(self, fresh: Sequence[Recorded]) -> bool:
+        """Apply events, in order; what the rules do not take is for the actor to judge."""
+        evolve = self._deciding.evolve
+        try:
+            for item in fresh:
+                self.state = evolve(self.state, item)
+                self.version, self.cause, self.correlation = item.version, item.id, item.correlation
+        except Exception as error:  # noqa: BLE001 - a rule of any kind
+            self.effects.append(Failed(error, None))
+            return False
+        return True
 
     # --- deciding and appending
 
@@ -274,8 +270,7 @@ class Owner(Generic[S, C]):
             self._not_storable(told, error)
             return
         except ChainUnread as unread:
-            self._under_way, self._asked, self.asks_session = told, Ask(), False
-            self.effects.append(ReadChain(unread.root, self._asked))
+            self.effects.append(ReadChain(unread.root, self._begin(told)))
             return
         except Exception as error:  # noqa: BLE001 - whatever a rule raises is for the actor to judge
             self.effects.append(Failed(error, told))
@@ -284,8 +279,8 @@ class Owner(Generic[S, C]):
             self._answer(told.command, Accepted(recorded=()))
             return
         if plan.through is not None:
-            ask, (self.told, step) = Ask(), plan.through(appends)
-            self._under_way, self._asked, self.asks_session = told, ask, True
+            (self.told, step), ask = plan.through(appends), self._begin(told)
+            self.asks_session = True
             step = msgspec.structs.replace(step, ask=ask, behind=plan.behind or step.behind)
             self.effects.append(TellSession(self.told, step))
         else:
@@ -306,9 +301,13 @@ class Owner(Generic[S, C]):
     def _ask(self, told: Told[C], asked: AskedAppend, *, behind: InFlight | None = None) -> None:
         """Ask the store for an append."""
         # One that is behind another is void with it, and is decided anew.
-        self._under_way = told._replace(asked=asked if behind is None else None)
-        self._asked, self.asks_session = Ask(), False
-        self.effects.append(Append(asked, self._asked, behind))
+        ask = self._begin(Told(told.command, told.away_since, asked if behind is None else None))
+        self.effects.append(Append(asked, ask, behind))
+
+    def _begin(self, told: Told[C]) -> Ask:
+        """Take a command for the one that is under way; return what the answer to what is asked for it names."""
+        self._under_way, self._asked, self.asks_session, self.is_busy = told, Ask(), False, True
+        return self._asked
 
     def _appends(self, command: C, plan: Plan) -> tuple[StreamAppend, ...]:
         if not plan.events and not plan.carried and plan.through is None:
@@ -355,6 +354,7 @@ class Owner(Generic[S, C]):
     def give_back(self) -> Told[C] | None:
         """Return the command that was under way; nothing is awaited for it any more."""
         told, self._under_way, self._asked, self.asks_session = self._under_way, None, None, False
+        self.is_busy = self._loading
         return told
 
     def _answered_late(self, outcome: Outcome) -> None:
@@ -377,26 +377,29 @@ class Owner(Generic[S, C]):
             # Not the store but the stream: its last row is damaged, and nothing can follow that.
             self.effects.append(Failed(error, told))
 
-    def committed(self, recorded: Sequence[Recorded], *, again: bool = False) -> None:
+    def committed(self, recorded: tuple[Recorded, ...], *, again: bool = False) -> None:
         """Take the events of an append that is durable, have them acted on, and go on."""
         told = self.give_back()
         command = told.command if told is not None else None
-        fresh = tuple(item for item in recorded if item.stream == self.stream and item.version > self.version)
-        commit = Commit(tuple(recorded), fresh, self.state, again)
-        if command is not None:
+        fresh, others = list[Recorded](), dict[str, list[Recorded]]()
+        for item in recorded:
+            if item.stream != self.stream:
+                others.setdefault(item.stream, []).append(item)
+            elif item.version > self.version:
+                fresh.append(item)
+        before = self.state
+        if isinstance(command, Asked) and command.answer is not None:
             # The log has it, whatever comes of it here: who waits must not wait for what fails next.
-            self._answer(command, Accepted(recorded=commit.recorded))
-        try:
-            for item in fresh:
-                self._evolve(item)
-        except Exception as error:  # noqa: BLE001 - what the rules do not take is for the actor to judge
-            self.effects.append(Failed(error, None))
+            self.effects.append(Answer(command, Accepted(recorded=recorded)))
+        if not self._evolve(fresh):
             return
-        for stream, items in commit.of_others(self.stream).items():
+        for stream, items in others.items():
             if not stream.startswith("session:"):  # its actor made the append, and knows
                 ask = command.ask if isinstance(command, Step) and command.flow == stream else None
-                self.effects.append(TellFlow(StepTaken(stream=stream, recorded=items, ask=ask)))
-        self.effects.append(Durable(command, commit))
+                # A flow may have heard of what had been recorded before, and has to look how far it has come.
+                told_of = () if again else tuple(items)
+                self.effects.append(TellFlow(StepTaken(stream=stream, recorded=told_of, ask=ask)))
+        self.effects.append(Durable(command, recorded, fresh, before))
 
     def _answer(self, command: C, outcome: Accepted | Refused) -> None:
         """Give a command its outcome. A flow whose step it was hears of a refusal, and that the step had been taken before."""

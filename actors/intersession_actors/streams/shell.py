@@ -1,11 +1,10 @@
 """The actor around owners of streams: it does what they give back, one effect after the other. Session actors and managers are such."""
 
-from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 import pykka
 
-from intersession_actors.runtime import Handler
+from intersession_actors.runtime import Handler, Mail
 from intersession_actors.streams.commands import Appended, ChainRead, Command, StoreDue, StreamLoaded
 from intersession_actors.streams.effects import (
     Append,
@@ -37,11 +36,15 @@ class Shell(Handler, Generic[S, C]):
 
     def on_receive(self, message: object) -> None:
         """Take a message, and have the operator told if that took long."""
-        began = self.world.time.clock.monotonic()
+        monotonic = self.world.time.clock.monotonic
+        began = monotonic()
         try:
             self.handle(message)
+        except BaseException as error:
+            self.failed(error)
+            raise
         finally:
-            took = self.world.time.clock.monotonic() - began
+            took = monotonic() - began
             if took >= SLOW_S:
                 self.world.reports.slow_handler(str(self), type(message).__name__, took)
 
@@ -49,10 +52,15 @@ class Shell(Handler, Generic[S, C]):
         """Take a command, or what comes back from the log, another actor, an agent or the clock."""
         raise NotImplementedError
 
+    def failed(self, error: BaseException) -> None:
+        """Do what is still to be done by an actor that ends with an error."""
+
     def tell_self(self, command: Command) -> None:
         """Put a command of our own into our inbox, from any thread."""
-        with suppress(pykka.ActorDeadError):  # stopped or started again; the log has what matters
-            self.me.tell(command, urgent=True)
+        try:
+            self.actor_inbox.put(Mail(command), urgent=True)
+        except pykka.ActorDeadError:
+            return  # stopped or started again; the log has what matters
 
     def carry_out(self, owner: Owner[S, C]) -> None:
         """Do what an owner gives back, until it waits for an answer or has nothing left to do."""
