@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from support.processes.errands import ERRANDS, RUN, Bank
 MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"
 HOUR_MS = 3_600_000
 PATIENCE_S = 30.0
-SENDS = 16
 
 CONFIG: dict[str, Any] = {
     "tools": {
@@ -53,7 +53,14 @@ PATIENT: dict[str, Any] = {
 }
 """A run is tried again however often it is cut off, and a send is one run and nothing after it."""
 
-CONFIGS = {"counted": COUNTED, "held": HELD, "errand": PATIENT, "errands": PATIENT}
+CROWDED: dict[str, Any] = {
+    "agents": {"list": [{"id": f"a{number}"} for number in range(128)]},
+    "session": {"agentToAgent": {"limits": {"runs": 0, "wallSeconds": 0}}},
+    "runs": {"shutdownGraceSeconds": 1, "retryInterrupted": 100},
+}
+"""Pairs of agents, whose runs are tried again however often they are cut off."""
+
+CONFIGS = {"counted": COUNTED, "held": HELD, "errand": PATIENT, "errands": PATIENT, "crowd": CROWDED}
 
 
 class Lines:
@@ -169,7 +176,9 @@ class Host:
         self._held = Lines(directory / "held")
         turns = Lines(directory / "turns")
         self.agents = Agents(turns, Path(located(url).place).parent / "workspaces")
-        agents: dict[str, Any] = dict.fromkeys(("main", "research", "helper"), self.agents)
+        config = {**CONFIG, **CONFIGS.get(scenario.partition("-")[0], {})}
+        names = [agent["id"] for agent in config["agents"].get("list", ())] or ["main", "research", "helper"]
+        agents: dict[str, Any] = dict.fromkeys(names, self.agents)
         if scenario in ERRANDS:
             bank = Bank(Lines(directory / "paid"))
             agents["main"] = ERRANDS[scenario](Lines(directory / "steps"), bank, self.agents, turns)
@@ -179,7 +188,7 @@ class Host:
             url,
             agents=agents,
             channels=Channels(Lines(directory / "calls"), Lines(directory / "shown")).all,
-            config={**CONFIG, **CONFIGS.get(scenario, {})},
+            config=config,
             clock=self._clock,
         )
         for held in self.system.status()["held"]:
@@ -202,9 +211,9 @@ class Host:
         if deliver:
             self.keep(text, answer)
 
-    def send(self, message: str, timeout: float) -> None:
-        arguments = {"sessionKey": RESEARCH, "message": message, "timeoutSeconds": timeout}
-        answer = self.system.tools(MAIN).call("sessions_send", arguments | {"idempotencyKey": message})
+    def send(self, message: str, timeout: float, *, requester: str = MAIN, target: str = RESEARCH) -> None:
+        arguments = {"sessionKey": target, "message": message, "timeoutSeconds": timeout}
+        answer = self.system.tools(requester).call("sessions_send", arguments | {"idempotencyKey": message})
         self.keep(message, answer)
 
     def spawn(self, requester: str, task: str, **arguments: Any) -> None:
@@ -352,18 +361,28 @@ def keep(host: Host) -> None:
     host.spawn(MAIN, "dig")
 
 
-def busy(host: Host) -> None:
-    """Much at once."""
-    host.person("main", "this is main")
-    host.person("research", "this is research")
-    with ThreadPoolExecutor(4) as pool:
-        sends = [pool.submit(host.send, f"look {number} up", 5 * (number % 2)) for number in range(SENDS)]
-        spawns = [pool.submit(host.spawn, MAIN, f"dig {number}", cleanup="delete") for number in range(3)]
-        asked = [
-            pool.submit(host.person, "research", f"what is {number}", deliver=True) for number in range(6)
-        ]
-        for call in (*sends, *spawns, *asked):
-            call.result()
+def crowd(host: Host, pairs: int) -> None:
+    """So many pairs at once: each sends, and is held, has a sub-agent, or a person asks one of the two."""
+    agents = [f"agent:a{number}:main" for number in range(2 * pairs)]
+
+    def pair(number: int) -> None:
+        requester, target = agents[2 * number : 2 * number + 2]
+        for key in (requester, target):
+            host.person(key.split(":")[1], f"this is {key}")
+        if number % 4 == 0:
+            host.order(f"hold {number}", "hold", sessionKey=target, before="next")
+        message = f"look {number} up"
+        host.send(message, 5 * (number % 2), requester=requester, target=target)
+        if number % 4 == 0:
+            hold = host.until_held(message, "reply")
+            host.order(f"release {number}", "release", runId=host.run_of(message), holdId=hold)
+        if number % 4 == 1:
+            host.spawn(requester, f"dig {number}", cleanup="delete")
+        if number % 4 == 2:
+            host.person(target.split(":")[1], f"what is {number}", deliver=True)
+
+    with ThreadPoolExecutor(pairs) as pool:
+        list(pool.map(pair, range(pairs)))
 
 
 def errand(host: Host) -> None:
@@ -378,8 +397,8 @@ def errands(host: Host) -> None:
 
 SCENARIOS: dict[str, Callable[[Host], None]] = {
     scenario.__name__: scenario
-    for scenario in (talk, counted, held, ask, spawn, files, hand, late, keep, busy, errand, errands)
-}
+    for scenario in (talk, counted, held, ask, spawn, files, hand, late, keep, errand, errands)
+} | {f"crowd-{pairs}": partial(crowd, pairs=pairs) for pairs in (4, 64)}
 
 
 def main(directory: str, url: str, scenario: str, channel: str, hours: str) -> None:

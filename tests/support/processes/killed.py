@@ -27,6 +27,8 @@ from support.processes.forked import Forked
 
 HOST = Path(__file__).with_name("host.py")
 PATIENCE_S = 60.0
+PATIENT = {*ERRANDS, "crowd-4", "crowd-64"}
+"""Scenarios in which a run is tried again however often it is cut off."""
 
 
 class Host:
@@ -148,8 +150,7 @@ class Host:
             called=[line["key"] for line in self.lines("calls")],
             shown=[Shown(key=line["key"], text=line["text"], said=False) for line in self.lines("shown")],
             ended=True,
-            # An errand is tried again however often it is cut off.
-            attempts=101 if self.scenario in ERRANDS else 2,
+            attempts=101 if self.scenario in PATIENT else 2,
         )
 
     def check_still_answers(self) -> None:
