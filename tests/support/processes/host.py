@@ -396,9 +396,12 @@ def errands(host: Host) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Host], None]] = {
-    scenario.__name__: scenario
-    for scenario in (talk, counted, held, ask, spawn, files, hand, late, keep, errand, errands)
-} | {f"crowd-{pairs}": partial(crowd, pairs=pairs) for pairs in (4, 64)}
+    **{
+        scenario.__name__: scenario
+        for scenario in (talk, counted, held, ask, spawn, files, hand, late, keep, errand, errands)
+    },
+    **{f"crowd-{pairs}": partial(crowd, pairs=pairs) for pairs in (4, 64)},
+}
 
 
 def main(directory: str, url: str, scenario: str, channel: str, hours: str) -> None:
