@@ -28,7 +28,7 @@ Row: TypeAlias = tuple[Any, ...]  # what its columns hold is known where the sta
 class Sql(Protocol):
     """A cursor inside a transaction: portable SQL with `?` parameters, rows as tuples."""
 
-    def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> "Sql":
+    def execute(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> "Sql":
         """Run a statement and return self, ready for fetching."""
         ...
 

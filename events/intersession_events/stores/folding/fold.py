@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.log import (
@@ -301,25 +301,12 @@ def _is_of(table: str, text_indexes: Sequence[str]) -> bool:
     return any(table == name or table.startswith(f"{name}_") for name in text_indexes)
 
 
-class PlainSql:
+class PlainSql(sqlite3.Cursor):
     """A cursor as views see it: rows are plain tuples, whatever the connection makes of them."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._cursor = connection.cursor()
-        self._cursor.row_factory = None
-
-    def execute(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Self:
-        """Run a statement and return self, ready for fetching."""
-        self._cursor.execute(statement, parameters)
-        return self
-
-    def fetchone(self) -> Any:  # as `Sql` has it
-        """Return the next row, or None."""
-        return self._cursor.fetchone()
-
-    def fetchall(self) -> list[Row]:
-        """Return all rows."""
-        return self._cursor.fetchall()
+        super().__init__(connection)
+        self.row_factory = None
 
     def later(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Callable[[], list[Row]]:
         """Run a statement, and return its rows when they are asked for."""

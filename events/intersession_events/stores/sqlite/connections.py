@@ -24,6 +24,7 @@ from eventsourcing.utils import Environment, EnvType
 from intersession_events.errors import StoreUnavailable
 from intersession_events.machine import on_disk
 from intersession_events.stores.database import MEMORY, Cursor
+from intersession_events.stores.folding import PlainSql
 from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
 FULL: Final = 2
@@ -223,9 +224,19 @@ class PinnedConnection(SQLiteConnection):
         return self._sqlite_conn
 
 
+class WritingTransaction(ImmediateTransaction):
+    """A transaction of the log's writer: its cursor is SQLite's own, with nothing between."""
+
+    def __enter__(self) -> PlainSql:  # type: ignore[override]  # the library's cursor only hands on
+        cursor = PlainSql(cast("PinnedConnection", self.connection).raw)
+        cursor.execute("BEGIN IMMEDIATE")
+        return cursor
+
+
 def raw_of(cursor: Cursor) -> sqlite3.Connection:
     """Return SQLite's own connection of a cursor in a transaction."""
-    return cast("SQLiteCursor", cursor).sqlite_cursor.connection
+    own = cursor if isinstance(cursor, PlainSql) else cast("SQLiteCursor", cursor).sqlite_cursor
+    return own.connection
 
 
 class PinnedPool(SQLiteConnectionPool):
@@ -264,6 +275,10 @@ class PinnedPool(SQLiteConnectionPool):
         raw.row_factory = sqlite3.Row  # the library reads columns by name
         return PinnedConnection(sqlite_conn=raw, max_age=self.max_age)
 
+    def connect(self) -> SQLiteConnection:
+        """Return a connection that is not lent: whoever has it closes it."""
+        return self._create_connection()
+
     def put_connection(self, conn: SQLiteConnection) -> None:
         """Take a connection back; one that was in use when the pool closed is closed now."""
         with self._put_condition:
@@ -283,6 +298,8 @@ class PinnedPool(SQLiteConnectionPool):
 class LogDatastore(SQLiteDatastore):
     """Pinned connections to one file; in memory one connection for all, which a thread may take again."""
 
+    pool: PinnedPool
+
     def __init__(
         self,
         db_name: str,
@@ -293,9 +310,23 @@ class LogDatastore(SQLiteDatastore):
     ) -> None:
         self._turn = threading.RLock()
         self._only: SQLiteConnection | None = None
+        self._writers: SQLiteConnection | None = None
+        """The connection of the log's writer, once it has written."""
         super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type=originator_id_type)
         self.pool = PinnedPool(db_name=db_name, lock_timeout=lock_timeout)
         self.pool.busy_ms = busy_ms
+
+    @contextmanager
+    def writing(self) -> Generator[Cursor]:
+        """Run a transaction of the log's writer round a block, on a connection that it alone has."""
+        if self.pool.is_sqlite_memory_mode:
+            with self.get_connection(commit=True) as only, WritingTransaction(only, commit=True) as cursor:
+                yield cursor
+            return
+        if self._writers is None:
+            self._writers = self.pool.connect()
+        with WritingTransaction(self._writers, commit=True) as cursor:
+            yield cursor
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Generator[SQLiteConnection]:
@@ -315,6 +346,12 @@ class LogDatastore(SQLiteDatastore):
             if self._only is not None and not self.pool.closed:
                 self.pool.put_connection(self._only)
             self.pool.close()
+
+    def close_writing(self) -> None:
+        """Close the connection of the log's writer, which writes no more."""
+        writers, self._writers = self._writers, None
+        if writers is not None:
+            writers.close()
 
     def fold(self) -> None:
         """Fold the write-ahead log back into the file that was opened, wherever that is now, and empty it.

@@ -79,10 +79,15 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
     @contextmanager
     def transaction(self) -> Generator[Cursor]:
         """Run a writing transaction round a block."""
-        with self.datastore.transaction(commit=True) as cursor:
+        with cast("LogDatastore", self.datastore).writing() as cursor:
             yield cursor
         if self.presence is not None:
             self.presence.wrote()
+
+    def close(self) -> None:
+        """Finish what waits, and take nothing more."""
+        super().close()
+        cast("LogDatastore", self.datastore).close_writing()
 
     @contextmanager
     def looking_back(self) -> Generator[Cursor]:

@@ -17,7 +17,7 @@ class SqliteViews:
 
     def sql(self, cursor: Cursor) -> Sql:
         """Return a cursor as views have it."""
-        return PlainSql(raw_of(cursor))
+        return cursor if isinstance(cursor, PlainSql) else PlainSql(raw_of(cursor))
 
     def make_room(self, sql: Sql, layout: Layout) -> None:
         """Take away what somebody has put in the place of a view's tables and is none, and what SQLite can't drop by itself.
