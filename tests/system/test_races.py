@@ -22,7 +22,7 @@ from intersession_actors.runtime.inbox import Inbox, InboxFull, Mail, a_stop
 from intersession_actors.service import waits
 from intersession_actors.service.waits import OneAtATime, RunWaits, Wait, WaitGraph
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import RunCompleted
+from intersession_events.facts import RunCompleted, RunEnd
 from intersession_events.stores.portable import group_commit
 from intersession_events.stores.portable.group_commit import GroupCommit
 from support.every_day import every_day
@@ -427,12 +427,12 @@ def waited(turns: Turns) -> Callable[[], None]:
 def pops_what_it_has_read() -> AbstractContextManager[object]:
     """Those who wait are looked up first and taken away later: who comes in between is never told."""
 
-    def _come(self: RunWaits, name: str) -> None:
+    def _come(self: RunWaits, name: str, end: RunEnd | None) -> None:
         futures = list(self._waiting.get(name, []))
         with self._lock:
             self._waiting.pop(name, None)
         for future in futures:
-            waits._finish(future)
+            waits._finish(future, end)
 
     return patch.object(RunWaits, "_come", _come)
 

@@ -1,6 +1,7 @@
 """Waits for the ends of runs, and for first replies that may go on, which the log tells: the answer is the same before, after and across restarts (SEND-9, GATE-3).
 
-A waiter is a future that the commit listener completes; what it is completed with is read from the view, never from memory.
+A waiter is a future that the commit listener completes: with the event that ended the run, where that is the whole answer. All
+else is read from the views.
 """
 
 import threading
@@ -27,23 +28,27 @@ _ANSWERS: Final = TurnEnded | ExchangeReleased | ExchangeClosed
 """Events of an exchange by which the reply of its first run goes on to whoever waits for it, unless it is held (LIVE-1)."""
 
 
+End = Future[RunEnd | None]
+"""Is done once a run has ended, or its reply may go on: with the event that ended it, or None where the log has to be asked."""
+
+
 class RunWaits:
     """Futures that are done when a run has ended; or, by the stream of an exchange, when its first reply has gone on."""
 
     def __init__(self, log: Follows, run_ended: Callable[[str], None] | None = None) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[str, list[Future[None]]] = defaultdict(list)
+        self._waiting: dict[str, list[End]] = defaultdict(list)
         self._run_ended = run_ended
         self._stop: Callable[[], None] = log.on_committed(self._committed, RunEnd | ExchangeHeld | _ANSWERS)
 
-    def expect(self, run_id: str) -> "Future[None]":
+    def expect(self, run_id: str) -> End:
         """Return a future of the end of a run, or of an exchange's first reply. Look whether it is there only after this call."""
-        future: Future[None] = Future()
+        future: End = Future()
         with self._lock:
             self._waiting[run_id].append(future)
         return future
 
-    def forget(self, run_id: str, future: "Future[None]") -> bool:
+    def forget(self, run_id: str, future: End) -> bool:
         """Give a future up; say whether it was still waiting."""
         with self._lock:
             futures = self._waiting.get(run_id, [])
@@ -54,7 +59,7 @@ class RunWaits:
                 self._waiting.pop(run_id, None)
         return waited
 
-    def finish(self, run_id: str, future: "Future[None]") -> None:
+    def finish(self, run_id: str, future: End) -> None:
         """Let a future be done whose run was seen to have ended; the end may be on its way to it just now."""
         if self.forget(run_id, future):
             _finish(future)
@@ -70,27 +75,30 @@ class RunWaits:
 
     def _committed(self, batch: Sequence[Recorded]) -> None:
         held = {one.stream for one in batch for part in parts_of(one.event) if isinstance(part, ExchangeHeld)}
+        ends = dict[str, RunEnd]()
         for recorded in batch:
             event = recorded.event
             if isinstance(event, RunEnd):
-                self._come(event.run_id)
+                ends[event.run_id] = event
+                self._come(event.run_id, event)
                 if self._run_ended is not None:
                     self._run_ended(event.run_id)
             elif isinstance(event, _ANSWERS) and recorded.stream not in held:
-                self._come(recorded.stream)
+                goes_on = isinstance(event, TurnEnded) and event.turn == 0
+                self._come(recorded.stream, ends.get(event.run_id) if goes_on else None)
 
-    def _come(self, name: str) -> None:
+    def _come(self, name: str, end: RunEnd | None) -> None:
         with self._lock:
             futures = self._waiting.pop(name, [])
         if futures:
             crash_point("S7")
         for future in futures:
-            _finish(future)
+            _finish(future, end)
 
 
-def _finish(future: "Future[None]") -> None:
+def _finish(future: End, end: RunEnd | None = None) -> None:
     if future.set_running_or_notify_cancel():
-        future.set_result(None)
+        future.set_result(end)
 
 
 class Wait:

@@ -47,8 +47,8 @@ from intersession_actors.tools.send_request import Send, Target, accepted_send
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import ExchangeAccepted, Route, SendRefused, ready
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_events.facts import ExchangeAccepted, Route, RunEnd, SendRefused, ready
+from intersession_projections.run_outcomes import EndOfRun, RunOutcome, end_of
 
 DEFAULT_TIMEOUT_S: Final = 30
 
@@ -104,17 +104,19 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     if isinstance(begun, tuple) and not known:
         raise _closes_cycle(send, target, begun)
     # One that was accepted before is refused by nothing; it goes on, and nobody waits for it in a cycle.
-    waits = timeout > 0 and not isinstance(begun, tuple)
+    awaited = _Awaited(send, wait) if timeout > 0 and not isinstance(begun, tuple) else None
     try:
         if not known:
-            target = _accept_now(send, given, target)
-        delivery = _delivery(target) if again is None else _told_delivery(again.route)
-        if waits:
-            return _pending(send, target, delivery=delivery, wait=wait)
+            target, known = _accept_now(send, given, target)
+        if known and awaited is not None:
+            awaited.look()
     except BaseException:
-        if wait is not None:
-            service.wait_graph.end(wait)
+        if awaited is not None:
+            awaited.over()
         raise
+    delivery = _delivery(target) if again is None else _told_delivery(again.route)
+    if awaited is not None:
+        return awaited.pending(target.shown, delivery)
     return {"runId": send.run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
 
 
@@ -242,21 +244,20 @@ def _closes_cycle(send: Send, target: Target, path: tuple[str, ...]) -> ToolRefu
     return ToolRefused("cycle", f"sessionKey: {error}", judged=judged)
 
 
-def _accept_now(send: Send, given: SessionsSend, target: Target) -> Target:
-    """Have the message accepted, and return the target that took it."""
+def _accept_now(send: Send, given: SessionsSend, target: Target) -> tuple[Target, bool]:
+    """Have the message accepted; return the target that took it, and whether the same call was accepted a moment ago."""
     try:
-        _accept(send, target)
+        return target, _accept(send, target)
     except ToolRefused as refused:
         if target.opening is None or refused.code != "not_visible":
             raise
         # Somebody else opened the session a moment ago: it is that one that is meant.
         target = _target(send.service, send.call, given)
-        _accept(send, target)
-    return target
+        return target, _accept(send, target)
 
 
-def _accept(send: Send, target: Target) -> None:
-    """Judge a send, and open its exchange.
+def _accept(send: Send, target: Target) -> bool:
+    """Judge a send, and open its exchange; return whether that had been done already.
 
     Raises:
         ToolRefused: policy or a limit of the chain forbids it, or it is not durable.
@@ -274,7 +275,7 @@ def _accept(send: Send, target: Target) -> None:
             causation=origin.causation,
             judged=tuple(one for one in (target.judged, verdict.judged) if one is not None),
         )
-        ask_flow(service, command)
+        return ask_flow(service, command).again
 
 
 def _policy(service: Service, target: Target) -> Verdict:
@@ -303,68 +304,97 @@ def _told_delivery(route: Route | None) -> dict[str, str]:
     return {"status": "pending", "mode": "announce"}
 
 
-def _pending(send: Send, target: Target, *, delivery: dict[str, str], wait: Wait | None) -> Pending:
-    service, run_id, caller = send.service, send.run_id, send.call.caller
-    awaited = awaited_for(service, caller, run_id)
-    future = service.waits.expect(awaited)
-    if wait is not None:
-        wait.give_up = lambda: service.waits.finish(awaited, future)
-    try:
-        if has_answer(service, caller, run_id):
-            service.waits.finish(awaited, future)
-    except StoreUnavailable as error:
-        # It was accepted: the wait ends with what the log tells, or with its time.
-        service.store_failed(error)
+class _Awaited:
+    """The reply to a send that its caller waits for. It is expected before the send is accepted, so that it can't be missed."""
 
-    def over() -> None:
-        service.waits.forget(awaited, future)
+    def __init__(self, send: Send, wait: Wait | None) -> None:
+        self._send = send
+        self._wait = wait
+        self._waits = send.service.waits
+        self._name = awaited_for(send.service, send.call.caller, send.run_id)
+        self._future = self._waits.expect(self._name)
         if wait is not None:
-            service.wait_graph.end(wait)
+            wait.give_up = self._done
 
-    def finish(*, in_vain: bool = False) -> Result:
-        outcome: RunOutcome | None = None
-        first = GOES_ON
-        # It was accepted, so a store that is away is no refusal: the run goes on after the restart.
+    def look(self) -> None:
+        """Look whether the reply is there already, to a send that was accepted before."""
+        send = self._send
         try:
-            outcome = service.runs.get(run_id)
-            first = first_reply(service, caller, run_id)
+            if has_answer(send.service, send.call.caller, send.run_id):
+                self._done()
         except StoreUnavailable as error:
-            service.store_failed(error)
-        shown, further = target.shown, goes_on(service, outcome)
-        if in_vain:
-            outcome, first = None, GOES_ON
-        return send_result(outcome, run_id, shown, send.timeout, delivery, further=further, first=first)
+            # It was accepted: the wait ends with what the log tells, or with its time.
+            send.service.store_failed(error)
 
-    return Pending(
-        future=future, timeout=send.timeout, finish=finish, over=over, in_vain=partial(finish, in_vain=True)
-    )
+    def over(self) -> None:
+        """Wait no longer."""
+        self._waits.forget(self._name, self._future)
+        if self._wait is not None:
+            self._send.service.wait_graph.end(self._wait)
+
+    def pending(self, shown: str, delivery: dict[str, str]) -> Pending:
+        """Return the answer to a target that is `shown` so."""
+        send = self._send
+        service, caller, run_id = send.service, send.call.caller, send.run_id
+        result = partial(send_result, run_id=run_id, shown=shown, timeout=send.timeout, delivery=delivery)
+
+        def finish(*, in_vain: bool = False) -> Result:
+            end = self._end()
+            if end is not None and not in_vain:
+                return result(end_of(end), further="")
+            outcome: RunOutcome | None = None
+            first = GOES_ON
+            # It was accepted, so a store that is away is no refusal: the run goes on after the restart.
+            try:
+                outcome = service.runs.get(run_id)
+                first = first_reply(service, caller, run_id)
+            except StoreUnavailable as error:
+                service.store_failed(error)
+            ended = outcome if outcome is not None and outcome.ended and not in_vain else None
+            return result(ended, further=goes_on(service, outcome), first=first)
+
+        return Pending(
+            future=self._future,
+            timeout=send.timeout,
+            finish=finish,
+            over=self.over,
+            in_vain=partial(finish, in_vain=True),
+        )
+
+    def _done(self) -> None:
+        self._waits.finish(self._name, self._future)
+
+    def _end(self) -> RunEnd | None:
+        """Return the event that ended the run, where it is the whole answer, and came in time."""
+        future = self._future
+        return future.result() if future.done() and not future.cancelled() else None
 
 
 def send_result(
-    outcome: RunOutcome | None,
+    ended: RunOutcome | EndOfRun | None,
+    *,
     run_id: str,
     shown: str,
     timeout: float,
     delivery: dict[str, str],
-    *,
     further: str,
     first: FirstReply = GOES_ON,
 ) -> Result:
-    """Return the answer to a send whose wait is over: a pure function of the run's outcome (SEND-5 to SEND-7).
+    """Return the answer to a send whose wait is over: a pure function of how the run ended (SEND-5 to SEND-7).
 
-    `further` says what becomes of a run that is not over.
+    `ended` is None for a run that is not over, of which `further` says what becomes.
     `first` is what became of the reply on its way to who waits for it (LIVE-1).
     """
     answer: Result = {"runId": run_id, "sessionKey": shown}
-    if outcome is None or not outcome.ended:
+    if ended is None:
         return answer | {
             "status": "timeout",
             "error": f"no reply within {timeout:g} s; {further}, agent.wait knows it",
             "delivered": True,
             "delivery": delivery,
         }
-    if outcome.status != "ok":
-        return answer | {"status": "error", "error": outcome.error or outcome.status}
+    if ended.status != "ok":
+        return answer | {"status": "error", "error": ended.error or ended.status}
     if first.waits:
         said = "held" if first.is_held else "not released"
         return (
@@ -379,7 +409,7 @@ def send_result(
         )
     if first.ended_by is not None:
         return answer | {"status": "error", "error": f"aborted: {first.ended_by} ended the exchange"}
-    text = spoken(outcome.reply) if first.text is None else first.text
+    text = spoken(ended.reply) if first.text is None else first.text
     if first.is_dropped:
         text = None
     if text is None:

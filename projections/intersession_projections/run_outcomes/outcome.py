@@ -119,6 +119,25 @@ def begin_run(recorded: Recorded, event: RunQueued) -> RunOutcome:
     )
 
 
+class EndOfRun(NamedTuple):
+    """How a run ended, as the event of that says. `reply` is the final text, or what the agent had said until then."""
+
+    status: RunStatus
+    error: str | None = None
+    reply: str | None = None
+
+
+def end_of(event: RunEnd) -> EndOfRun:
+    """Return how a run ended."""
+    match event:
+        case RunCompleted():
+            return EndOfRun("ok", reply=event.reply)
+        case RunFailed():
+            return EndOfRun("timeout" if event.code == "timeout" else "error", event.error, event.partial)
+        case RunAborted():
+            return EndOfRun("aborted", f"aborted by {event.by}", event.partial)
+
+
 def evolve_run(
     before: RunOutcome, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd
 ) -> RunOutcome:
@@ -131,11 +150,9 @@ def evolve_run(
         case RunInterrupted():
             return replace(row, status="queued")
         case RunCompleted():
-            return replace(
-                row, status="ok", ended_ms=recorded.time, usage=event.usage, model=event.model or row.model
-            )
+            row = replace(row, usage=event.usage, model=event.model or row.model)
         case RunFailed():
-            status: RunStatus = "timeout" if event.code == "timeout" else "error"
-            return replace(row, status=status, ended_ms=recorded.time, code=event.code)
+            row = replace(row, code=event.code)
         case RunAborted():
-            return replace(row, status="aborted", ended_ms=recorded.time)
+            pass
+    return replace(row, status=end_of(event).status, ended_ms=recorded.time)

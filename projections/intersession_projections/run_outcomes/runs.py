@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from intersession_events.facts import Event, RunAborted, RunCompleted, RunFailed, RunQueued
+from intersession_events.facts import Event, RunEnd, RunQueued
 from intersession_events.ids import retry_of
 from intersession_events.log import Log, Row, SqlValue, among
 from intersession_projections.columns import beginning_with, hashed, packed, to_text, unpacked
 from intersession_projections.flows import Position
-from intersession_projections.run_outcomes.outcome import Asked, RunOutcome, asked_in
+from intersession_projections.run_outcomes.outcome import Asked, RunOutcome, asked_in, end_of
 from intersession_projections.run_outcomes.stored import COLUMNS, restored
 
 
@@ -219,12 +219,7 @@ class Runs:
 
 
 def _with_words(outcome: RunOutcome, end: Event | None) -> RunOutcome:
-    match end:
-        case RunCompleted():
-            return msgspec.structs.replace(outcome, reply=end.reply)
-        case RunFailed():
-            return msgspec.structs.replace(outcome, error=end.error, reply=end.partial)
-        case RunAborted():
-            return msgspec.structs.replace(outcome, error=f"aborted by {end.by}", reply=end.partial)
-        case _:
-            return outcome
+    if not isinstance(end, RunEnd):
+        return outcome
+    _, error, reply = end_of(end)
+    return msgspec.structs.replace(outcome, error=error, reply=reply)

@@ -1,11 +1,10 @@
 """Waiting for a run: whoever sees the end first, the log or the waiter, everybody who waits hears of it once."""
 
 from collections.abc import Iterator
-from concurrent.futures import Future
 
 import pytest
 
-from intersession_actors.service.waits import RunWaits
+from intersession_actors.service.waits import End, RunWaits
 from intersession_events.facts import RunCompleted
 from support.any_log import AnyLog, log_at
 from support.log_drafts import anywhere, draft
@@ -25,7 +24,7 @@ def end(log: AnyLog, run_id: str = RUN) -> None:
     )
 
 
-def is_done(future: "Future[None]") -> bool:
+def is_done(future: End) -> bool:
     future.result(timeout=10)
     return future.done()
 
