@@ -47,6 +47,8 @@ def present(fields: JsonMapping) -> JsonObject:
 
 def is_too_deep(value: object) -> bool:
     """Whether more lists and objects are inside each other than may be recorded. There is no recursion."""
+    if not isinstance(value, dict | list | tuple):
+        return False  # as nearly all are
     level: JsonList = [value]
     for _ in range(MOST_LEVELS):
         level = [

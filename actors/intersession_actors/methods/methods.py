@@ -209,7 +209,7 @@ class GatewayMethods:
             CalledOnLoop: this is a coroutine.
         """
         not_on_a_loop("gateway.call(…)", "await gateway.acall(…)")
-        with self._service.refusing_without_store():
+        with self._service.refusing_without_store:
             return finished(self._begin(method, params or {}, caller), self._service.blocking)
 
     async def aperform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
@@ -218,7 +218,7 @@ class GatewayMethods:
         Raises:
             ToolRefused: the call was refused.
         """
-        with self._service.refusing_without_store():
+        with self._service.refusing_without_store:
             given = params or {}
             begun = await self._threads.run(
                 lambda: self._begin(method, given, caller), _lane(method, given, caller)
@@ -265,7 +265,7 @@ class GatewayMethods:
             with self._receipt(name, params, call, shows=True, view=view):
                 return self._debug.ask(call, question)
 
-        with self._service.refusing_without_store():
+        with self._service.refusing_without_store:
             lane = (caller.name, name) if caller.credential is None else LimitedLane(caller.name)
             return await self._threads.run(asked, lane)
 

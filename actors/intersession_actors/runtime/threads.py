@@ -3,7 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -100,7 +101,9 @@ class MachineThreads:
 
     def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
         """Wait until a future is done."""
-        return bool(wait([future], timeout).done)
+        with suppress(TimeoutError, CancelledError):
+            future.exception(timeout)
+        return future.done()
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return an event loop of the machine's."""

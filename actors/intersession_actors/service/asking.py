@@ -250,7 +250,7 @@ def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
 
 def _check_process(service: Service) -> None:
     """Refuse in a forked child, or once the log is closed: the threads that would answer are not there."""
-    with service.refusing_without_store():
+    with service.refusing_without_store:
         service.log.check()
 
 

@@ -401,7 +401,7 @@ class ChatDoor:
         not_on_a_loop("system.inbound(…)", "await system.ainbound(…)")
         try:
             message, wait = _said(unnamed, given)
-            with self._service.refusing_without_store():
+            with self._service.refusing_without_store:
                 answer = finished(self.begin(message, wait), self._service.blocking)
         except ToolRefused as refused:
             answer = dict(refused.as_result())
@@ -411,7 +411,7 @@ class ChatDoor:
         """Take a person's message as `inbound` does, without blocking the event loop."""
         try:
             message, wait = _said(unnamed, given)
-            with self._service.refusing_without_store():
+            with self._service.refusing_without_store:
                 begun = await self._threads.run(lambda: self.begin(message, wait), lane_of(message))
                 answer = await afinished(begun, self._threads, lane_of(message))
         except ToolRefused as refused:

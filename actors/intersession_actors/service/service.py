@@ -1,8 +1,9 @@
 """What every door works with: the log, its views, the actors to tell, the ends of runs to wait for. Wired by the system."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Final
 
 from intersession_actors.config import Config
 from intersession_actors.errors import UNREADABLE, ToolRefused, refused_by
@@ -41,21 +42,7 @@ class Service:
         self.wait_graph = WaitGraph(self.clock.monotonic)
         self.waits = RunWaits(self.log, self.wait_graph.run_ended)
         self.spawning = OneAtATime(self.blocking)
-
-    @contextmanager
-    def refusing_without_store(self) -> Generator[None]:
-        """Turn what is wrong with the store into the refusal that a caller gets for it.
-
-        A store that is away, or closed, is `unavailable`; one of whose rows something can't be read is `unreadable`.
-        """
-        try:
-            yield
-        except StoreUnavailable as error:
-            self.store_failed(error)
-            raise ToolRefused("unavailable", f"the store is unavailable: {error}") from error
-        except UNREADABLE as error:
-            self.store_failed(error)
-            raise refused_by(error, f"the log can't be read: {error}") from error
+        self.refusing_without_store = _RefusingWithoutStore(self.store_failed)
 
     def store_failed(self, error: Exception) -> None:
         """Tell the operator that somebody met a store that is away. A closed system, or one in a forked child, has none."""
@@ -66,3 +53,27 @@ class Service:
     def config(self) -> Config:
         """The configuration in force."""
         return self.reader.config
+
+
+class _RefusingWithoutStore:
+    """Turns what is wrong with the store into the refusal that a caller gets for it, of all that is done inside.
+
+    A store that is away, or closed, is `unavailable`; one of whose rows something can't be read is `unreadable`. It keeps nothing,
+    so all threads are in the same one.
+    """
+
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        self._failed: Final = failed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, StoreUnavailable):
+            self._failed(error)
+            raise ToolRefused("unavailable", f"the store is unavailable: {error}") from error
+        if isinstance(error, UNREADABLE):
+            self._failed(error)
+            raise refused_by(error, f"the log can't be read: {error}") from error

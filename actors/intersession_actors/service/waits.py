@@ -35,7 +35,7 @@ End = Future[RunEnd | None]
 class RunWaits:
     """Futures that are done when a run has ended; or, by the stream of an exchange, when its first reply has gone on."""
 
-    def __init__(self, log: Follows, run_ended: Callable[[str], None] | None = None) -> None:
+    def __init__(self, log: Follows, run_ended: Callable[[str, str], None] | None = None) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, list[End]] = defaultdict(list)
         self._run_ended = run_ended
@@ -82,7 +82,7 @@ class RunWaits:
                 ends[event.run_id] = event
                 self._come(event.run_id, event)
                 if self._run_ended is not None:
-                    self._run_ended(event.run_id)
+                    self._run_ended(recorded.stream.removeprefix("session:"), event.run_id)
             elif isinstance(event, _ANSWERS) and recorded.stream not in held:
                 goes_on = isinstance(event, TurnEnded) and event.turn == 0
                 self._come(recorded.stream, ends.get(event.run_id) if goes_on else None)
@@ -125,7 +125,8 @@ class WaitGraph:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._lock = threading.Lock()
-        self._waits: list[Wait] = []
+        self._waits: dict[str, list[Wait]] = {}
+        """Who waits, by the session that does; no list is empty."""
 
     def begin(
         self, requester: str, target: str, *, seconds: float, run_id: str | None = None
@@ -133,34 +134,52 @@ class WaitGraph:
         """Begin to wait, or return the path of the cycle that this would close."""
         with self._lock:
             now = self._now()
-            # Whoever was cut off while it waited never said that it is over; its time did.
-            self._waits = [wait for wait in self._waits if wait.until > now]
-            waits = tuple((wait.requester, wait.target) for wait in self._waits)
+            waits = self._waits_from(target, now)
             path = judge_wait(WaitFor(requester=requester, target=target), Waits(waits=waits))
             if path is not None:
                 return path
             begun = Wait(requester, target, run_id=run_id, until=now + seconds)
-            self._waits.append(begun)
+            # Whoever was cut off while it waited never said that it is over; its time did.
+            before = [wait for wait in self._waits.get(requester, ()) if wait.until > now]
+            self._waits[requester] = [*before, begun]
             return begun
 
     def end(self, wait: Wait) -> None:
         """Wait no longer; twice is once."""
         with self._lock:
-            if wait in self._waits:
-                self._waits.remove(wait)
+            waits = self._waits.get(wait.requester, [])
+            if wait in waits:
+                waits.remove(wait)
+            if not waits:
+                self._waits.pop(wait.requester, None)
 
     def waiting_runs(self) -> frozenset[str]:
         """Return the runs that wait for a session now."""
         with self._lock:
-            return frozenset(wait.run_id for wait in self._waits if wait.run_id is not None)
+            return frozenset(
+                wait.run_id for waits in self._waits.values() for wait in waits if wait.run_id is not None
+            )
 
-    def run_ended(self, run_id: str) -> None:
+    def run_ended(self, session_key: str, run_id: str) -> None:
         """End the waits of a run that is over: its session does not wait for anybody any more."""
         with self._lock:
-            over = [wait for wait in self._waits if wait.run_id == run_id]
-            self._waits = [wait for wait in self._waits if wait.run_id != run_id]
+            over = [wait for wait in self._waits.get(session_key, ()) if wait.run_id == run_id]
         for wait in over:
+            self.end(wait)
             wait.give_up()
+
+    def _waits_from(self, target: str, now: float) -> tuple[tuple[str, str], ...]:
+        """Return who waits for whom, as far as it leads from a session."""
+        found: dict[tuple[str, str], None] = {}
+        left, seen = [target], {target}
+        while left:
+            for wait in self._waits.get(left.pop(), ()):
+                if wait.until > now:
+                    found[wait.requester, wait.target] = None
+                if wait.until > now and wait.target not in seen:
+                    seen.add(wait.target)
+                    left.append(wait.target)
+        return tuple(found)
 
 
 def _nothing() -> None:

@@ -156,7 +156,7 @@ class SessionSystem(Operated):
         """Open the log, start the actors, carry on what was open. Done by the constructor."""
         if self._started:
             return
-        runtime = self._runtime or PooledRuntime()
+        runtime, settings = self._runtime or PooledRuntime(), self._settings
         clock = self._clock or runtime.clock
         self._owns_log = self._store is None or isinstance(self._store, str | Path)
         log = (
@@ -168,7 +168,7 @@ class SessionSystem(Operated):
             self._settings.overlay(set_in(log))
             parts = Assembly(
                 log,
-                config=lambda: self.config,
+                config=lambda: settings.config,
                 agents=self._agents,
                 channels=self._channels,
                 clock=clock,
@@ -190,7 +190,7 @@ class SessionSystem(Operated):
             self._forks = Forks(
                 parts.service,
                 named=self._agents,
-                config=lambda: self.config,
+                config=lambda: settings.config,
                 beside=self._on_fork,
                 stopping=self._stopping,
             )

@@ -135,7 +135,7 @@ class Tools(ToolBox):
             if ran_out is not None and isinstance(answer, Pending):
                 answer = answer.as_then(ran_out=ran_out)
             try:
-                with self._service.refusing_without_store():
+                with self._service.refusing_without_store:
                     result = finished(answer, self._service.blocking)
             except ToolRefused as refused:
                 result = dict(refused.as_result())
@@ -153,7 +153,7 @@ class Tools(ToolBox):
             return self._begin(said)
 
         try:
-            with self._service.refusing_without_store():
+            with self._service.refusing_without_store:
                 if self._is_at_once(name):
                     begun = self._threads.here(begin)
                 else:
@@ -173,7 +173,7 @@ class Tools(ToolBox):
 
     async def _afinish(self, begun: _Begun, name: str) -> Result:
         try:
-            with self._service.refusing_without_store():
+            with self._service.refusing_without_store:
                 result = await afinished(begun.answer, self._threads, self._caller.name)
         except ToolRefused as refused:
             result = dict(refused.as_result())
@@ -193,12 +193,12 @@ class Tools(ToolBox):
                 raise invalid("tool", "its name is no text, give one")
             if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
                 raise invalid("arguments", "they are not a JSON object, send one")
-            with self._service.refusing_without_store():
+            with self._service.refusing_without_store:
                 recording = self._record_call(said)
             before = None if recording is None else recording.before
             if before is not None and before.answer is not None:
                 return _Begun(None, before.answer)
-            with self._service.refusing_without_store():
+            with self._service.refusing_without_store:
                 answer = self._made(said, before)
             return _Begun(None if before is not None and before.is_answered else recording, answer)
         except ToolRefused as refused:
@@ -272,7 +272,7 @@ def _record_result(begun: _Begun, name: str, result: Result) -> None:
         return
     is_error = result.get("status") in {"error", "forbidden"}
     try:
-        with recording.service.refusing_without_store():
+        with recording.service.refusing_without_store:
             recording.recorder.tool_result(recording.call_id, name, _source(result), is_error, begun.judged)
     except ToolRefused as refused:
         # Else the attempt is over; its agent is talking to nobody.

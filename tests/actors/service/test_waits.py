@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.service.waits import End, RunWaits
+from intersession_actors.service.waits import End, RunWaits, Wait, WaitGraph
 from intersession_events.facts import RunCompleted
 from support.any_log import AnyLog, log_at
 from support.log_drafts import anywhere, draft
@@ -64,3 +64,29 @@ def test_who_gave_up_is_not_told(log: AnyLog) -> None:
 
     assert is_done(there)
     assert not gone.done()
+
+
+@pytest.mark.clause("SEND-9")
+def test_who_waits_is_handed_the_event_that_ended_the_run(log: AnyLog) -> None:
+    waits = RunWaits(log)
+    waited = waits.expect(RUN)
+
+    end(log)
+
+    assert waited.result(timeout=10) == RunCompleted(run_id=RUN, attempt=1, text="yes")
+
+
+@pytest.mark.clause("SEND-10")
+def test_only_waits_that_lead_to_the_caller_close_a_cycle() -> None:
+    now = 0.0
+    graph = WaitGraph(lambda: now)
+    for number in range(40):  # none of these leads from c to a
+        graph.begin(f"x{number}", "a", seconds=9)
+    begun = [graph.begin("a", "b", seconds=2), graph.begin("b", "c", seconds=9)]
+
+    assert all(isinstance(one, Wait) for one in begun)
+    assert graph.begin("c", "a", seconds=9) == ("a", "b", "c", "a")
+    now = 2.0  # a was cut off, and never said that it waits no longer
+    assert isinstance(graph.begin("c", "a", seconds=9), Wait)
+    graph.run_ended("c", "r")  # none of its runs waits
+    assert graph.begin("a", "b", seconds=9) == ("b", "c", "a", "b")
