@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import msgspec
 from msgspec.structs import replace
 
 from intersession_actors import prompt
@@ -21,7 +20,7 @@ def primary_run(accepted: facts.ExchangeAccepted, timeout_ms: int) -> facts.RunQ
         session_id=accepted.target_session_id,
         step="message",
         answers=accepted.message_id,
-        system_context=prompt.primary_context(_parties(accepted)),
+        instructions=_instructions("message.1", accepted, of_target=True),
         timeout_ms=timeout_ms,
         caller=accepted.caller,
         idempotency_key=accepted.idempotency_key,
@@ -41,8 +40,8 @@ def turn_run(state: Exchange, turn: facts.TurnRequested) -> facts.RunQueued:
         session_id=accepted.target_session_id if of_target else accepted.requester_session_id or "",
         step="reply",
         answers=turn.message_id,
-        system_context=prompt.turn_context(
-            _parties(accepted), speaker=turn.speaker, turn=turn.turn, turns=accepted.settings.max_turns
+        instructions=replace(
+            _instructions("turn.1", accepted, of_target=of_target), turns=accepted.settings.max_turns
         ),
         timeout_ms=accepted.settings.turn_timeout_ms,
         exchange_id=accepted.exchange_id,
@@ -58,11 +57,10 @@ def announce_run(state: Exchange, asked: facts.AnnounceRequested) -> facts.RunQu
         session_id=accepted.target_session_id,
         step="announce",
         answers=asked.message_id,
-        system_context=prompt.announce_context(
-            _parties(accepted),
-            run_id=asked.run_id,
-            request=accepted.message,
-            round_one=state.round_one,
+        instructions=replace(
+            _instructions("announce.1", accepted, of_target=True),
+            asked=accepted.message,
+            replied=state.round_one,
             latest=state.latest,
         ),
         timeout_ms=accepted.settings.turn_timeout_ms,
@@ -138,5 +136,18 @@ def _asking(appends: Appends) -> str:
     return appends[0].drafts[-1].id
 
 
-def _parties(accepted: facts.ExchangeAccepted) -> prompt.Parties:
-    return msgspec.convert(accepted, prompt.Parties, from_attributes=True)
+def _instructions(
+    form: facts.Form, accepted: facts.ExchangeAccepted, *, of_target: bool
+) -> facts.Instructions:
+    """Return what one end of an exchange is told of both ends."""
+    requester = accepted.requester, accepted.requester_channel
+    target = accepted.target, accepted.target_channel
+    own, other = (target, requester) if of_target else (requester, target)
+    return facts.Instructions(
+        form=form,
+        session=own[0] or "",
+        channel=own[1],
+        other=other[0],
+        other_channel=other[1],
+        is_target=of_target,
+    )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from intersession_actors.prompt.fitting import NotAtHand, fit, tokens_of, tokens_used
+from intersession_actors.prompt.instructions import told_by
 from intersession_actors.prompt.window import Earlier, Transcript, Window, nothing_earlier
 from intersession_events import facts
 from intersession_events.log import Recorded
@@ -64,6 +65,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run_id: str
     message: facts.Message
     system_context: str = ""
+    instructions: facts.Instructions | None = None
+    turn: int | None = None
 
 
 class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -177,11 +180,11 @@ class TranscriptFold:
         """
         self._settle()
         self._close()
-        asked = Asked(run_id=queued.run_id, message=message, system_context=queued.system_context)
-        return self._context(asked, (), version)
+        return self._context(_asked(queued, message), (), version)
 
     def _context(self, asked: Asked, partial: tuple[facts.Message, ...], version: int) -> RunContext:
-        context, message = asked.system_context, asked.message
+        message = asked.message
+        context = asked.system_context or told_by(asked.instructions, asked.run_id, asked.turn)
         return RunContext(
             message=message,
             transcript=self.window.transcript(),
@@ -211,9 +214,7 @@ class TranscriptFold:
         elif self._last is not None and self._last.id == queued.answers:
             message, self._last = self._last, None  # a fork has a run answer what was imported before
         if message is not None:
-            self._waiting[queued.run_id] = Asked(
-                run_id=queued.run_id, message=message, system_context=queued.system_context
-            )
+            self._waiting[queued.run_id] = _asked(queued, message)
 
     def _start(self, run_id: str) -> None:
         """Put the message in its place; a run that is tried again keeps what it did before."""
@@ -262,6 +263,16 @@ class TranscriptFold:
         self.size += len(encoded)
         self.tokens += tokens_of(message)
         self._chain = hashlib.sha256(self._chain + encoded).digest()
+
+
+def _asked(queued: facts.RunQueued, message: facts.Message) -> Asked:
+    return Asked(
+        run_id=queued.run_id,
+        message=message,
+        system_context=queued.system_context,
+        instructions=queued.instructions,
+        turn=queued.turn,
+    )
 
 
 def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:

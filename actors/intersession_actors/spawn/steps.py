@@ -57,14 +57,7 @@ def task_run(accepted: facts.SpawnAccepted) -> facts.RunQueued:
         session_id=accepted.child_session_id,
         step="message",
         answers=accepted.message_id,
-        system_context=prompt.child_context(
-            child=accepted.child,
-            requester=accepted.requester,
-            requester_channel=accepted.requester_channel,
-            label=accepted.label,
-            files=_files(accepted),
-            mount_path=accepted.mount_path,
-        ),
+        instructions=_task(accepted),
         timeout_ms=accepted.run_timeout_ms,
         caller=accepted.caller,
         idempotency_key=accepted.idempotency_key,
@@ -75,13 +68,19 @@ def task_run(accepted: facts.SpawnAccepted) -> facts.RunQueued:
     )
 
 
-def _files(accepted: facts.SpawnAccepted) -> prompt.FilesTold | None:
+def _task(accepted: facts.SpawnAccepted) -> facts.Instructions:
+    """Return what a child is told of its place."""
     files = accepted.attachments
-    if files is None:
-        return None
-    total = sum(file.bytes for file in files.files)
-    return prompt.FilesTold(
-        count=len(files.files), total_bytes=total, place=relative_directory(files.directory)
+    return facts.Instructions(
+        form="task.1",
+        session=accepted.child,
+        other=accepted.requester,
+        other_channel=accepted.requester_channel,
+        label=accepted.label,
+        files=0 if files is None else len(files.files),
+        total_bytes=0 if files is None else sum(file.bytes for file in files.files),
+        place="" if files is None else relative_directory(files.directory),
+        mount_path=accepted.mount_path,
     )
 
 
@@ -93,13 +92,13 @@ def announce_run(state: Spawn, asked: facts.AnnounceRequested) -> facts.RunQueue
         session_id=accepted.child_session_id,
         step="announce",
         answers=asked.message_id,
-        system_context=prompt.spawn_announce_context(
-            run_id=asked.run_id,
-            child=accepted.child,
-            requester=accepted.requester,
-            requester_channel=accepted.requester_channel,
-            task=accepted.task,
-            result=state.ended.text if state.ended is not None else None,
+        instructions=facts.Instructions(
+            form="taskAnnounce.1",
+            session=accepted.child,
+            other=accepted.requester,
+            other_channel=accepted.requester_channel,
+            asked=accepted.task,
+            replied=state.ended.text if state.ended is not None else None,
         ),
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
@@ -133,7 +132,7 @@ def result_step(
         session_id=accepted.requester_session_id or "",
         step="message",
         answers=handed.message_id,
-        system_context=prompt.result_context(child=accepted.child, requester=handed.requester),
+        instructions=facts.Instructions(form="result.1", session=handed.requester, other=accepted.child),
         timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,
     )

@@ -1,6 +1,6 @@
 """What can have happened to a run: one execution of an agent on one input. Stream `session:<key>`."""
 
-from typing import Final, Literal, cast, get_args
+from typing import ClassVar, Final, Literal, cast, get_args
 
 import msgspec
 
@@ -24,11 +24,49 @@ FailureCode = Literal[
 ]
 
 
+Form = Literal["message.1", "turn.1", "announce.1", "task.1", "taskAnnounce.1", "result.1"]
+
+
+class Instructions(Fact, frozen=True, kw_only=True):
+    """What an agent is told beside a message, as what that is rendered from: a form and its values (PROV-4).
+
+    The words of a form and version never change: another wording is a new version. `session` is the one that is told and `channel`
+    its own, `other` the session at the other end, None the operator, and `other_channel` that one's. `is_target` says which of
+    the two was asked, `turns` how many turns there are. `asked`, `replied` and `latest` are texts that are quoted. `label`,
+    `files` of `total_bytes` in `place`, and `mount_path` are what a sub-agent was started with.
+    """
+
+    TEXTS: ClassVar[tuple[str, ...]] = ("asked", "replied", "latest", "label", "mount_path")
+    """The fields that hold what somebody said."""
+
+    form: Form
+    session: str
+    channel: str | None = None
+    other: str | None = None
+    other_channel: str | None = None
+    is_target: bool = False
+    turns: int = 0
+    asked: str | None = None
+    replied: str | None = None
+    latest: str | None = None
+    label: str | None = None
+    files: int = 0
+    total_bytes: int = 0
+    place: str = ""
+    mount_path: str | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What somebody said in it."""
+        return tuple(text for name in self.TEXTS if (text := getattr(self, name)))
+
+
 class RunQueued(Fact, frozen=True, kw_only=True):
     """A run was accepted; it starts when the session is free (SEND-10).
 
     `message` is what it answers; `answers` names one that was recorded before, as a fork has it of an import.
-    `system_context` is what the agent is told beside it (PROV-1, LOOP-3, ANN-1). `route` is where the text goes (INB-2);
+    `instructions` are what the agent is told beside it (PROV-1, LOOP-3, ANN-1), and `system_context` is that where it is a text
+    of the caller's own. `route` is where the text goes (INB-2);
     None delivers nothing. `timeout_ms` counts from the start of each attempt, 0 is no limit. `chain` are the sessions the
     causal chain has visited, `budget` is what it may use. `retry_of` is the failed run whose message is tried again by
     this one (GATE-6).
@@ -40,6 +78,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     message: Message | None = None
     answers: str = ""
     system_context: str = ""
+    instructions: Instructions | None = None
     timeout_ms: int = 0
     route: Route | None = None
     caller: str | None = None

@@ -42,6 +42,7 @@ from intersession_events.facts.parts import (
 )
 from intersession_events.facts.registry import Event, decode, encode, topics_of
 from intersession_events.facts.run import (
+    Instructions,
     LateReplyDropped,
     RunAborted,
     RunCompleted,
@@ -63,7 +64,7 @@ ERASED_ARGUMENTS: Final = _OBJECT
 """What is read where a tool was given something."""
 
 WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
-    RunQueued: ("system_context",),
+    RunQueued: ("system_context", "instructions"),
     RunInterrupted: ("too_long",),
     RunCompleted: ("text", "notes"),
     RunFailed: ("error", "partial", "traceback"),
@@ -208,13 +209,20 @@ def words(event: Event) -> Iterator[str]:
 def _plain(event: Event) -> Iterator[str]:
     for part in parts_of(event):
         for name in WORDS.get(type(part), ()):
-            said: str | tuple[str, ...] | None = getattr(part, name)
+            said: _Said = getattr(part, name)
+            said = said.texts if isinstance(said, Instructions) else said
             yield from (said,) if isinstance(said, str) else said or ()
 
 
-def _of(said: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+_Said = str | tuple[str, ...] | Instructions | None
+
+
+def _of(said: _Said) -> _Said:
     if isinstance(said, str):
         return ERASED if said else said
+    if isinstance(said, Instructions):
+        texts = {name: ERASED for name in said.TEXTS if getattr(said, name)}
+        return msgspec.structs.replace(said, **texts) if texts else said
     return said if said is None else (ERASED,) * len(said)
 
 

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, Message, Reply, SessionSystem, Turn
+from intersession_actors.prompt import told_by
 from intersession_events import crash_points
 from intersession_events.facts import (
     AttachmentRemovalFailed,
@@ -129,7 +130,7 @@ def test_the_child_is_told_of_them_and_that_they_are_untrusted(booth: Booth) -> 
 
     queued = next(event for event in recorded(system, RunQueued) if event.run_id == answer["runId"])
     for told in ("1 files", f"{len(CONTENT)} bytes", answer["attachments"]["relDir"], "/mnt/in", "untrusted"):
-        assert told in queued.system_context
+        assert told in told_by(queued.instructions, queued.run_id, None)
     (accepted,) = recorded(system, SpawnAccepted)
     assert accepted.mount_path == "/mnt/in"
 

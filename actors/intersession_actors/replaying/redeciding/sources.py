@@ -277,7 +277,8 @@ def are_erased(append: Sequence[Recorded], command: object) -> bool:
         case DeliveryEnded():
             came_in = (command.note,)
         case Enqueue(queue=facts.RunQueued() as queue):
-            told = facts.text_of(command.message), queue.system_context
+            instructed = () if queue.instructions is None else queue.instructions.texts
+            told = facts.text_of(command.message), queue.system_context, *instructed
             came_in = tuple(facts.ERASED for text in told if facts.ERASED in text)
         case _:
             came_in = ()
