@@ -1,10 +1,10 @@
 """Names of forks, wherever a verb is given a run: the id of one, or its beginning, means the run that the fork was made for (FORK-9)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import msgspec
 
@@ -19,7 +19,7 @@ from intersession_projections.inline_views import inline_views
 
 A = TypeVar("A", bound=msgspec.Struct)
 P = TypeVar("P")
-Call = Callable[[View, A], Mapping[str, object]]
+R = TypeVar("R")
 
 
 class ForkViews:
@@ -123,10 +123,10 @@ class ForkViews:
         return self._found[fork]
 
 
-def naming_forks(call: Call[A], *fields: str) -> Call[Any]:  # the very arguments of the verb that is called
+def naming_forks(call: Callable[[View, A], R], *fields: str) -> Callable[[View, A], R]:
     """Return a verb that takes the name of a fork in some of its fields, and looks into the fork then."""
 
-    def called(view: View, given: A) -> Mapping[str, object]:
+    def called(view: View, given: A) -> R:
         with ForkViews(view) as forks:
             inside, names = forks.of([getattr(given, field) for field in fields], field=fields[0])
             return call(inside, msgspec.structs.replace(given, **dict(zip(fields, names, strict=True))))

@@ -46,7 +46,7 @@ LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
 
 
 @ready
-class Lens(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What a caller of `lens` gives; null is not given."""
 
     run: Annotated[

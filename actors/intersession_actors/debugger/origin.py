@@ -15,7 +15,7 @@ from intersession_projections.spans import Span
 
 
 @ready
-class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a caller of `origin` gives."""
 
     words: Annotated[SearchText, msgspec.Meta(description="The words, as somebody said them.")]

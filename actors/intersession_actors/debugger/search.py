@@ -58,7 +58,7 @@ def check_kinds(kinds: Collection[str]) -> None:
 
 
 @ready
-class Search(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Search(InSpan, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What a caller of `search` gives; null is not given."""
 
     words: Annotated[
@@ -69,7 +69,7 @@ class Search(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
         KeyText | None, msgspec.Meta(description="Only in this session. Default: the whole log.")
     ] = msgspec.field(default=None, name="in")
     kind: Annotated[
-        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
         msgspec.Meta(
             description="Only events of these names (message_recorded, run_failed, …); empty is all."
         ),

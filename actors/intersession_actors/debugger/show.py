@@ -20,7 +20,7 @@ from intersession_projections.timeline import steps_of
 
 
 @ready
-class Show(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Show(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What a caller of `show` gives; null is not given."""
 
     run: Annotated[

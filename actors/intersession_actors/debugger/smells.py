@@ -1,6 +1,6 @@
 """The verb `smells`: what is seldom meant in a run, or in all runs of a log (SMELL-1)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Final, TypedDict
 
@@ -26,7 +26,7 @@ LOOKED_AT: Final = 500
 
 
 @ready
-class SmellsOf(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SmellsOf(InSpan, frozen=True, forbid_unknown_fields=True):
     """What a caller of `smells` gives; null is not given."""
 
     run: Annotated[
@@ -39,7 +39,7 @@ class SmellsOf(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
         KeyText | None, msgspec.Meta(description="Only runs that this session took part in.")
     ] = None
     code: Annotated[
-        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
         msgspec.Meta(description="Only smells of these codes (polite_loop, loop_cut, …); empty is all."),
     ] = None
     at: Annotated[

@@ -44,7 +44,7 @@ class Change(TypedDict):
 
 
 @ready
-class State(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class State(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What a caller of `state` gives; null is not given."""
 
     of: Annotated[
@@ -52,7 +52,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
         msgspec.Meta(description="A session, or an exchange, spawn or run. Default: the whole log."),
     ] = None
     at: Annotated[PlaceGiven | None, msgspec.Meta(description="The place. Default: head.")] = None
-    from_: Annotated[
+    frm: Annotated[
         PlaceGiven | None, msgspec.Meta(description="With `to`: what differs from this place on.")
     ] = msgspec.field(default=None, name="from")
     to: Annotated[PlaceGiven | None, msgspec.Meta(description="Up to this place. Default: head.")] = None
@@ -84,13 +84,13 @@ def state(view: View, given: State) -> StateAnswer | ChangesAnswer:
     if given.of is not None:
         of, at = view.parted(given.of, given.at, field="of")
         given = msgspec.structs.replace(given, of=of, at=at)
-    if given.from_ is None and given.to is None:
+    if given.frm is None and given.to is None:
         return _state(view, given, view.place(given.at))
     if given.at is not None:
         raise invalid("at", "a difference has the places from and to, leave at or those out")
-    if given.from_ is None:
+    if given.frm is None:
         raise invalid("from", "required with to, give the place to compare with")
-    before, after = view.place(given.from_, field="from"), view.place(given.to, field="to")
+    before, after = view.place(given.frm, field="from"), view.place(given.to, field="to")
     then, now = _state(view, given, before), _state(view, given, after)
     _leave_out_pushed_out(view, *((then, now) if before.position <= after.position else (now, then)))
     return {

@@ -22,7 +22,7 @@ _EVENT = "event:"
 
 
 @ready
-class Why(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a caller of `why` gives."""
 
     of: Annotated[

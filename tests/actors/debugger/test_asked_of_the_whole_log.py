@@ -115,9 +115,9 @@ def test_a_stranger_reads_no_secret_in_a_call_and_asks_for_no_words_in_it(told: 
     ],
 )
 def test_what_somebody_was_told_is_found_by_address_person_and_words(
-    told: SessionSystem, asked: dict[str, str], texts: list[str]
+    told: SessionSystem, asked: dict[str, Any], texts: list[str]
 ) -> None:
-    found = told.debug.deliveries(**asked)["deliveries"]  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - texts, all of them
+    found = told.debug.deliveries(**asked)["deliveries"]
     assert [one["text"] if one["text"] != "forbidden" else "error" for one in found] == texts
 
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Any, assert_type, get_overloads
 
 import pytest
 
@@ -258,11 +258,23 @@ async def test_each_method_has_a_typed_twin_to_be_awaited(told: tuple[SessionSys
         await debug.astate(at="noon")
 
 
-def test_each_verb_has_its_method_its_twin_and_its_command() -> None:
-    methods = {*VERBS, "diagram"}
-    assert [name for name in methods if not hasattr(Debugger, name)] == []
-    assert [name for name in methods if not inspect.iscoroutinefunction(getattr(Debugger, f"a{name}"))] == []
+def test_each_verb_has_its_method_its_twin_and_its_command(told: tuple[SessionSystem, str]) -> None:
+    debug, methods = told[0].debug, {*VERBS, "diagram"}
+    assert [name for name in methods if not callable(getattr(debug, name))] == []
+    assert [name for name in methods if not inspect.iscoroutinefunction(getattr(debug, f"a{name}"))] == []
     assert [name for name in VERBS if name not in COMMANDS] == []
+
+
+def test_a_method_takes_what_the_struct_of_its_verb_has(told: tuple[SessionSystem, str]) -> None:
+    debug, beside = told[0].debug, {"diff": {"other"}, "replay": {"progress"}}
+    for name, verb in VERBS.items():
+        method = getattr(Debugger, name)
+        variants = (inspect.isfunction(method) and get_overloads(method)) or [getattr(debug, name)]
+        taken = {each for one in variants for each in inspect.signature(one).parameters} - {"self"}
+        assert taken - beside.get(name, set()) == {*verb.arguments.__struct_fields__}, name
+    with pytest.raises(TypeError, match="nonsense"):
+        debug.runs(nonsense=1)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - what the test is about
+    assert "newest first" in (debug.runs.__doc__ or "")
 
 
 def transcripts(found: StateAnswer) -> dict[str, list[str]]:

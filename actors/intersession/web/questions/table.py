@@ -77,7 +77,7 @@ _OF_PAGES: Final = (
 
 QUESTIONS: Final = (
     *(
-        Question(name=verb.name, title=verb.title, arguments=verb.arguments, call=verb.call)
+        Question(name=verb.name, title=verb.title, arguments=verb.arguments, call=verb.answer)
         for verb in VERBS.values()
         if verb.name not in {question.name for question in _OF_PAGES}
     ),

@@ -1,6 +1,6 @@
 """The verb `events`: what is in the log, event by event, newest first (FIND-2)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
@@ -91,7 +91,7 @@ class Events(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a caller of `events` gives; null is not given."""
 
     kind: Annotated[
-        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
         msgspec.Meta(
             description="Only events of these names (message_recorded, run_failed, …); empty is all."
         ),

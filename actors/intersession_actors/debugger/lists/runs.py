@@ -29,18 +29,20 @@ from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWant
 class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a caller of `runs` gives; null is not given. All that is given holds at once."""
 
-    open: Annotated[bool, msgspec.Meta(description="Only what is not over.")] = False
+    open_: Annotated[bool, msgspec.Meta(description="Only what is not over.")] = msgspec.field(
+        default=False, name="open"
+    )
     failed: Annotated[
         bool,
         msgspec.Meta(description="Only what failed: a run, the way of its text, or what it all ended with."),
     ] = False
     held: Annotated[bool, msgspec.Meta(description="Only exchanges that are held, with the text.")] = False
     kind: Annotated[
-        Annotated[tuple[WorkKind, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        Annotated[Sequence[WorkKind], msgspec.Meta(max_length=CHOICES.most)] | None,
         msgspec.Meta(description="Only exchanges, spawns or runs; empty is all."),
     ] = None
     end: Annotated[
-        Annotated[tuple[WorkEnd, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
+        Annotated[Sequence[WorkEnd], msgspec.Meta(max_length=CHOICES.most)] | None,
         msgspec.Meta(
             description="Only what ended so: its run (ok, timeout, …), its ping-pong (turn_limit, …) or all of it (announced, …)."
         ),
@@ -99,9 +101,9 @@ def list_runs(view: View, given: Runs) -> RunsAnswer:
     """
     at = None if given.at is None else view.place(given.at).position
     wanted = WorkWanted(
-        kinds=given.kind or (),
-        ends=given.end or (),
-        is_open=given.open,
+        kinds=tuple(given.kind or ()),
+        ends=tuple(given.end or ()),
+        is_open=given.open_,
         failed=given.failed,
         held=given.held,
         session_key=None if given.session is None else view.session(given.session, field="session"),

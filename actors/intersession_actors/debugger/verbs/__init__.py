@@ -1,5 +1,37 @@
 """The verbs of the debugger by name, for every door: what each is for, and what it takes and does when it is called."""
 
-from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.debugger.verbs.verbs import (
+    CALLS,
+    DELIVERIES,
+    EVENTS,
+    IMPORTS,
+    LENS,
+    MESSAGES,
+    ORIGIN,
+    RUNS,
+    SEARCH,
+    SHOW,
+    SMELLS,
+    STATE,
+    VERBS,
+    WHY,
+    Verb,
+)
 
-__all__ = ["VERBS"]
+__all__ = [
+    "CALLS",
+    "DELIVERIES",
+    "EVENTS",
+    "IMPORTS",
+    "LENS",
+    "MESSAGES",
+    "ORIGIN",
+    "RUNS",
+    "SEARCH",
+    "SHOW",
+    "SMELLS",
+    "STATE",
+    "VERBS",
+    "WHY",
+    "Verb",
+]
