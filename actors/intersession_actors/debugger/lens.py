@@ -51,7 +51,9 @@ class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
     run: Annotated[
         KeyText,
-        msgspec.Meta(description="A run, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce."),
+        msgspec.Meta(
+            description="A run by any name that is shown, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce."
+        ),
     ]
     attempt: Annotated[
         Annotated[int, msgspec.Meta(ge=1)] | None,
@@ -59,15 +61,11 @@ class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     ] = None
     dialect: Annotated[
         LensDialect | None,
-        msgspec.Meta(
-            description="Also as a model is given it: one prompt, or messages. Default: json, neither."
-        ),
+        msgspec.Meta(description="Also as a model got it: one prompt, or messages for openai or anthropic."),
     ] = None
     than: Annotated[
         KeyText | None,
-        msgspec.Meta(
-            description="Another run in the same forms: say what this one saw that that one did not."
-        ),
+        msgspec.Meta(description="Another run: only what this one saw that that one did not."),
     ] = None
 
 

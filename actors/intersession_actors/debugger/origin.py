@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.lists import LimitGiven, paged
+from intersession_actors.debugger.lists import LimitGiven, most_of, paged
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import CursorText, KeyText, PlaceText, SearchText, invalid
 from intersession_actors.tools import before_of
@@ -21,7 +21,7 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: Annotated[SearchText, msgspec.Meta(description="The words, as somebody said them.")]
     run: Annotated[
         KeyText | None,
-        msgspec.Meta(description="Only where the words in this exchange, spawn or run came from."),
+        msgspec.Meta(description="Only where those words came from that are in this exchange, spawn or run."),
     ] = None
     at: Annotated[
         int | float | PlaceText | None,
@@ -121,7 +121,7 @@ def origin(view: View, given: Origin) -> OriginAnswer:
         from intersession_actors.debugger.seen import runs_given  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
 
         runs = runs_given(view, found, Span(to=to, before=before_of(given.cursor)))
-        answer["seen"], answer["cursor"] = paged(runs, lambda one: one["position"], given.limit)
+        answer["seen"], answer["cursor"] = paged(runs, lambda one: one["position"], most_of(given.limit))
     return answer
 
 

@@ -70,9 +70,7 @@ class Search(InSpan, frozen=True, rename="camel", forbid_unknown_fields=True):
     ] = msgspec.field(default=None, name="in")
     kind: Annotated[
         Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
-        msgspec.Meta(
-            description="Only events of these names (message_recorded, run_failed, …); empty is all."
-        ),
+        msgspec.Meta(description="Only events of these names (message_recorded, run_failed, …)."),
     ] = None
     limit: Annotated[
         float | None, msgspec.Meta(description="At most this many hits, 1 to 1000; 50 if not given.")

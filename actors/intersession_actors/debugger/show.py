@@ -25,7 +25,9 @@ class Show(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
     run: Annotated[
         KeyText,
-        msgspec.Meta(description="An exchange, a spawn or a run, by any name of it; or a place of one."),
+        msgspec.Meta(
+            description="An exchange, a spawn or a run, by any name that is shown; or a place of one."
+        ),
     ]
     at: Annotated[
         int | float | PlaceText | None,

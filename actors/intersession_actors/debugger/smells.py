@@ -32,7 +32,7 @@ class SmellsOf(InSpan, frozen=True, forbid_unknown_fields=True):
     run: Annotated[
         KeyText | None,
         msgspec.Meta(
-            description="An exchange, a spawn or a run, by any name of it. Default: all that smell."
+            description="An exchange, a spawn or a run, by any name that is shown. Default: all that smell."
         ),
     ] = None
     session: Annotated[
@@ -40,7 +40,7 @@ class SmellsOf(InSpan, frozen=True, forbid_unknown_fields=True):
     ] = None
     code: Annotated[
         Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
-        msgspec.Meta(description="Only smells of these codes (polite_loop, loop_cut, …); empty is all."),
+        msgspec.Meta(description="Only smells of these codes (polite_loop, loop_cut, …)."),
     ] = None
     at: Annotated[
         int | float | PlaceText | None,

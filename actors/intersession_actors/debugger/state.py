@@ -49,13 +49,17 @@ class State(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
     of: Annotated[
         KeyText | None,
-        msgspec.Meta(description="A session, or an exchange, spawn or run. Default: the whole log."),
+        msgspec.Meta(
+            description="A session, or an exchange, a spawn or a run, by any name that is shown. Default: the whole log."
+        ),
     ] = None
     at: Annotated[PlaceGiven | None, msgspec.Meta(description="The place. Default: head.")] = None
-    frm: Annotated[
-        PlaceGiven | None, msgspec.Meta(description="With `to`: what differs from this place on.")
-    ] = msgspec.field(default=None, name="from")
-    to: Annotated[PlaceGiven | None, msgspec.Meta(description="Up to this place. Default: head.")] = None
+    frm: Annotated[PlaceGiven | None, msgspec.Meta(description="What differs from this place on.")] = (
+        msgspec.field(default=None, name="from")
+    )
+    to: Annotated[
+        PlaceGiven | None, msgspec.Meta(description="What differs up to this place. Default: head.")
+    ] = None
     as_: Annotated[
         KeyText | None, msgspec.Meta(description="Only what this session could see at that place.")
     ] = msgspec.field(default=None, name="as")

@@ -28,7 +28,7 @@ class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of: Annotated[
         int | float | PlaceText,
         msgspec.Meta(
-            description="An event, as a place or by its id, or an exchange, spawn, run or delivery."
+            description="An event, by its position, its id or as any place (RUN@turn:2); or an exchange, a spawn, a run or a delivery."
         ),
     ]
     forward: Annotated[

@@ -132,4 +132,4 @@ def test_what_can_be_no_agent_id_is_refused(booth: Booth) -> None:
     refused = shown(booth, "runs", "--agent", "No Such!", "--json")
 
     assert (refused.exit_code, refused.json["code"]) == (1, "invalid_request")
-    assert refused.json["error"].startswith("--agent: ")
+    assert refused.json["error"].startswith("agent: ")

@@ -30,7 +30,6 @@ from intersession.cli.story import (
     Names,
     SessionStory,
     SessionSubject,
-    Standing,
     Subject,
     began_ms,
     delivery_in_words,
@@ -42,8 +41,9 @@ from intersession.cli.story import (
     names_in,
     names_of,
     show_legend,
+    standing_in_words,
 )
-from intersession_actors.debugger import View, delivery_value
+from intersession_actors.debugger import Stands, View, delivery_value, smells_of_all
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
@@ -120,7 +120,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """How those who take part are called."""
     steps: tuple[Step, ...] = ()
     """Every event."""
-    standing: Standing | None = None
+    standing: Stands | None = None
     took_ms: int | None = None
     held_ms: int = 0
     undelivered: tuple[JsonObject, ...] = ()
@@ -180,8 +180,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
         events = list(reader.log.at(step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
-        standing = Standing.of(reader, subject.flow, at_work=at_work, at=at)
-        (standing,) = Standing.with_smells(reader, [standing], at)
+        (smells,) = smells_of_all(View(reader), [subject.flow], at)
+        standing = Stands.of(reader, subject.flow, at_work=at_work, at=at)._replace(smells=tuple(smells))
         held = held_ms(holds_in(events), without_pauses(pauses_in(reader.log)))
         took_ms = _took_ms(reader, subject.flow)
         return cls(
@@ -215,7 +215,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         match self.subject:
             case FlowSubject(flow=flow):
                 today = day(began_ms(flow))
-                how = None if self.standing is None else self.standing.in_words()
+                how = None if self.standing is None else standing_in_words(self.standing)
                 show_flow_head(screen, flow, self.took_ms, how, held_ms=self.held_ms)
             case SessionSubject(row=row, generation=generation):
                 screen.line(

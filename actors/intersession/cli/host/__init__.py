@@ -3,6 +3,7 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
+    from intersession.cli.host.asked import Asked, asks
     from intersession.cli.host.beside import (
         TOKEN_VARIABLE,
         WayBeside,
@@ -27,12 +28,14 @@ with on_demand(globals()):
 
 __all__ = [
     "TOKEN_VARIABLE",
+    "Asked",
     "GatewayBeside",
     "HostedHere",
     "Operating",
     "Sending",
     "WayBeside",
     "acting_as",
+    "asks",
     "folding",
     "fork_file",
     "forker_of",

@@ -1,51 +1,29 @@
 """`intersession calls`: which tools agents called over the whole log, with what, and what these gave."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from intersession.cli.host import reader_of
-from intersession.cli.questions.paging import PAGE, Listing, Page
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line, safe
+from intersession.cli.host import Asked, asks
+from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.shell import Answer, Screen, moment, one_line, safe
 from intersession.cli.story import Names, names_of
-from intersession_actors.debugger import CallsWanted, call_value, calls_in, page_of_calls, session_named
-from intersession_actors.tools import words_asked
+from intersession_actors.debugger import CALLS, CallsAnswer, CallsOf, Listed, call_value, calls_found
+from intersession_actors.service import read_arguments
 from intersession_events.plain_json import JsonObject, is_object
 
 _TEXT = 100
 
 
-def calls(
-    *,
-    tool: Annotated[str | None, Parameter(help="Only calls of this tool.")] = None,
-    session: Annotated[str | None, Parameter(help="Only calls that this session made.")] = None,
-    args: Annotated[
-        str | None, Parameter(help="Only where all of these words stand in what the tool was given.")
-    ] = None,
-    failed: Annotated[
-        bool, Parameter(help="Only what was refused or failed, as the tool's answer says.")
-    ] = False,
-    page: Page = PAGE,
-    reading: Reading = READING,
-) -> Answer:
+@asks(CALLS)
+def calls(asked: Asked[CallsAnswer], *, page: Page = PAGE) -> Answer:
     """List the calls of tools that agents made.
 
     Newest first: which session called what with which arguments, and what the tool gave. Calls of an import are among them.
     """
-    with reader_of(reading) as reader:
-        wanted = CallsWanted(
-            tool=tool,
-            session_key=None if session is None else session_named(reader, session, field="--session"),
-            args=() if args is None else words_asked(args, "--args"),
-            failed=failed,
-            span=page.span(reader),
-        )
-        rows, cursor = page_of_calls(calls_in(reader.log, wanted), page.most)
+    with asked.view() as view:
+        rows, cursor = calls_found(view, read_arguments(CallsOf, asked.given | page.given), page.most)
         values = [call_value(row) for row in rows]
-        names = names_of(reader.log, [row.session_key for row in rows])
-    listing = Listing(values, cursor, as_lines=page.jsonl)
-    return listing.answer(
+        names = names_of(view.log, [row.session_key for row in rows])
+    return page.listing(Listed(values, cursor)).answer(
         "calls", lambda value: value, lambda screen, found: _show(screen, found, names), what="call"
     )
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import reader_of
-from intersession.cli.questions.paging import PAGE, Listing, Page
+from intersession.cli.host import Asked, asks
+from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell import (
     OK,
     READING,
@@ -22,16 +22,16 @@ from intersession.cli.shell import (
 )
 from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
 from intersession_actors.debugger import (
+    DELIVERIES,
     LOST,
-    TextsWanted,
-    deliveries_at,
+    Delivered,
+    Deliveries,
+    DeliveriesAnswer,
+    deliveries_found,
     delivery_named,
-    run_named,
-    session_named,
     text_value,
 )
-from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader
+from intersession_actors.service import read_arguments
 from intersession_events.facts import (
     DeliveryDenied,
     DeliveryDone,
@@ -41,7 +41,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import delivery_stream
 from intersession_events.stores import has_writer
-from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.flows import DeliverySummary
 from intersession_projections.known_names import KnownNames
 
 if TYPE_CHECKING:
@@ -55,64 +55,25 @@ _QUIET_S: Final = 2.0
 _MOST_EVENTS: Final = 1000
 """How much is read of what else happens in the log while one delivery is waited for."""
 
-Row = tuple[DeliverySummary, DeliveryNote | None]
-
 
 @deliveries.default
-def listed(
-    *,
-    failed: Annotated[
-        bool,
-        Parameter(
-            help="Only what ended without a receipt: failed, forbidden, or in doubt. With --pending, either."
-        ),
-    ] = False,
-    pending: Annotated[bool, Parameter(help="Only what is still to come.")] = False,
-    session: Annotated[str | None, Parameter(help="Only in the name of this session.")] = None,
-    channel: Annotated[str | None, Parameter(help="Only to this channel.")] = None,
-    run: Annotated[
-        str | None,
-        Parameter(help="Only of this exchange, spawn or run: what it announced, or what it answered."),
-    ] = None,
-    to: Annotated[
-        str | None, Parameter(help="Only to this address: a chat's or a person's id, alone or as channel:id.")
-    ] = None,
-    person: Annotated[
-        str | None,
-        Parameter(
-            help="Only what came of words of this person: their id or name on the channel, or any name that is shown."
-        ),
-    ] = None,
-    words: Annotated[str | None, Parameter(help="Only texts in which all of these words stand.")] = None,
-    as_of: AsOf = None,
-    page: Page = PAGE,
-    reading: Reading = READING,
-) -> Answer:
+@asks(DELIVERIES, options={"at": AsOf})
+def listed(asked: Asked[DeliveriesAnswer], *, page: Page = PAGE) -> Answer:
     """List the texts that went outside, or should have.
 
     Where to, what became of each, and why; newest first, by when each was decided. `intersession deliveries
     retry ID` has one tried once more.
     """
-    with reader_of(reading) as reader:
-        wanted = DeliveriesWanted(
-            failed=failed,
-            pending=pending,
-            session_key=None if session is None else session_named(reader, session, field="--session"),
-            channel=channel,
-            run=None if run is None else _run(reader, run),
-            span=page.span(reader),
-        )
-        at = None if as_of is None else reader.place(as_of, field="--at").position
+    with asked.view() as view:
+        given = read_arguments(Deliveries, asked.given | page.given)
         # Who is at work now says nothing of what stood then.
-        at_work = at is not None or has_writer(reader.log)
-        rows = deliveries_at(reader, wanted, at, TextsWanted.of(to, person, words))
-        found = page.of(rows, lambda row: row.accepted)
-        texts = list(zip(found.rows, reader.flows.notes_of(found.rows), strict=True))
-        listing = Listing(texts, found.cursor, as_lines=found.as_lines)
-        names = names_of(reader.log, [row.session_key for row in found.rows])
-        unknown = [] if listing.rows else unknown_names(reader, {"--channel": channel, "--person": person})
-        imported = not listing.rows and KnownNames(reader.log).has_imports()
-    lost = at is None and any(row.state in LOST for row, _ in listing.rows)
+        at_work = given.at is not None or has_writer(view.log)
+        listing = page.listing(deliveries_found(view, given, page.most))
+        names = names_of(view.log, [row.session_key for row, _ in listing.rows])
+        named = {"--channel": given.channel, "--person": given.person}
+        unknown = [] if listing.rows else unknown_names(view.reader, named)
+        imported = not listing.rows and KnownNames(view.log).has_imports()
+    lost = given.at is None and any(row.state in LOST for row, _ in listing.rows)
     return listing.answer(
         "deliveries",
         lambda found: text_value(*found),
@@ -121,16 +82,6 @@ def listed(
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
         if_none=_IMPORTED if imported else "",
         unknown=unknown,
-    )
-
-
-def _run(reader: Reader, typed: str) -> str:
-    """Return the id of the exchange, spawn or run that a text names."""
-    name = run_named(reader, typed)
-    if reader.flows.exchange(name) or reader.flows.spawn(name) or reader.runs.get(name):
-        return name
-    raise ToolRefused(
-        "invalid_request", f"--run: no exchange, spawn or run is {name!r}; `intersession runs` lists them"
     )
 
 
@@ -231,7 +182,7 @@ def _outcome(operator: "Operating", delivery_id: str, after: int) -> DeliverySum
     return row
 
 
-def _show(screen: Screen, found: Sequence[Row], names: Names, *, at_work: bool) -> None:
+def _show(screen: Screen, found: Sequence[Delivered], names: Names, *, at_work: bool) -> None:
     screen.table(
         ["id", "decided (UTC)", "of", "what became of it", "text"],
         [
@@ -247,6 +198,6 @@ def _show(screen: Screen, found: Sequence[Row], names: Names, *, at_work: bool) 
     )
 
 
-def _show_one(screen: Screen, found: Row, *, at_work: bool) -> None:
+def _show_one(screen: Screen, found: Delivered, *, at_work: bool) -> None:
     row, note = found
     screen.line(f"{row.delivery_id}  ", delivery_in_words(row, note, at_work=at_work))

@@ -5,39 +5,35 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.host import reader_of
-from intersession.cli.shell import READING, Answer, Cursor, Reading, Screen, moment, one_line, safe
-from intersession_actors.debugger import Debugger, ImportsAnswer, View
+from intersession.cli.host import Asked, asks
+from intersession.cli.shell import Answer, Screen, moment, one_line, safe
+from intersession_actors.debugger import IMPORTS, ImportsAnswer
 from intersession_actors.gate import LISTED
 from intersession_events.plain_json import JsonObject
 from intersession_projections.wording import counted
 
 _TEXT = 160
+_WHAT = Annotated[
+    Literal["skipped", "refused", "unattributed", "renamed", "note"] | None,
+    Parameter(
+        help="Only rows of this: lines that were skipped, calls that the other system refused, and so on."
+    ),
+]
+_LIMIT = Annotated[
+    int | None,
+    Parameter(help="At most this many rows. Default: 50.", validator=Number(gte=1, lte=LISTED.most)),
+]
 
 
-def imports(
-    *,
-    what: Annotated[
-        Literal["skipped", "refused", "unattributed", "renamed", "note"] | None,
-        Parameter(
-            help="Only rows of this: lines that were skipped, calls that the other system refused, and so on."
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        Parameter(help="At most this many rows. Default: 50.", validator=Number(gte=1, lte=LISTED.most)),
-    ] = None,
-    cursor: Cursor = None,
-    reading: Reading = READING,
-) -> Answer:
+@asks(IMPORTS, options={"what": _WHAT, "limit": _LIMIT})
+def imports(asked: Asked[ImportsAnswer]) -> Answer:
     """List what imports left out, and why.
 
     Lines that could not be read, calls that the other system had refused, what belongs to no exchange or spawn, sessions that
     have another key here: each with its file, its line and the reason. The newest import comes first.
     """
-    with reader_of(reading) as reader:
-        found = Debugger(View(reader)).imports(what=what, cursor=cursor, limit=limit)
-    return Answer(dict(found), lambda screen: _show(screen, found))
+    with asked.answered() as (found, _):
+        return Answer(dict(found), lambda screen: _show(screen, found))
 
 
 def _show(screen: Screen, found: ImportsAnswer) -> None:

@@ -1,20 +1,26 @@
 """`intersession messages`: who said what to which session, on whose behalf, and what became of the answers."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final, NamedTuple
+from typing import Final
 
-from cyclopts import Parameter
-
-from intersession.cli.host import reader_of
-from intersession.cli.questions.paging import PAGE, Listing, Page
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment, safe
+from intersession.cli.host import Asked, asks
+from intersession.cli.questions.paging import PAGE, Page
+from intersession.cli.shell import Answer, Screen, moment, safe
 from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
-from intersession_actors.debugger import said_value, session_named, speaker
+from intersession_actors.debugger import (
+    MESSAGES,
+    MessagesAnswer,
+    MessagesOf,
+    Texts,
+    messages_found,
+    said_value,
+    speaker,
+)
+from intersession_actors.service import read_arguments
 from intersession_events.facts import Provenance, text_of
 from intersession_events.stores import has_writer
-from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.said import Messages, Said, SaidWanted
+from intersession_projections.said import Said
 from intersession_projections.wording import OPENCLAW, is_openclaws
 
 _INDENT: Final = 4
@@ -26,63 +32,23 @@ _UNKNOWN: Final = (
 )
 
 
-class _Row(NamedTuple):
-    said: Said
-    deliveries: tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
-
-
-def messages(
-    *,
-    inter_session: Annotated[bool, Parameter(help="Only what sessions said to each other.")] = False,
-    sender: Annotated[str | None, Parameter(name="--from", help="Only what this session said.")] = None,
-    target: Annotated[str | None, Parameter(name="--to", help="Only what was said to this session.")] = None,
-    person: Annotated[
-        str | None,
-        Parameter(
-            help="Only what was said by this person, or on their behalf: their id or name on the channel, or any name that is shown (telegram:ada)."
-        ),
-    ] = None,
-    why: Annotated[bool, Parameter(help="Also the message that it all began with.")] = False,
-    delivered: Annotated[
-        bool, Parameter(help="Also what became of the texts that went outside for it.")
-    ] = False,
-    page: Page = PAGE,
-    reading: Reading = READING,
-) -> Answer:
+@asks(MESSAGES)
+def messages(asked: Asked[MessagesAnswer], *, page: Page = PAGE) -> Answer:
     """List what was said to sessions: who, to whom, on whose behalf.
 
     Newest first. `intersession messages --to research --since TIME --until TIME --why --delivered` says who spoke to research, why, and
     whether somebody outside got the answer. What agents answered is told by `replay` and `history`.
     """
-    with reader_of(reading) as reader:
-        wanted = SaidWanted(
-            inter_session=inter_session,
-            sender=None if sender is None else session_named(reader, sender, field="--from"),
-            target=None if target is None else session_named(reader, target, field="--to"),
-            person=person,
-            span=page.span(reader),
-        )
-        at_work = has_writer(reader.log)
-        found = Messages(reader.log)
-        said = page.of(found.said(wanted), lambda one: one.position)
-        sent: list[list[DeliverySummary]] = (
-            found.deliveries_of(said.rows) if delivered else [[] for _ in said.rows]
-        )
-        notes = iter(reader.flows.notes_of([row for rows in sent for row in rows]))
-        listing = Listing(
-            [
-                _Row(one, tuple((row, next(notes)) for row in rows))
-                for one, rows in zip(said.rows, sent, strict=True)
-            ],
-            said.cursor,
-            as_lines=said.as_lines,
-        )
-        names = names_of(reader.log, [key for row in listing.rows for key in _keys(row.said)])
-        unknown = [] if listing.rows else unknown_names(reader, {"--person": person})
+    with asked.view() as view:
+        given = read_arguments(MessagesOf, asked.given | page.given)
+        at_work = has_writer(view.log)
+        listing = page.listing(messages_found(view, given, page.most))
+        names = names_of(view.log, [key for said, _ in listing.rows for key in _keys(said)])
+        unknown = [] if listing.rows else unknown_names(view.reader, {"--person": given.person})
     return listing.answer(
         "messages",
-        lambda row: said_value(row.said, row.deliveries, why=why, delivered=delivered),
-        lambda screen, rows: _show(screen, rows, names, why=why, delivered=delivered, at_work=at_work),
+        lambda row: said_value(*row, why=given.why, delivered=given.delivered),
+        lambda screen, rows: _show(screen, rows, names, given, at_work=at_work),
         what="message",
         unknown=unknown,
     )
@@ -99,10 +65,9 @@ def _keys(said: Said) -> tuple[str, ...]:
 
 
 def _show(
-    screen: Screen, rows: Sequence[_Row], names: Names, *, why: bool, delivered: bool, at_work: bool
+    screen: Screen, rows: Sequence[tuple[Said, Texts]], names: Names, given: MessagesOf, *, at_work: bool
 ) -> None:
-    for row in rows:
-        said = row.said
+    for said, texts in rows:
         who, behalf = _told(said, names)
         screen.line(
             safe(f"#{said.position}  {moment(said.time_ms)}  ", "dim"),
@@ -110,14 +75,14 @@ def _show(
             safe("".join((behalf, "" if said.run is None else _run(said.run))), "dim"),
         )
         screen.indented(text_of(said.message), _INDENT)
-        if why and said.began is not None and said.began[0] != said.position:
+        if given.why and said.began is not None and said.began[0] != said.position:
             position, key, message = said.began
             screen.indented(
                 safe(f"because of #{position} to {names.of(key)}: {text_of(message)}", "dim"), _INDENT
             )
-        for text, note in row.deliveries:
+        for text, note in texts:
             screen.indented(safe(delivery_in_words(text, note, at_work=at_work), "dim"), _INDENT)
-        if delivered and not row.deliveries:
+        if given.delivered and not texts:
             screen.indented(safe(_UNKNOWN if said.imported else _NOTHING, "dim"), _INDENT)
 
 

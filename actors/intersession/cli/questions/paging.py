@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Annotated, Final, Generic, TypeVar
 
 from cyclopts import Parameter
@@ -11,9 +10,10 @@ from cyclopts.validators import Number
 
 from intersession.cli.shell import Answer, Cursor, Screen, Since, Until, UsageError, safe
 from intersession.cli.story import Unknown, tell_unknown
+from intersession_actors.debugger import Listed, paged
 from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader
-from intersession_events.plain_json import JsonObject
+from intersession_events.plain_json import JsonObject, present
 from intersession_projections.spans import Span
 from intersession_projections.wording import counted
 
@@ -101,6 +101,19 @@ class Page:
         """How many rows there may be."""
         return self.limit or (_ALL if self.jsonl else _USUAL)
 
+    @property
+    def given(self) -> JsonObject:
+        """What is asked of a verb.
+
+        Raises:
+            UsageError: the cursor is none that a list has given.
+        """
+        if self.cursor is not None and not _CURSOR.fullmatch(self.cursor):
+            raise UsageError(
+                f"--cursor: {self.cursor[:64]!r} is none, give the one that the page before ended with"
+            )
+        return present({"since": self.since, "until": self.until, "cursor": self.cursor})
+
     def span(self, reader: Reader) -> Span:
         """Return which part of the log that is.
 
@@ -108,20 +121,17 @@ class Page:
             UsageError: the cursor is none that a list has given.
             ToolRefused: a place is none (`invalid_request`).
         """
-        if self.cursor is not None and not _CURSOR.fullmatch(self.cursor):
-            raise UsageError(
-                f"--cursor: {self.cursor[:64]!r} is none, give the one that the page before ended with"
-            )
-        before = None if self.cursor is None else int(self.cursor)
+        before = int(self.given["cursor"]) if "cursor" in self.given else None
         since = _position(reader, self.since, "--since")
         return Span(after=since or 0, to=_position(reader, self.until, "--until", is_end=True), before=before)
 
+    def listing(self, found: Listed[T]) -> Listing[T]:
+        """Return what a verb has found for this page."""
+        return Listing(found.rows, found.cursor, as_lines=self.jsonl)
+
     def of(self, found: Iterable[T], position: Callable[[T], int]) -> Listing[T]:
         """Return the first page of what is found, each at its position; no more than one beyond it is read."""
-        rows = list(islice(found, self.most + 1))
-        more = len(rows) > self.most
-        rows = rows[: self.most]
-        return Listing(rows, str(position(rows[-1])) if more else None, as_lines=self.jsonl)
+        return self.listing(paged(found, position, self.most))
 
 
 def _position(reader: Reader, typed: str | None, field: str, *, is_end: bool = False) -> int | None:

@@ -11,7 +11,7 @@ with on_demand(globals()):
     from intersession.cli.story.raw_messages import parts, show_message, speaker
     from intersession.cli.story.reasons import show_effects, show_why
     from intersession.cli.story.session import SessionStory
-    from intersession.cli.story.standing import Standing, delivery_in_words
+    from intersession.cli.story.standing import can_be_retried, delivery_in_words, standing_in_words
     from intersession.cli.story.subject import (
         FlowSubject,
         SessionSubject,
@@ -21,7 +21,6 @@ with on_demand(globals()):
     )
     from intersession.cli.story.unknown import (
         Unknown,
-        agent_named,
         tell_unknown,
         unknown_names,
         unknown_stream,
@@ -36,11 +35,10 @@ __all__ = [
     "Names",
     "SessionStory",
     "SessionSubject",
-    "Standing",
     "Subject",
     "Unknown",
-    "agent_named",
     "began_ms",
+    "can_be_retried",
     "change_in_words",
     "delivery_in_words",
     "difference_lines",
@@ -58,6 +56,7 @@ __all__ = [
     "show_message",
     "show_why",
     "speaker",
+    "standing_in_words",
     "tell_unknown",
     "unknown_names",
     "unknown_stream",

@@ -1,66 +1,53 @@
 """How a flow stands with its deliveries, and whether anybody works on it: what `runs` and `replay` say of it."""
 
-from collections.abc import Sequence
-
 from intersession.cli.shell import clock, moment
-from intersession_actors.debugger import Stands, View, smells_of_all
-from intersession_actors.service import Reader
+from intersession_actors.debugger import Stands
 from intersession_projections.flow_summary import in_words
 from intersession_projections.flows import DeliveryNote, DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.wording import route_text
 
 
-class Standing(Stands):
-    """How a flow stands, in words."""
+def can_be_retried(standing: Stands) -> bool:
+    """Whether it is a run that failed, and nobody has tried it again."""
+    flow = standing.flow
+    return isinstance(flow, RunOutcome) and flow.failed and flow.is_alone and standing.retry is None
 
-    @property
-    def can_be_retried(self) -> bool:
-        """Whether it is a run that failed, and nobody has tried it again."""
-        flow = self.flow
-        return isinstance(flow, RunOutcome) and flow.failed and flow.is_alone and self.retry is None
 
-    def in_words(self) -> str:
-        """Return where it stands, and what became of its texts."""
-        at_work = self.at_work is not False
-        # How a flow was closed says already what became of its announce, and an open one who goes on with it.
-        closed = None if isinstance(self.flow, RunOutcome) else self.flow.close_reason
-        of_close = _CLOSED_BY.get(closed or "")
-        told = [
-            delivery_in_words(row, note, at_work=at_work, goes_on=self.is_open)
-            for row, note in self.deliveries
-            if isinstance(self.flow, RunOutcome) or row.state not in {"done", of_close}
-        ]
-        if self.held is not None:
-            told.append(f"the {self.held.step} that waits: {self.held.text}")
-        if self.retry is not None:
-            told.append(f"tried again by {self.retry.run_id}: {in_words(self.retry, at_work=at_work)}")
-        if self.smells:
-            told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in self.smells))}")
-        going = at_work or self.frozen
-        how = in_words(self.flow, at_work=going, waits=self._waits(going=going))
-        meant = [(row, note) for row, note in self.deliveries if row.state == of_close]
-        if meant:  # how it was closed stands last
-            how = f"{how} to {' and '.join(_announced(row, note) for row, note in meant)}"
-        return "; ".join([how, *(["FROZEN in this fork"] if self.frozen else []), *told])
+def standing_in_words(standing: Stands) -> str:
+    """Return where a flow stands, and what became of its texts."""
+    flow, at_work = standing.flow, standing.at_work is not False
+    # How a flow was closed says already what became of its announce, and an open one who goes on with it.
+    closed = None if isinstance(flow, RunOutcome) else flow.close_reason
+    of_close = _CLOSED_BY.get(closed or "")
+    told = [
+        delivery_in_words(row, note, at_work=at_work, goes_on=standing.is_open)
+        for row, note in standing.deliveries
+        if isinstance(flow, RunOutcome) or row.state not in {"done", of_close}
+    ]
+    if standing.held is not None:
+        told.append(f"the {standing.held.step} that waits: {standing.held.text}")
+    if standing.retry is not None:
+        told.append(f"tried again by {standing.retry.run_id}: {in_words(standing.retry, at_work=at_work)}")
+    if standing.smells:
+        told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in standing.smells))}")
+    going = at_work or standing.frozen
+    how = in_words(flow, at_work=going, waits=_waits(standing, going=going))
+    meant = [(row, note) for row, note in standing.deliveries if row.state == of_close]
+    if meant:  # how it was closed stands last
+        how = f"{how} to {' and '.join(_announced(row, note) for row, note in meant)}"
+    return "; ".join([how, *(["FROZEN in this fork"] if standing.frozen else []), *told])
 
-    def _waits(self, *, going: bool) -> str | None:
-        """Return what it waits for, and since when; None for what is over or frozen."""
-        if self.not_over is None or self.frozen:
-            return None
-        waits, brief, cut_off = self.not_over
-        at = "" if waits.since_ms is None else moment(waits.since_ms)
-        if not going and cut_off is not None:
-            return f"{cut_off}, begun at {at}" if at else cut_off
-        return f"{brief} since {at}" if at else brief
 
-    @classmethod
-    def with_smells(
-        cls, reader: Reader, standings: Sequence["Standing"], at: int | None = None
-    ) -> list["Standing"]:
-        """Return some with what is seldom meant in each, as it stood at a position."""
-        smelled = smells_of_all(View(reader), (one.flow for one in standings), at)
-        return [one._replace(smells=tuple(smells)) for one, smells in zip(standings, smelled, strict=True)]
+def _waits(standing: Stands, *, going: bool) -> str | None:
+    """Return what it waits for, and since when; None for what is over or frozen."""
+    if standing.not_over is None or standing.frozen:
+        return None
+    waits, brief, cut_off = standing.not_over
+    at = "" if waits.since_ms is None else moment(waits.since_ms)
+    if not going and cut_off is not None:
+        return f"{cut_off}, begun at {at}" if at else cut_off
+    return f"{brief} since {at}" if at else brief
 
 
 _CLOSED_BY = {

@@ -5,11 +5,8 @@ from typing import Final, NamedTuple
 
 from intersession.cli.shell import Screen, safe
 from intersession_actors.debugger import near_sessions
-from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
-from intersession_events.errors import InvalidKey
 from intersession_events.ids import access_stream, session_stream
-from intersession_events.keys import parse_agent_id
 from intersession_events.plain_json import JsonObject
 from intersession_projections.known_names import KnownNames, near
 
@@ -64,18 +61,6 @@ def unknown_stream(reader: Reader, beginning: str) -> list[Unknown]:
     name = beginning.removeprefix(session_stream(""))
     alike = () if name == beginning else near_sessions(reader, name)
     return [Unknown("--stream", beginning, "stream that begins with", alike)]
-
-
-def agent_named(typed: str | None) -> str | None:
-    """Return the agent id that a filter names.
-
-    Raises:
-        ToolRefused: it can't be one.
-    """
-    try:
-        return None if typed is None else parse_agent_id(typed)
-    except InvalidKey as error:
-        raise ToolRefused("invalid_request", f"--agent: {error}") from None
 
 
 def _agents(reader: Reader) -> set[str]:

@@ -1,50 +1,26 @@
 """`intersession lens`: exactly what an agent was given in an attempt of a run."""
 
 import json
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from intersession.cli.host import in_fork
-from intersession.cli.shell import NOT_VERIFIED, OK, READING, Answer, Reading, Screen, clock, safe
+from intersession.cli.host import Asked, asks
+from intersession.cli.shell import NOT_VERIFIED, OK, Answer, Screen, clock, safe
 from intersession.cli.story import show_message
-from intersession.cli.time_travel.seeing import debugger_of, show_place
-from intersession_actors.debugger import LensAnswer, LensDialect
+from intersession.cli.time_travel.seeing import show_place
+from intersession_actors.debugger import LENS, LensAnswer
 from intersession_projections.wording import counted
 
 
-def lens(
-    run: Annotated[
-        str,
-        Parameter(
-            name="RUN",
-            help="A run by any name that is shown, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce.",
-        ),
-    ],
-    /,
-    *,
-    attempt: Annotated[int | None, Parameter(help="Which attempt, from 1 on. Default: the last.")] = None,
-    dialect: Annotated[
-        LensDialect | None,
-        Parameter(help="As a model got it: one prompt, or messages for openai or anthropic."),
-    ] = None,
-    than: Annotated[
-        str | None, Parameter(help="Another run: only what this one saw that that one did not.")
-    ] = None,
-    reading: Reading = READING,
-) -> Answer:
+@asks(LENS, run="RUN", forks=["run", "than"])
+def lens(asked: Asked[LensAnswer]) -> Answer:
     """Show exactly what an agent was given in a run.
 
     System context, transcript, message, tools, model, deadline. It is rebuilt from the log and held against
     the hash that was recorded when the attempt began. Exit code 4 says that the log no longer gives what was
     recorded.
     """
-    inside, named = in_fork(reading, run, than)
-    with debugger_of(inside) as debugger:
-        found = debugger.lens(named(run), attempt=attempt, dialect=dialect, than=named(than))
-    return Answer(
-        dict(found), lambda screen: _show(screen, found), OK if found["asRecorded"] else NOT_VERIFIED
-    )
+    with asked.answered() as (found, _):
+        code = OK if found["asRecorded"] else NOT_VERIFIED
+        return Answer(dict(found), lambda screen: _show(screen, found), code)
 
 
 def _show(screen: Screen, found: LensAnswer) -> None:

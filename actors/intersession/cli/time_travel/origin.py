@@ -2,32 +2,25 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.host import in_fork
-from intersession.cli.shell import (
-    OK,
-    READING,
-    REFUSED,
-    Answer,
-    Cursor,
-    Reading,
-    Screen,
-    clock,
-    day,
-    one_line,
-    safe,
-)
+from intersession.cli.host import Asked, asks
+from intersession.cli.shell import OK, REFUSED, Answer, Screen, clock, day, one_line, safe
 from intersession.cli.story import Names, names_of
-from intersession.cli.time_travel.seeing import At, debugger_of
-from intersession_actors.debugger import HopAnswer, OriginAnswer, SeenAnswer
+from intersession.cli.time_travel.seeing import At
+from intersession_actors.debugger import ORIGIN, HopAnswer, OriginAnswer, SeenAnswer
 from intersession_actors.gate import LISTED
-from intersession_events.plain_json import present
 from intersession_projections.wording import counted
 
+_LIMIT = Annotated[
+    int | None,
+    Parameter(
+        help="With --seen: at most this many runs. Default: 50.", validator=Number(gte=1, lte=LISTED.most)
+    ),
+]
 _TEXT = 160
 _BEFORE = 40
 _HOW = {
@@ -46,41 +39,19 @@ _FOUND = {
 }
 
 
-def origin(
-    words: Annotated[str, Parameter(name="PHRASE", help="The words, as somebody said them.")],
-    /,
-    *,
-    run: Annotated[
-        str | None,
-        Parameter(help="Only where those words came from that are in this exchange, spawn or run."),
-    ] = None,
-    at: At = None,
-    seen: Annotated[
-        bool, Parameter(help="Also each run whose agent was given the words, newest first.")
-    ] = False,
-    limit: Annotated[
-        int | None,
-        Parameter(
-            help="With --seen: at most this many runs. Default: 50.", validator=Number(gte=1, lte=LISTED.most)
-        ),
-    ] = None,
-    cursor: Cursor = None,
-    reading: Reading = READING,
-) -> Answer:
+@asks(ORIGIN, words="PHRASE", forks=["run", "at"], options={"at": At, "limit": _LIMIT})
+def origin(asked: Asked[OriginAnswer]) -> Answer:
     """Say who said some words first, and how they reached others.
 
     The first message of the log that holds them, and all others that do, over all sessions, tools and channels; behind the
     arrow stands where each had them from. Words that nobody said so are looked for in any case and white space, then by the
     longest run of them that anybody said. The exit code is 1 where nobody did.
     """
-    inside, named = in_fork(reading, run, at)
-    with debugger_of(inside) as debugger:
-        asked = {"words": words, "run": named(run), "at": named(at), "cursor": cursor, "limit": limit}
-        found = debugger.call("origin", present(asked) | {"seen": seen})
-        names = names_of(debugger.view.log, found)
-    answer = cast("OriginAnswer", found)
-    code = OK if answer["first"] is not None else REFUSED
-    return Answer(found, lambda screen: _show(screen, answer, names, within=run is not None), code)
+    with asked.answered() as (found, view):
+        names = names_of(view.log, found)
+    code = OK if found["first"] is not None else REFUSED
+    within = "run" in asked.given
+    return Answer(dict(found), lambda screen: _show(screen, found, names, within=within), code)
 
 
 def _show(screen: Screen, found: OriginAnswer, names: Names, *, within: bool) -> None:

@@ -5,29 +5,25 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from intersession.cli.host import in_fork
-from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
-from intersession.cli.time_travel.seeing import At, debugger_of, show_place, show_smells
-from intersession_actors.debugger import ShowAnswer
+from intersession.cli.host import Asked, asks
+from intersession.cli.shell import Answer, Screen, UsageError, safe
+from intersession.cli.time_travel.seeing import At, show_place, show_smells
+from intersession_actors.debugger import SHOW, Debugger, ShowAnswer
 from intersession_events.machine import private_file
 from intersession_projections.diagram import Diagram
 
 _STYLES: Final = {"head": "bold", "tool": "dim", "gap": "dim", "failed": "red", "end": "bold"}
 
 
+@asks(SHOW, run="RUN", forks=["run", "at"], options={"at": At})
 def show(
-    run: Annotated[
-        str, Parameter(name="RUN", help="An exchange, a spawn or a run, by any name that is shown.")
-    ],
-    /,
+    asked: Asked[ShowAnswer],
     *,
-    at: At = None,
     svg: Annotated[Path | None, Parameter(help="Write it as SVG into this file.")] = None,
     mermaid: Annotated[bool, Parameter(negative="", help="Print it in Mermaid's language.")] = False,
     width: Annotated[
         int | None, Parameter(help="So many columns, 40 to 1000. Default: the terminal's, 100 in a pipe.")
     ] = None,
-    reading: Reading = READING,
 ) -> Answer:
     """Draw a run: who said what to whom, and how it ended.
 
@@ -36,10 +32,8 @@ def show(
     """
     if width is not None and not NARROWEST <= width <= WIDEST:
         raise UsageError(f"--width: {width} is not between {NARROWEST} and {WIDEST}")
-    inside, named = in_fork(reading, run, at)
-    with debugger_of(inside) as debugger:
-        found = debugger.show(named(run), at=named(at))
-        drawn = debugger.diagram(named(run), at=named(at))
+    with asked.answered() as (found, view):
+        drawn = Debugger(view).diagram(asked.given["run"], at=asked.given.get("at"))
     if svg is not None:
         try:
             with private_file(svg, new=False) as file:

@@ -1,63 +1,31 @@
 """`intersession state`: everything at a place of the log, or what differs between two."""
 
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import cast
 
-from cyclopts import Parameter
-
-from intersession.cli.host import in_fork
-from intersession.cli.shell import READING, Answer, Reading, Screen, one_line, safe
+from intersession.cli.host import Asked, asks
+from intersession.cli.shell import Answer, Screen, one_line, safe
 from intersession.cli.story import Names, change_in_words, names_of, show_message
-from intersession.cli.time_travel.seeing import At, debugger_of, show_place
-from intersession_actors.debugger import Change, ChangesAnswer, StateAnswer
-from intersession_events.plain_json import JsonObject, present
+from intersession.cli.time_travel.seeing import At, show_place
+from intersession_actors.debugger import STATE, Change, ChangesAnswer, StateAnswer
+from intersession_events.plain_json import JsonObject
 from intersession_projections.wording import counted
 
 
-def state(
-    of: Annotated[
-        str | None,
-        Parameter(
-            name="KEY|RUN",
-            help="A session, or an exchange, a spawn or a run, by any name that is shown. Default: the whole log.",
-        ),
-    ] = None,
-    /,
-    *,
-    at: At = None,
-    frm: Annotated[str | None, Parameter(name="--from", help="What differs from this place on.")] = None,
-    to: Annotated[str | None, Parameter(help="What differs up to this place. Default: head.")] = None,
-    acting: Annotated[
-        str | None, Parameter(name="--as", help="Only what this session could see at that place.")
-    ] = None,
-    limit: Annotated[
-        int | None, Parameter(help="At most this many sessions, runs and flows, 1 to 1000. Default: 50.")
-    ] = None,
-    messages: Annotated[
-        int | None,
-        Parameter(
-            help="At most this many messages of each transcript, 0 to 1000. Default: 200, of the whole log 10."
-        ),
-    ] = None,
-    reading: Reading = READING,
-) -> Answer:
+@asks(STATE, of="KEY|RUN", forks=["of", "at", "from", "to"], options={"at": At})
+def state(asked: Asked[StateAnswer | ChangesAnswer]) -> Answer:
     """Show everything as it stood at a place of the log.
 
     With --from and --to, what differs between two. Sessions with their transcripts, how far each run,
     exchange and spawn had got, what was open, the configuration in force. A place is always after the event
     that it names; what comes next stands beside it.
     """
-    inside, named = in_fork(reading, of, at, frm, to)
-    places = {"of": named(of), "at": named(at), "from": named(frm), "to": named(to)}
-    given = present({**places, "as": acting, "limit": limit, "messages": messages})
-    with debugger_of(inside) as debugger:
-        found = debugger.call("state", given)
-        names = names_of(debugger.view.log, found)
-    if "changes" in found:
-        changes = cast("ChangesAnswer", found)
-        return Answer(found, lambda screen: _show_changes(screen, changes, names))
-    stood = cast("StateAnswer", found)
-    return Answer(found, lambda screen: _show(screen, stood, names))
+    with asked.answered() as (found, view):
+        names = names_of(view.log, found)
+        value: JsonObject = {**found}
+    if "changes" in value:
+        return Answer(value, lambda screen: _show_changes(screen, cast("ChangesAnswer", value), names))
+    return Answer(value, lambda screen: _show(screen, cast("StateAnswer", value), names))
 
 
 def _show(screen: Screen, found: StateAnswer, names: Names) -> None:

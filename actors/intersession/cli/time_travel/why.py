@@ -4,30 +4,21 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
-from intersession.cli.host import in_fork, reader_of
-from intersession.cli.shell import READING, Answer, Reading
+from intersession.cli.host import Asked, asks
+from intersession.cli.shell import Answer
 from intersession.cli.story import names_of, show_effects, show_why
-from intersession_actors.debugger import Debugger, EffectsAnswer, View, WhyAnswer
+from intersession_actors.debugger import WHY, EffectsAnswer, WhyAnswer
+from intersession_events.plain_json import JsonObject
 from intersession_events.stores import has_writer
 
 
+@asks(WHY, of="EVENT|PLACE", forks=["of"])
 def why(
-    of: Annotated[
-        str,
-        Parameter(
-            name="EVENT|PLACE",
-            help="An event, by its position, its id or as any place (RUN@turn:2); or an exchange, a spawn, a run or a delivery.",
-        ),
-    ],
-    /,
+    asked: Asked[WhyAnswer | EffectsAnswer],
     *,
-    forward: Annotated[
-        bool, Parameter(help="What it led to, as a tree, and what of that is still open.")
-    ] = False,
     steps: Annotated[
         bool, Parameter(help="Every event, also those by which a text was only carried.")
     ] = False,
-    reading: Reading = READING,
 ) -> Answer:
     """Say why something is so: what led to it, which rule ended it.
 
@@ -35,12 +26,11 @@ def why(
     explained: the rule, what it looked at and who set that, and what would have changed it. Of an exchange, a spawn or a run,
     everything of that is. --forward shows what came of it instead.
     """
-    inside, named = in_fork(reading, of)
-    with reader_of(inside) as reader:
-        found = Debugger(View(reader)).call("why", {"of": named(of), "forward": forward})
-        at_work, names = has_writer(reader.log), names_of(reader.log, found)
-    if forward:
-        effects = cast("EffectsAnswer", found)
-        return Answer(found, lambda screen: show_effects(screen, effects, names, steps=steps))
-    answer = cast("WhyAnswer", found)
-    return Answer(found, lambda screen: show_why(screen, answer, names, steps=steps, at_work=at_work))
+    with asked.answered() as (found, view):
+        at_work, names = has_writer(view.log), names_of(view.log, found)
+        value: JsonObject = {**found}
+    if "forward" in asked.given:
+        effects = cast("EffectsAnswer", value)
+        return Answer(value, lambda screen: show_effects(screen, effects, names, steps=steps))
+    answer = cast("WhyAnswer", value)
+    return Answer(value, lambda screen: show_why(screen, answer, names, steps=steps, at_work=at_work))

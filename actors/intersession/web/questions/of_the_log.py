@@ -9,14 +9,12 @@ import msgspec
 from intersession.web.questions.kept import Kept
 from intersession.web.questions.of_events import head_of
 from intersession.web.questions.of_runs import positions_of
-from intersession_actors.debugger import InSpan, TextsWanted, View, deliveries_at, span_of, text_value
-from intersession_actors.gate import KeyText, Name, PlaceText, SearchText
-from intersession_actors.service import bounded
+from intersession_actors.debugger import View
+from intersession_actors.gate import KeyText, PlaceText
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
 from intersession_events.log import Log, VerifyReport, as_it_is, verify_log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, PortableLog
-from intersession_projections.flows import DeliveriesWanted
 from intersession_projections.spans import Span, backwards
 
 USUAL: Final = 50
@@ -89,52 +87,6 @@ def place(view: View, given: Place) -> JsonObject:
 
 
 _OF_A_RUN: Final = ("start", "reply", "turn:", "announce", "end")
-
-
-@ready
-class Deliveries(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which deliveries are asked for: all that is given holds."""
-
-    failed: Annotated[bool | None, msgspec.Meta(description="Only what ended without a receipt.")] = None
-    pending: Annotated[bool | None, msgspec.Meta(description="Only what is still to come.")] = None
-    session: Annotated[KeyText | None, msgspec.Meta(description="Only in the name of this session.")] = None
-    channel: Annotated[Name | None, msgspec.Meta(description="Only to this channel.")] = None
-    to: Annotated[
-        SearchText | None, msgspec.Meta(description="Only to this address: an id, alone or as channel:id.")
-    ] = None
-    person: Annotated[Name | None, msgspec.Meta(description="Only what came of words of this person.")] = None
-    words: Annotated[
-        SearchText | None, msgspec.Meta(description="Only texts in which all of these words stand.")
-    ] = None
-    limit: Annotated[
-        float | None, msgspec.Meta(description="At most this many, 1 to 500; 50 if not given.")
-    ] = None
-
-
-def deliveries(view: View, given: Deliveries) -> JsonObject:
-    """Return deliveries, the newest first: `{deliveries, cursor}`.
-
-    Raises:
-        ToolRefused: a session, a place or the cursor is none.
-    """
-    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
-    wanted = DeliveriesWanted(
-        failed=given.failed or False,
-        pending=given.pending or False,
-        session_key=None if given.session is None else view.session(given.session, field="session"),
-        channel=given.channel,
-        span=span_of(view, given),
-    )
-    # A page is of what is seen alone: one that had gaps, and a cursor behind them, would tell what others send.
-    texts = TextsWanted.of(given.to, given.person, given.words)
-    found = deliveries_at(view.reader, wanted, texts=texts)
-    seen = (row for row in found if view.is_seen(row.session_key))
-    rows = list(islice(seen, limit + 1))
-    notes = view.reader.flows.notes_of(rows[:limit])
-    return {
-        "deliveries": [text_value(row, note, view) for row, note in zip(rows[:limit], notes, strict=True)],
-        "cursor": str(rows[limit - 1].accepted) if len(rows) > limit else None,
-    }
 
 
 @ready

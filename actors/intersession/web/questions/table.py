@@ -22,11 +22,9 @@ from intersession.web.questions.of_notes import Notes, notes
 from intersession.web.questions.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession.web.questions.of_the_log import (
-    Deliveries,
     Integrity,
     Nothing,
     Place,
-    deliveries,
     integrity,
     place,
     settings,
@@ -45,12 +43,6 @@ _OF_PAGES: Final = (
         title="What differs between two runs, or a run and its fork",
         arguments=Compare,
         call=compare,
-    ),
-    Question(
-        name="deliveries",
-        title="Texts that went outside, or should have",
-        arguments=Deliveries,
-        call=deliveries,
     ),
     Question(name="event", title="One event with its payload and its hashes", arguments=Event, call=event),
     Question(name="events", title="Events, the newest first", arguments=Events, call=events),

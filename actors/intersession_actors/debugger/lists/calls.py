@@ -1,15 +1,14 @@
 """The verb `calls`: which tools agents called, with what, and what these gave, newest first (FIND-2)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.lists.paging import MOST, USUAL, LimitGiven
+from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_of
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, Name, SearchText
-from intersession_actors.service import bounded
 from intersession_actors.tools import words_asked
 from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, text_of
 from intersession_events.ids import session_stream
@@ -34,7 +33,8 @@ class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_
     tool: Annotated[Name | None, msgspec.Meta(description="Only calls of this tool.")] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only calls that this session made.")] = None
     args: Annotated[
-        SearchText | None, msgspec.Meta(description="Only where all of these words stand in what was given.")
+        SearchText | None,
+        msgspec.Meta(description="Only where all of these words stand in what the tool was given."),
     ] = None
     failed: Annotated[
         bool, msgspec.Meta(description="Only what was refused or failed, as the tool's answer says.")
@@ -107,6 +107,16 @@ def list_calls(view: View, given: CallsOf) -> CallsAnswer:
     Raises:
         ToolRefused: a name, a place or the cursor is none, or there is no word in `args`.
     """
+    rows, cursor = calls_found(view, given, most_of(given.limit))
+    return {"count": len(rows), "calls": [call_value(one, view) for one in rows], "cursor": cursor}
+
+
+def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
+    """Return the same, as rows of which about so many are read: what one message called stays on one page.
+
+    Raises:
+        ToolRefused: as `list_calls`.
+    """
     wanted = CallsWanted(
         tool=given.tool,
         session_key=None if given.session is None else view.session(given.session, field="session"),
@@ -115,18 +125,12 @@ def list_calls(view: View, given: CallsOf) -> CallsAnswer:
         span=span_of(view, given),
     )
     found = (one for one in calls_in(view.log, wanted) if view.is_seen(one.session_key))
-    rows, cursor = page_of_calls(found, bounded(given.limit, "limit", 1, MOST, default=USUAL).value)
-    return {"count": len(rows), "calls": [call_value(one, view) for one in rows], "cursor": cursor}
-
-
-def page_of_calls(found: Iterable[Called], most: int) -> tuple[list[Called], str | None]:
-    """Return the first page of calls, and the cursor of the next one: a position, so that what one message called stays together."""
     rows: list[Called] = []
     for one in found:
         if len(rows) >= most and one.recorded.position != rows[-1].recorded.position:
-            return rows, str(rows[-1].recorded.position)
+            return Listed(rows, str(rows[-1].recorded.position))
         rows.append(one)
-    return rows, None
+    return Listed(rows, None)
 
 
 def call_value(called: Called, view: View | None = None) -> JsonObject:

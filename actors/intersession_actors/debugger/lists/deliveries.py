@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.lists.paging import LimitGiven, paged
+from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_of, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, Name, PlaceText, SearchText
@@ -24,13 +24,19 @@ LOST: Final = frozenset({"failed", "unknown", "denied"})
 """The states of a text that nobody will get, or perhaps not."""
 _ROWS: Final = 64
 
+Delivered = tuple[DeliverySummary, DeliveryNote | None]
+"""A text that goes outside, and what is known of it besides."""
+
 
 @ready
 class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a caller of `deliveries` gives; null is not given."""
 
     failed: Annotated[
-        bool, msgspec.Meta(description="Only what ended without a receipt. With `pending`, either.")
+        bool,
+        msgspec.Meta(
+            description="Only what ended without a receipt: failed, forbidden, or in doubt. With `pending`, either."
+        ),
     ] = False
     pending: Annotated[bool, msgspec.Meta(description="Only what is still to come.")] = False
     session: Annotated[KeyText | None, msgspec.Meta(description="Only in the name of this session.")] = None
@@ -70,6 +76,16 @@ def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
     Raises:
         ToolRefused: a name, a place or the cursor is none.
     """
+    rows, cursor = deliveries_found(view, given, most_of(given.limit))
+    return {"count": len(rows), "deliveries": [text_value(*row, view) for row in rows], "cursor": cursor}
+
+
+def deliveries_found(view: View, given: Deliveries, most: int) -> Listed[Delivered]:
+    """Return the same, as rows of which at most so many are read.
+
+    Raises:
+        ToolRefused: as `list_deliveries`.
+    """
     reader = view.reader
     wanted = DeliveriesWanted(
         failed=given.failed,
@@ -82,10 +98,8 @@ def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
     at = None if given.at is None else view.place(given.at).position
     texts = TextsWanted.of(given.to, given.person, given.words)
     found = (row for row in deliveries_at(reader, wanted, at, texts) if view.is_seen(row.session_key))
-    rows, cursor = paged(found, lambda row: row.accepted, given.limit)
-    notes = reader.flows.notes_of(rows)
-    values = [text_value(row, note, view) for row, note in zip(rows, notes, strict=True)]
-    return {"count": len(rows), "deliveries": values, "cursor": cursor}
+    rows, cursor = paged(found, lambda row: row.accepted, most)
+    return Listed(list(zip(rows, reader.flows.notes_of(rows), strict=True)), cursor)
 
 
 class TextsWanted(NamedTuple):

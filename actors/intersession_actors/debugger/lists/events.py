@@ -5,7 +5,7 @@ from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.lists.paging import LimitGiven, paged
+from intersession_actors.debugger.lists.paging import LimitGiven, most_of, paged
 from intersession_actors.debugger.search import InSpan, check_kinds, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
@@ -92,14 +92,12 @@ class Events(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     kind: Annotated[
         Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
-        msgspec.Meta(
-            description="Only events of these names (message_recorded, run_failed, …); empty is all."
-        ),
+        msgspec.Meta(description="Only events of these names (run_failed, turn_ended, …)."),
     ] = None
     stream: Annotated[
         KeyText | None,
         msgspec.Meta(
-            description="Only of this stream, or of all that begin so: session:agent:main:main, exchange:46a2df48, delivery:."
+            description="Only of this stream, or of all that begin so: session:research, exchange:46a2df48, delivery:"
         ),
     ] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only of this session's own stream.")] = None
@@ -120,6 +118,17 @@ def list_events(view: View, given: Events) -> EventsAnswer:
     Raises:
         ToolRefused: a name, a kind, a stream, a place or the cursor is none.
     """
+    found = view.known(events_wanted(view, given).newest(view.log, span_of(view, given)))
+    rows, cursor = paged(found, lambda recorded: recorded.position, most_of(given.limit))
+    return {"count": len(rows), "events": [_shown(view, row) for row in rows], "cursor": cursor}
+
+
+def events_wanted(view: View, given: Events) -> EventsWanted:
+    """Return which events are asked for, wherever in the log.
+
+    Raises:
+        ToolRefused: a name, a kind or a stream is none.
+    """
     check_kinds(given.kind or ())
     wanted = EventsWanted(frozenset(given.kind or ()))
     if given.session is not None:
@@ -131,9 +140,7 @@ def list_events(view: View, given: Events) -> EventsAnswer:
             begin = ", ".join(STREAMS)
             raise invalid("stream", f"no stream begins with {given.stream[:64]!a}, they begin with {begin}")
         wanted = wanted.of_streams(view.log, given.stream, lambda name: view.session(name, field="stream"))
-    found = view.known(wanted.newest(view.log, span_of(view, given)))
-    rows, cursor = paged(found, lambda recorded: recorded.position, given.limit)
-    return {"count": len(rows), "events": [_shown(view, row) for row in rows], "cursor": cursor}
+    return wanted
 
 
 def event_value(recorded: Recorded) -> JsonObject:

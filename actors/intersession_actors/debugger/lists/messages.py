@@ -5,7 +5,7 @@ from typing import Annotated, TypedDict
 import msgspec
 
 from intersession_actors.debugger.lists.deliveries import delivery_value
-from intersession_actors.debugger.lists.paging import LimitGiven, paged
+from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_of, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, Name
@@ -54,6 +54,18 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
     Raises:
         ToolRefused: a name, a place or the cursor is none.
     """
+    rows, cursor = messages_found(view, given, most_of(given.limit))
+    asked = {"why": given.why, "delivered": given.delivered}
+    values = [said_value(said, texts, view=view, **asked) for said, texts in rows]
+    return {"count": len(rows), "messages": values, "cursor": cursor}
+
+
+def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[Said, Texts]]:
+    """Return the same, each with the texts that went outside for it if those are asked for, as rows of which at most so many are read.
+
+    Raises:
+        ToolRefused: as `list_messages`.
+    """
     wanted = SaidWanted(
         inter_session=given.inter_session,
         sender=None if given.from_ is None else view.session(given.from_, field="from"),
@@ -63,15 +75,12 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
     )
     known, flows = Messages(view.log), view.reader.flows
     found = (said for said in known.said(wanted) if view.is_seen(said.target))
-    rows, cursor = paged(found, lambda said: said.position, given.limit)
-    values: list[JsonObject] = []
+    rows, cursor = paged(found, lambda said: said.position, most)
     sent: list[list[DeliverySummary]] = known.deliveries_of(rows) if given.delivered else [[] for _ in rows]
     sent = [[row for row in some if view.is_seen(row.session_key)] for some in sent]
     notes = iter(flows.notes_of([row for some in sent for row in some]))
-    for said, some in zip(rows, sent, strict=True):
-        texts: Texts = tuple((row, next(notes)) for row in some)
-        values.append(said_value(said, texts, why=given.why, delivered=given.delivered, view=view))
-    return {"count": len(rows), "messages": values, "cursor": cursor}
+    texts = [tuple((row, next(notes)) for row in some) for some in sent]
+    return Listed(list(zip(rows, texts, strict=True)), cursor)
 
 
 def said_value(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,16 +18,25 @@ LimitGiven = Annotated[
 ]
 
 
-def paged(
-    found: Iterable[T], position: Callable[[T], int], limit: float | None
-) -> tuple[list[T], str | None]:
-    """Return the first page of what is found, each at its position, and the cursor for what is behind it; None if nothing is.
+class Listed(NamedTuple, Generic[T]):
+    """A page of a list, and the cursor for what is behind it; None if nothing is."""
+
+    rows: list[T]
+    cursor: str | None
+
+
+def most_of(limit: float | None, most: int = MOST, usual: int = USUAL) -> int:
+    """Return how many rows there may be.
 
     Raises:
         ToolRefused: the limit is no number.
     """
-    most = bounded(limit, "limit", 1, MOST, default=USUAL).value
+    return bounded(limit, "limit", 1, most, default=usual).value
+
+
+def paged(found: Iterable[T], position: Callable[[T], int], most: int) -> Listed[T]:
+    """Return the first page of what is found, each at its position; no more than one beyond it is read."""
     rows = list(islice(found, most + 1))
     if len(rows) <= most:
-        return rows, None
-    return rows[:most], str(position(rows[most - 1]))
+        return Listed(rows, None)
+    return Listed(rows[:most], str(position(rows[most - 1])))

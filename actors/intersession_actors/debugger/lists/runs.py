@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple, Self, TypedDict
 import msgspec
 
 from intersession_actors.debugger.lists.deliveries import delivery_value
-from intersession_actors.debugger.lists.paging import LimitGiven, paged
+from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_of, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.smells import SmellAnswer, smells_of_all
 from intersession_actors.debugger.view import View
@@ -29,17 +29,21 @@ from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWant
 class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a caller of `runs` gives; null is not given. All that is given holds at once."""
 
-    open_: Annotated[bool, msgspec.Meta(description="Only what is not over.")] = msgspec.field(
+    open_: Annotated[bool, msgspec.Meta(description="Only what is not over yet.")] = msgspec.field(
         default=False, name="open"
     )
     failed: Annotated[
         bool,
-        msgspec.Meta(description="Only what failed: a run, the way of its text, or what it all ended with."),
+        msgspec.Meta(
+            description="Only what failed: a run, a turn, the way of its text, or what the flow ended with."
+        ),
     ] = False
-    held: Annotated[bool, msgspec.Meta(description="Only exchanges that are held, with the text.")] = False
+    held: Annotated[
+        bool, msgspec.Meta(description="Only exchanges that are held, with the text that waits.")
+    ] = False
     kind: Annotated[
         Annotated[Sequence[WorkKind], msgspec.Meta(max_length=CHOICES.most)] | None,
-        msgspec.Meta(description="Only exchanges, spawns or runs; empty is all."),
+        msgspec.Meta(description="Only exchanges, spawns or runs."),
     ] = None
     end: Annotated[
         Annotated[Sequence[WorkEnd], msgspec.Meta(max_length=CHOICES.most)] | None,
@@ -58,23 +62,24 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     channel: Annotated[
         Name | None,
-        msgspec.Meta(
-            description="Only what was asked for on this channel, or what a text of went there. For the operator alone."
-        ),
+        msgspec.Meta(description="Only what was asked for on this channel, or what a text of went there."),
     ] = None
     person: Annotated[
         Name | None,
         msgspec.Meta(
-            description="Only what this person asked for: their id or name on the channel, or as they are shown (telegram:ada). For the operator alone."
+            description="Only what this person asked for: their id or name on the channel, or as they are shown (telegram:ada)."
         ),
     ] = None
     words: Annotated[
         SearchText | None,
-        msgspec.Meta(
-            description="Only where somebody said all of these words at once. For the operator alone."
-        ),
+        msgspec.Meta(description="Only where somebody said all of these words at once."),
     ] = None
-    smell: Annotated[bool, msgspec.Meta(description="With what is seldom meant in each (`smells`).")] = False
+    smell: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Mark what is seldom meant: turns that repeat each other, announces nobody got, …"
+        ),
+    ] = False
     at: Annotated[
         int | float | PlaceText | None,
         msgspec.Meta(description="As all of it stood at this place. Default: head."),
@@ -91,45 +96,6 @@ class RunsAnswer(TypedDict):
     count: int
     runs: list[JsonObject]
     cursor: str | None
-
-
-def list_runs(view: View, given: Runs) -> RunsAnswer:
-    """Return the exchanges, spawns and runs of a log. A run that belongs to an exchange or a spawn is part of it.
-
-    Raises:
-        ToolRefused: a name, a place or the cursor is none.
-    """
-    at = None if given.at is None else view.place(given.at).position
-    wanted = WorkWanted(
-        kinds=tuple(given.kind or ()),
-        ends=tuple(given.end or ()),
-        is_open=given.open_,
-        failed=given.failed,
-        held=given.held,
-        session_key=None if given.session is None else view.session(given.session, field="session"),
-        other_key=None if given.with_ is None else view.session(given.with_, field="with"),
-        agent_id=_agent(given.agent),
-        channel=given.channel,
-        person=given.person,
-        words=given.words,
-        span=span_of(view, given),
-    )
-    work = WorkFound(view.log, None if at is None else Then(view.log, at), sees=view.sees)
-    seen = view.seen_of(work.newest(wanted), flow_sessions)
-    found, cursor = paged(seen, lambda flow: flow.accepted, given.limit)
-    frozen = frozen_in(view.log, at)
-    rows = Stands.of_all(view.reader, found, at=at, frozen=frozen)
-    if given.smell:
-        smelled = smells_of_all(view, found, at)
-        rows = [row._replace(smells=tuple(smells)) for row, smells in zip(rows, smelled, strict=True)]
-    return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
-
-
-def _agent(typed: str | None) -> str | None:
-    try:
-        return None if typed is None else parse_agent_id(typed)
-    except InvalidKey as error:
-        raise invalid("agent", str(error)) from None
 
 
 class Stands(NamedTuple):
@@ -226,6 +192,55 @@ class Stands(NamedTuple):
         if self.smells is not None:
             value["smells"] = list(self.smells)
         return value
+
+
+def list_runs(view: View, given: Runs) -> RunsAnswer:
+    """Return the exchanges, spawns and runs of a log. A run that belongs to an exchange or a spawn is part of it.
+
+    Raises:
+        ToolRefused: a name, a place or the cursor is none.
+    """
+    rows, cursor = runs_found(view, given, most_of(given.limit))
+    return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
+
+
+def runs_found(view: View, given: Runs, most: int) -> Listed[Stands]:
+    """Return the same, as rows of which at most so many are read: who shows them to people puts them into words.
+
+    Raises:
+        ToolRefused: as `list_runs`.
+    """
+    at = None if given.at is None else view.place(given.at).position
+    wanted = WorkWanted(
+        kinds=tuple(given.kind or ()),
+        ends=tuple(given.end or ()),
+        is_open=given.open_,
+        failed=given.failed,
+        held=given.held,
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        other_key=None if given.with_ is None else view.session(given.with_, field="with"),
+        agent_id=_agent(given.agent),
+        channel=given.channel,
+        person=given.person,
+        words=given.words,
+        span=span_of(view, given),
+    )
+    work = WorkFound(view.log, None if at is None else Then(view.log, at), sees=view.sees)
+    seen = view.seen_of(work.newest(wanted), flow_sessions)
+    found, cursor = paged(seen, lambda flow: flow.accepted, most)
+    frozen = frozen_in(view.log, at)
+    rows = Stands.of_all(view.reader, found, at=at, frozen=frozen)
+    if given.smell:
+        smelled = smells_of_all(view, found, at)
+        rows = [row._replace(smells=tuple(smells)) for row, smells in zip(rows, smelled, strict=True)]
+    return Listed(rows, cursor)
+
+
+def _agent(typed: str | None) -> str | None:
+    try:
+        return None if typed is None else parse_agent_id(typed)
+    except InvalidKey as error:
+        raise invalid("agent", str(error)) from None
 
 
 def _held_value(held: ExchangeHeld, view: View | None) -> JsonObject:

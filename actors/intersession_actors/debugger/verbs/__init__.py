@@ -3,6 +3,7 @@
 from intersession_actors.debugger.verbs.verbs import (
     CALLS,
     DELIVERIES,
+    DIFF,
     EVENTS,
     IMPORTS,
     LENS,
@@ -21,6 +22,7 @@ from intersession_actors.debugger.verbs.verbs import (
 __all__ = [
     "CALLS",
     "DELIVERIES",
+    "DIFF",
     "EVENTS",
     "IMPORTS",
     "LENS",

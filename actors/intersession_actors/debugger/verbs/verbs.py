@@ -15,6 +15,9 @@ _Taken = ParamSpec("_Taken")
 _Given = TypeVar("_Given")
 _Answer = TypeVar("_Answer", bound=Mapping[str, object])
 
+# The arguments of a verb, and what answers them: each of one struct, whichever.
+_Loaded = tuple[Any, Callable[[View, Any], _Answer]]  # the struct of this verb
+
 
 class _Calls(Protocol):
     """What a verb is a method of: calls verbs by their names."""
@@ -47,9 +50,7 @@ class Verb(Generic[_Taken, _Answer]):
         self.name = name
         self.title = title
         self.description = description
-        self._loads: Callable[[], tuple[Any, Callable[[View, Any], _Answer]]] = (
-            loads  # of one struct, whichever
-        )
+        self._loads: Callable[[], _Loaded[_Answer]] = loads
         self.awaited: Final = AwaitedVerb(self)
 
     @property

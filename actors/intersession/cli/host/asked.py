@@ -1,0 +1,147 @@
+"""Makes the options of a command of the fields of a verb: what a command adds is how its answer is shown."""
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, cast
+
+import msgspec
+from cyclopts import Parameter
+from msgspec import inspect as types
+
+from intersession.cli.host.forks import in_fork
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell import READING, Answer, Cursor, Reading, Since, Until
+from intersession_actors.debugger import Debugger, Verb, View
+from intersession_events.plain_json import JsonObject
+
+A = TypeVar("A", bound=Mapping[str, object])
+_More = ParamSpec("_More")
+
+_CAPITAL: Final = re.compile(r"(?=[A-Z])")
+_SHARED: Final[Mapping[str, object]] = {"since": Since, "until": Until, "cursor": Cursor}
+_CHOICES: Any = Literal  # of values that are known when it runs
+_PAGING: Final = (*_SHARED, "limit")
+"""The fields of every list; they come last."""
+
+
+@dataclass(frozen=True)
+class Asked(Generic[A]):
+    """A verb as a command was asked for it. `given` are its arguments as they were typed, `reading` says in which log."""
+
+    verb: str
+    given: JsonObject
+    reading: Reading
+    forks: Collection[str]
+
+    @contextmanager
+    def view(self) -> Generator[View]:
+        """Open the log, or the fork that is named in its place, as the operator sees it; `given` says what is named as that log does."""
+        inside, named = in_fork(self.reading, *(self.given.get(field) for field in self.forks))
+        for field in self.forks:
+            if field in self.given:
+                self.given[field] = named(self.given[field])
+        with reader_of(inside) as reader:
+            yield View(reader)
+
+    @contextmanager
+    def answered(self) -> Generator[tuple[A, View]]:
+        """Ask, and yield the answer; its log stays open as long as the block lasts."""
+        with self.view() as view:
+            yield self.of(view), view
+
+    def of(self, view: View) -> A:
+        """Return the answer, of the log that is open."""
+        return cast("A", Debugger(view).call(self.verb, self.given))
+
+
+def asks(
+    verb: Verb[..., A],
+    *,
+    options: Mapping[str, object] | None = None,
+    forks: Collection[str] = (),
+    **positional: str,
+) -> Callable[[Callable[Concatenate[Asked[A], _More], Answer]], Callable[..., Answer]]:
+    """Return what makes a command of a function that gets a verb as it was asked for, and the options that the command has besides.
+
+    `options` are those that the command line takes otherwise than the verb's struct says, `forks` the fields that may name a fork,
+    and the rest those that are no options, and how help calls them. A command that takes a `page` has the fields of paging there.
+    """
+
+    def command(show: Callable[Concatenate[Asked[A], _More], Answer]) -> Callable[..., Answer]:
+        _, *more = inspect.signature(show).parameters.values()
+        paging = _PAGING if any(each.name == "page" for each in more) else ()
+        fields = [each for each in msgspec.structs.fields(verb.arguments) if each.name not in paging]
+        fields.sort(key=lambda field: _PAGING.index(field.name) if field.name in _PAGING else -1)
+
+        # cyclopts reads the signature that is set below.
+        def called(*args: object, **kwargs: object) -> Answer:
+            given = inspect.Signature(parameters).bind(*args, **kwargs)
+            given.apply_defaults()
+            typed: JsonObject = given.arguments
+            reading = typed.pop("reading")
+            asked: JsonObject = {
+                field.encode_name: [*value] if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - as cyclopts made it
+                for field in fields
+                if (value := typed.pop(field.name)) != () and value is not None and value is not False
+            }
+            return show(Asked(verb.name, asked, reading, forks), **typed)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - what is left is its own
+
+        parameters = [
+            *(
+                _parameter(field, positional.get(field.name), (options or {}).get(field.name))
+                for field in fields
+            ),
+            *more,
+            inspect.Parameter("reading", inspect.Parameter.KEYWORD_ONLY, default=READING, annotation=Reading),
+        ]
+        parameters.sort(key=lambda each: each.kind)
+        called.__name__, called.__doc__ = show.__name__, show.__doc__
+        called.__signature__ = inspect.Signature(parameters, return_annotation=Answer)  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
+        called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": Answer}
+        return called
+
+    return command
+
+
+def _parameter(
+    field: msgspec.structs.FieldInfo, positional: str | None, otherwise: object
+) -> inspect.Parameter:
+    kind, default, description = _typed(types.type_info(field.type))
+    name = positional or f"--{_CAPITAL.sub('-', field.encode_name).lower()}"
+    return inspect.Parameter(
+        field.name,
+        inspect.Parameter.POSITIONAL_ONLY if positional else inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if field.required else default,
+        annotation=otherwise
+        or _SHARED.get(field.name)
+        or Annotated[kind, Parameter(name=name, help=description)],
+    )
+
+
+def _typed(info: types.Type) -> tuple[Any, object, str]:  # a type, as annotations have it
+    """Return what an option takes, its default, and what it is for."""
+    match info:
+        case types.Metadata(type=of, extra_json_schema=schema):  # pyright: ignore[reportUnknownVariableType] - as below
+            kind, default, description = _typed(of)
+            known: JsonObject = {"description": description, **(schema or {})}  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - msgspec's own dict
+            said: str = known["description"]
+            if default == ():
+                said = f"{said.removesuffix('.')}; may be given several times."
+            return kind, default, said.replace("`", "")
+        case types.UnionType(types=of):
+            return next(_typed(each) for each in reversed(of) if not isinstance(each, types.NoneType))
+        case types.BoolType():
+            return bool, False, ""
+        case types.IntType() | types.FloatType():
+            return int | None, None, ""
+        case types.LiteralType(values=values):
+            return _CHOICES[values] | None, None, ""
+        case types.CollectionType(item_type=types.LiteralType(values=values)):
+            return tuple[_CHOICES[values], ...], (), ""
+        case types.CollectionType():
+            return tuple[str, ...], (), ""
+        case _:
+            return str | None, None, ""
