@@ -16,9 +16,10 @@ from unittest.mock import patch
 import pykka
 import pytest
 from greenlet import GreenletExit
+from pykka._envelope import Envelope
 
 from intersession_actors.runtime import Handler, PooledRuntime, inbox, pool
-from intersession_actors.runtime.inbox import Inbox, InboxFull, Mail, a_stop
+from intersession_actors.runtime.inbox import Inbox, InboxFull, a_stop
 from intersession_actors.service import waits
 from intersession_actors.service.waits import OneAtATime, RunWaits, Wait, WaitGraph
 from intersession_events.errors import StoreUnavailable
@@ -79,7 +80,7 @@ def letters(turns: Turns) -> Callable[[], None]:
     def send(*texts: str) -> None:
         for text in texts:
             try:
-                box.put(Mail(text))
+                box.put(Envelope(text))
             except pykka.ActorDeadError:
                 refused.append(text)
 
@@ -139,7 +140,7 @@ def bounded(turns: Turns) -> Callable[[], None]:
 
     def send(text: str, *, urgent: bool = False) -> None:
         try:
-            box.put(Mail(text), urgent=urgent)
+            box.put(Envelope(text), urgent=urgent)
         except (pykka.ActorDeadError, InboxFull):
             refused.append(text)
         most.append(box._waiting())

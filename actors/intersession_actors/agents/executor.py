@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from intersession_actors.agents.agents import Agent, function_of
 from intersession_actors.agents.recorded import RecordedAgent
@@ -23,6 +23,12 @@ _MOST_THREADS: Final = 128
 """So many threads at most call the sync agents, all of them together."""
 
 OnResult = Callable[[AgentResult], None]
+
+
+class _Running(NamedTuple):
+    attempt: int
+    call: Call
+    runner: str
 
 
 def _agent_of(turn: Turn) -> str:
@@ -64,7 +70,8 @@ class AgentExecutor:
         """What came back, until it is recorded."""
         self._changed = threads.changed()
         self._agents: dict[str, AgentFunction] = {}
-        self._running: dict[tuple[str, int], tuple[Call, str]] = {}
+        self._running: dict[str, _Running] = {}
+        """By run: an attempt is made when the one before it has come back."""
         self._zombies: dict[Call, str] = {}
         self._stopping = False
         self.closing = False
@@ -84,13 +91,11 @@ class AgentExecutor:
 
     def has(self, agent_id: str) -> bool:
         """Whether somebody answers for an agent id in this process."""
-        with self._changed:
-            return agent_id in self._agents
+        return agent_id in self._agents
 
     def resumes(self, agent_id: str) -> bool:
         """Whether who answers for an agent id goes on with an attempt that a fork has cut in its middle (`RecordedAgent`)."""
-        with self._changed:
-            return isinstance(self._agents.get(agent_id), RecordedAgent)
+        return isinstance(self._agents.get(agent_id), RecordedAgent)
 
     def window(
         self, agent_id: str, run_id: str, attempt: int
@@ -100,8 +105,7 @@ class AgentExecutor:
         In a replay it is what was recorded of the attempt.
         """
         del run_id, attempt
-        with self._changed:
-            agent = self._agents.get(agent_id)
+        agent = self._agents.get(agent_id)
         if isinstance(agent, RecordedAgent):
             return "as before"
         said = getattr(agent, "model_window", None)
@@ -137,7 +141,7 @@ class AgentExecutor:
             agent = self._agents.get(runner)
             lost = self._lost(runner)
             if agent is not None and lost < MOST_LOST:
-                self._running[turn.run_id, turn.attempt] = call, runner
+                self._running[turn.run_id] = _Running(turn.attempt, call, runner)
         if agent is None:
             error = f"no agent {turn.agent_id!r} is registered in this process"
             self._report(turn, done, Broke(code="no_agent", error=error))
@@ -160,13 +164,14 @@ class AgentExecutor:
         Its callback is not called any more.
         """
         with self._changed:
-            calls = [self._running.pop(key) for key in list(self._running) if key[0] == run_id]
-        self._cancel(calls)
+            running = self._running.pop(run_id, None)
+        if running is not None:
+            self._cancel([running])
 
     def is_running(self, run_id: str, attempt: int) -> bool:
         """Whether this process is calling the agent for this attempt."""
-        with self._changed:
-            return (run_id, attempt) in self._running
+        running = self._running.get(run_id)
+        return running is not None and running.attempt == attempt
 
     def waiting(self) -> AbstractContextManager[None]:
         """Not count the calling thread while its agent waits in a tool call, so that others can run meanwhile."""
@@ -189,24 +194,27 @@ class AgentExecutor:
             left, self._running = self._running, {}
         self._cancel(list(left.values()))
         self._outside.stop(grace)
-        return tuple(run_id for run_id, _ in left)
+        return tuple(left)
 
-    def _cancel(self, calls: list[tuple[Call, str]]) -> None:
-        for call, _runner in calls:
-            call.cancel()
+    def _cancel(self, cut_off: list[_Running]) -> None:
+        for one in cut_off:
+            one.call.cancel()
         with self._changed:
-            self._zombies.update(calls)
+            self._zombies.update({one.call: one.runner for one in cut_off})
             self._lost()
 
     def _lost(self, runner: str | None = None) -> int:
         """Count the calls that were given up and have not come back, of one agent or of all."""
+        if not self._zombies:
+            return 0
         self._zombies = {call: of for call, of in self._zombies.items() if call.is_zombie}
         return len(self._zombies) if runner is None else list(self._zombies.values()).count(runner)
 
     def _came_back(self, turn: Turn, outcome: Outcome, done: OnResult) -> None:
         self._report(turn, done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
         with self._changed:
-            self._running.pop((turn.run_id, turn.attempt), None)
+            if self.is_running(turn.run_id, turn.attempt):
+                del self._running[turn.run_id]
             self._changed.notify_all()
 
     def _came_late(self, turn: Turn, outcome: Outcome, late: OnResult | None) -> None:

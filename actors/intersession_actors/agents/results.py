@@ -51,8 +51,7 @@ class Results:
 
     def is_due(self, run_id: str, attempt: int) -> bool:
         """Whether this process began the attempt, and has not called the agent."""
-        with self._lock:
-            return (run_id, attempt) in self._due
+        return (run_id, attempt) in self._due
 
     def keep(self, run_id: str, attempt: int, result: AgentResult) -> None:
         """Keep what an agent came back with; before anybody is told of it."""
@@ -61,9 +60,8 @@ class Results:
 
     def of(self, run_id: str, attempt: int) -> AgentResult | None:
         """Return what the agent came back with; None if it did not, or if that is on record."""
-        with self._lock:
-            kept = self._kept.get((run_id, attempt))
-            return None if kept is None else kept.result
+        kept = self._kept.get((run_id, attempt))
+        return None if kept is None else kept.result
 
     def failed_on(self, run_id: str, attempt: int, error: Exception) -> None:
         """Note that an actor failed while it dealt with a result."""

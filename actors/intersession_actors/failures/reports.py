@@ -126,6 +126,8 @@ class Reports:
 
     def store_back(self) -> None:
         """Note that the store does its work."""
+        if self._store_error is None:
+            return
         with self._changed:
             since, self._store_since, self._store_error = self._store_since, None, None
         if since is not None:

@@ -230,10 +230,10 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
     def at_rest(self, owner: Owner[S, C]) -> None:
         """Look for what was not told while the store was away; forget a flow that is over, or never began."""
         flow = self._flows.get(owner.stream)
-        if flow is not None and flow.looks_again and not flow.waits_for_store:
+        if flow is not None and flow.looks_again and not flow.put_off:
             flow.looks_again = False
             self.world.mail.resume_flow(owner.stream)
-        if flow is owner and not owner.waits_for_store and (owner.state is None or self.is_over(owner.state)):
+        if flow is owner and not owner.put_off and (owner.state is None or self.is_over(owner.state)):
             del self._flows[owner.stream]
 
     def _put_aside(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
@@ -299,7 +299,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
             if lost and flow.told is not None and flow.asks_session:
                 flow.reload()
                 self.carry_out(flow)
-            if flow.waits_for_store:
+            if flow.put_off:
                 # Resumed now, it would ask the store at once, be refused, have the session read back, be told again, …
                 flow.looks_again = True
             else:

@@ -152,4 +152,4 @@ def _one_line(text: str) -> str:
 
 
 def _lines(*lines: str | None) -> str:
-    return "\n".join(line for line in lines if line is not None)
+    return "\n".join(filter(None, lines))

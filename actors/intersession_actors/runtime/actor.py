@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, cast
 from weakref import WeakSet
 
 import pykka
+from pykka._envelope import Envelope
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
 
 from intersession_actors.runtime.inbox import Inbox, Mail, Stop, a_stop, refuse
@@ -53,12 +54,12 @@ class Ref:
             pykka.ActorDeadError: there is no such actor any more.
             InboxFull: it has as many messages waiting as it may have.
         """
-        self._actor.actor_inbox.put(Mail(message), urgent=urgent)
+        self._actor.actor_inbox.put(Envelope(message), urgent=urgent)
 
     def ask(self, message: object) -> ReplyFuture:
         """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
         reply = self._actor.answer_to_come()
-        self._actor.actor_inbox.put(Mail(message, reply))
+        self._actor.actor_inbox.put(Envelope(message, reply))
         return reply
 
     def stop(self) -> None:

@@ -161,7 +161,7 @@ class Inbox:
 
 def a_stop(reply_to: pykka.Future[object] | None = None) -> Mail:
     """Return the message that stops an actor, as Pykka sends it."""
-    return Mail(Stop(), reply_to)
+    return Envelope(Stop(), reply_to)
 
 
 def refuse(envelope: Mail, error: Exception) -> None:

@@ -76,6 +76,18 @@ class Threads(Protocol):
         ...
 
 
+class _Condition(threading.Condition):
+    """`threading.Condition`, entered as its lock is, without a call of Python's: some are entered several times a turn."""
+
+    __slots__ = ("__enter__", "__exit__")
+
+    def __init__(self) -> None:
+        lock = threading.RLock()
+        super().__init__(lock)
+        self.__enter__ = lock.__enter__  # type: ignore[method-assign]
+        self.__exit__ = lock.__exit__  # type: ignore[method-assign]  # pyright: ignore[reportAttributeAccessIssue]
+
+
 class MachineThreads:
     """The machine's own threads, locks and event loops."""
 
@@ -97,7 +109,7 @@ class MachineThreads:
 
     def changed(self) -> Changed:
         """Return a condition to wait on."""
-        return threading.Condition()
+        return _Condition()
 
     def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
         """Wait until a future is done."""

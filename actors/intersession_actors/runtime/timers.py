@@ -66,7 +66,8 @@ class TimerWheel:
             number = next(self._numbers)
             self._set[key] = (number, fire)
             heappush(self._alarms, _Alarm(due, number, key))
-            self._sweep()
+            if len(self._alarms) > 2 * len(self._set) + CANCELLED_BEFORE_SWEEP:
+                self._sweep()
             if self._thread is None:
                 self._thread = self._threads.start(self._run, name="timers")
             if self._alarms[0].number == number:
@@ -76,7 +77,6 @@ class TimerWheel:
         """Forget a timer; nothing happens if there is none."""
         with self._changed:
             self._set.pop(key, None)
-            self._sweep()
 
     def stop(self) -> None:
         """Forget all timers and end the thread."""
@@ -119,7 +119,6 @@ class TimerWheel:
         return min(max(self._alarms[0].due - self._clock.monotonic(), 0.0), LONGEST_SLEEP)
 
     def _sweep(self) -> None:
-        """Drop alarms nobody waits for any more, once they are the majority."""
-        if len(self._alarms) > 2 * len(self._set) + CANCELLED_BEFORE_SWEEP:
-            self._alarms = [a for a in self._alarms if self._set.get(a.key, (-1, None))[0] == a.number]
-            heapify(self._alarms)
+        """Drop alarms nobody waits for any more, now that they are the majority."""
+        self._alarms = [a for a in self._alarms if self._set.get(a.key, (-1, None))[0] == a.number]
+        heapify(self._alarms)

@@ -89,7 +89,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             unsure = f"the session failed, and it is not known whether this is recorded ({why}), look, or try again"
             answer(under_way, Refused(code="unavailable", error=unsure))
         refused = refused_by(error, f"the session failed: {why}")
-        for command in self._owner.waiting():
+        for command in self._owner.commands():
             answer(command, Refused(code=refused.code, error=refused.error))
 
     def handle(self, message: object) -> None:
@@ -181,9 +181,10 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         self._memory.take(fresh, self._owner.state or EMPTY)
         if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")
-        self._thread.mark(state, fresh, at=self._owner.decided_at)
-        self._thread.watch(state)
         before = durable.before or EMPTY
+        if before.bound is not None or state.bound is not None:
+            self._thread.mark(state, fresh, at=self._owner.decided_at)
+            self._thread.watch(state)
         for item in fresh:
             self._act(before, state, item)
 
@@ -215,7 +216,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         running = self.state.running
         if running is not None and not any(
             isinstance(told, commands.RunReturned) and told.run_id == running.waiting.queued.run_id
-            for told in owner.waiting()  # else it has come back, and is decided next
+            for told in owner.commands()  # else it has come back, and is decided next
         ):
             self._look_after(owner, running)
 
@@ -252,15 +253,15 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     def at_rest(self, owner: SessionOwner) -> None:
         """Start the next run, or else fall asleep after a while."""
-        if owner.waits_for_store:
+        if owner.put_off:
             return  # what is begun now would only be put off, too
         state = self.state
         if state.running is not None:
             return
         if not state.queue:
             self._rest()
-        elif (begins := self._next_run.begin(state, owner.version)) is not None:
-            owner.take(begins)
+        elif self._next_run.begins(state):
+            owner.take(commands.StartNext())
             self.carry_out(owner)
 
     # --- acting
@@ -275,8 +276,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             self._starter.ended(event.run_id, before.running)
             # Nobody works on a run that is over: where it timed out or was aborted, somebody still does.
             self.world.agents.cancel(event.run_id)
-            ended = ended_of(before, recorded)
-            if ended is not None and recorded.id != self._told_ahead:
+            if recorded.id != self._told_ahead and (ended := ended_of(before, recorded)) is not None:
                 self.world.mail.tell_flow(ended.stream, ended)
         elif isinstance(event, facts.RunInterrupted):
             self._starter.ended(event.run_id, before.running)

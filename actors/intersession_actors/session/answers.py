@@ -128,7 +128,8 @@ def reply_messages(
     The transcript keeps what the agent said, `NO_REPLY` and skip words included; the reply is what is visible of it.
     Whatever role an agent gives its messages, they are its own output and no one else's (PROV-2).
     """
-    messages = tuple(
+    said = answered.messages or ()
+    messages = said and tuple(
         msgspec.structs.replace(
             message,
             id=message.id or ids.derive(log_id, "message", run_id, "out", attempt, number),
@@ -139,9 +140,9 @@ def reply_messages(
             if isinstance(message.content, str)
             else blocks_without_contents(message.content),
         )
-        for number, message in enumerate(answered.messages or ())
+        for number, message in enumerate(said)
     )
-    if answered.text and not any(message.role == "assistant" for message in messages):
+    if answered.text and not (messages and any(message.role == "assistant" for message in messages)):
         messages = (
             *messages,
             facts.Message(
@@ -177,7 +178,7 @@ def auto_reply(
     running: Running, *, key: str, reply: str | None, log_id: str, now_ms: int
 ) -> tuple[StreamAppend, ...]:
     """Return the delivery of a run's text to its route (INB-2); nothing without a route or a text."""
-    if reply is None or is_withheld(reply):
+    if running.waiting.queued.route is None or reply is None or is_withheld(reply):
         return ()
     return _to_person(running, reply, "auto_reply", "reply", key=key, log_id=log_id, now_ms=now_ms)
 
@@ -190,8 +191,9 @@ def failure_notice(
     The flows of agents hear of a failed run themselves, so their runs have none.
     """
     running = state.running
-    failed = any(isinstance(event, facts.RunFailed) for event in events)
-    if running is None or not failed or not text.strip() or not has_asker(running):
+    if running is None or not text.strip() or not has_asker(running):
+        return ()
+    if not any(isinstance(event, facts.RunFailed) for event in events):
         return ()
     return _to_person(
         running, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
@@ -234,8 +236,8 @@ def leads_on(state: Session, events: Sequence[facts.Event]) -> bool:
     return (
         running is not None
         and running.waiting.queued.exchange_id is not None
+        and isinstance(events[-1], facts.RunCompleted | facts.RunFailed)
         and not counts_use(running.waiting.budget)
-        and any(isinstance(event, facts.RunCompleted | facts.RunFailed) for event in events)
     )
 
 

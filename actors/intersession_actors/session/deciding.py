@@ -77,7 +77,7 @@ class Decider:
             return None
         if not self._is_due(state, command):
             return Plan()
-        now = self._circumstances(state, command, owner.version)
+        now = self._circumstances(owner, state, command)
         plan = rules.decide(state, command, now)
         if isinstance(plan, Refused) or not plan.events:
             return plan
@@ -117,13 +117,15 @@ class Decider:
                 pass
         return True
 
-    def _circumstances(self, state: Session, command: commands.Decidable, version: int) -> Circumstances:
+    def _circumstances(
+        self, owner: SessionOwner, state: Session, command: commands.Decidable
+    ) -> Circumstances:
         """Return what the rules look at: what no event that can follow depends on is not asked."""
         world = self.world
         known = Circumstances(log_id=world.log.log_id, key=self.key)
         match command:
             case commands.Enqueue():
-                return self._of_message(known, state, command, version)
+                return self._of_message(known, state, command, owner.version)
             case commands.AddMessage(check_policy=True):
                 return msgspec.structs.replace(known, verdict=self._policy(state, None))
             case commands.RunReturned(result=Answered()):
@@ -135,7 +137,7 @@ class Decider:
                 return self._of_end(known, state)
             case commands.Wake():
                 return self._of_wake(self._of_end(known, state), state)
-            case commands.StartNext() if (start := self._next_run.of_queue(state, version)) is not None:
+            case commands.StartNext() if (start := self._next_run.of_queue(owner, state)) is not None:
                 head = state.queue[0]
                 # What its chain has used is read only where that can keep it from starting (LOOP-5).
                 spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()

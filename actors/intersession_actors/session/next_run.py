@@ -7,7 +7,7 @@ from intersession_actors.session.rules import Start
 from intersession_actors.session.runs import RunStarter
 from intersession_actors.session.state import Session
 from intersession_actors.session.telling import Telling
-from intersession_actors.streams import World
+from intersession_actors.streams import Owner, World
 from intersession_events import facts
 
 
@@ -31,39 +31,32 @@ class NextRun:
         )
         return None if context is None else Start(beginning, context)
 
-    def begin(self, state: Session, version: int) -> commands.StartNext | commands.ReadAgain | None:
-        """Have the context of the run at the head of the queue read; with the context here, return what starts it.
-
-        Where it holds more than the stream up to that version, return what has that read first.
-        """
-        if state.running is not None or not state.queue or not state.exists:
-            return None
-        if self._world.agents.closing:
-            return None  # it begins after the restart, as a first attempt
-        queued = state.queue[0].queued
-        run_id = queued.run_id
+    def begins(self, state: Session) -> bool:
+        """Whether the run at the head of the queue, of a session that is free, is to be started now."""
+        if not state.exists or self._world.agents.closing:
+            return False  # where the process ends it begins after the restart, as a first attempt
         if not self._has_agent():
             self._telling.parked(state.queue[0])
-            return None  # parked until the agent is registered (KEY-9)
-        if self._starter.is_reading:
-            return None
-        room = self._beginning(state, queued).words
-        if self._starter.context_at(run_id, version, room) is not None:
-            return commands.StartNext()
-        if self._starter.has_read_beyond(run_id, version):
-            return commands.ReadAgain()
-        self._starter.read(run_id, state.interrupted + 1, version, room)
-        return None
+            return False  # parked until the agent is registered (KEY-9)
+        return not self._starter.is_reading
 
-    def of_queue(self, state: Session, version: int) -> Start | None:
-        """Return how the run at the head of the queue begins. None: there is none, or the stream has moved since it was read."""
+    def of_queue(self, owner: Owner[Session, commands.SessionCommand], state: Session) -> Start | None:
+        """Return how the run at the head of the queue begins. None: there is none, or its context is read first.
+
+        Where what was read holds more than the stream up to where it is known, the stream is read again.
+        """
         head = next(iter(state.queue), None)
-        if head is None:
+        if head is None or state.running is not None or not state.exists:
             return None
-        beginning = self._beginning(state, head.queued)
-        context = self._starter.context_at(head.queued.run_id, version, beginning.words)
-        # Without one the context is read anew before the run is started.
-        return None if context is None else Start(beginning, context)
+        run_id, version, beginning = head.queued.run_id, owner.version, self._beginning(state, head.queued)
+        context = self._starter.context_at(run_id, version, beginning.words)
+        if context is not None:
+            return Start(beginning, context)
+        if self._starter.has_read_beyond(run_id, version):
+            owner.load()
+        else:
+            self._starter.read(run_id, state.interrupted + 1, version, beginning.words)
+        return None
 
     def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
         """Return what the next attempt begins with: its tools, and how much of the transcript its model takes."""

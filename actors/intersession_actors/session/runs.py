@@ -65,14 +65,17 @@ class RunStarter:
         return self._reading is not None
 
     def context_at(self, run_id: str, version: int, room: int | None) -> RunContext | None:
-        """Return the context that was read for a run, if it is of this very version of the stream (PROV-4).
+        """Return a run's context as of this very version of the stream (PROV-4), if it was read or the transcript is at hand.
 
         There is room for so many tokens of it.
+
+        Raises:
+            LookupError: no such run waits in the stream.
         """
         context = self._ready.get(run_id)
-        if context is None or (context.version == version and self._room == room):
+        if context is not None and context.version == version and self._room == room:
             return context
-        # Somebody spoke between the reading and now. The transcript was kept current, so that nobody can outrun it.
+        # What was read may be old: somebody spoke since. The transcript is kept current, so that nobody can outrun it.
         context = self._contexts.at(self._key, run_id, version, room)
         if context is not None:
             self._ready, self._room = {run_id: context}, room

@@ -32,7 +32,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def budget(self) -> facts.Budget:
         """What the causal chain that the run is of may use (LOOP-5)."""
-        return budget_of(self.queued, self.correlation, self.time)
+        return self.queued.budget or budget_of(self.queued, self.correlation, self.time)
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):

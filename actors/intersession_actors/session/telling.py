@@ -42,7 +42,7 @@ class Telling:
                     traceback=event.traceback,
                     inside=self._inside(before, event.run_id, recorded.id),
                 )
-            case facts.RunCompleted(reply=reply) if is_withheld(reply) and _is_for_a_person(before):
+            case facts.RunCompleted() if _is_for_a_person(before) and is_withheld(event.reply):
                 reports.tell(
                     "reply_withheld",
                     session_key=self._key,

@@ -110,7 +110,8 @@ class Owner(Generic[S, C]):
         # Lists, since both are short: an empty deque takes as much memory as ten of them, and each awake session has an owner.
         self.effects: list[OwnerEffect[S, C]] = []
         """What is to be done, in order."""
-        self._waiting: list[Told[C]] = []
+        self.waiting: list[Told[C]] = []
+        """What is decided next, in order."""
         self.is_busy = False
         """Whether the stream is being read, or an append is under way."""
         self._under_way: Told[C] | None = None
@@ -127,18 +128,13 @@ class Owner(Generic[S, C]):
         """What the answer to the last reading names, while that is under way."""
         self._loading = False
         self._numbers = count(1)
-        self._put_off: dict[int, Told[C]] = {}
-        """What the store is asked for again, by the number of its timer."""
+        self.put_off: dict[int, Told[C]] = {}
+        """What the store is asked for again, by the number of its timer: nothing new is begun meanwhile."""
 
     @property
     def has_work(self) -> bool:
         """Whether a command waits, is under way, or is to be tried again."""
-        return self.is_busy or bool(self._waiting) or bool(self._put_off)
-
-    @property
-    def waits_for_store(self) -> bool:
-        """Whether something is to be asked of the store again: nothing new is begun meanwhile."""
-        return bool(self._put_off)
+        return self.is_busy or bool(self.waiting) or bool(self.put_off)
 
     @property
     def under_way(self) -> C | None:
@@ -149,32 +145,32 @@ class Owner(Generic[S, C]):
         """Whether an answer is the one to what was asked for the command under way, and not to what was asked before."""
         return ask is not None and ask is self._asked
 
-    def waiting(self) -> tuple[C, ...]:
+    def commands(self) -> tuple[C, ...]:
         """Return the commands that wait, in order, then those that the store is asked for again."""
-        return tuple(told.command for told in (*self._waiting, *self._put_off.values()))
+        return tuple(told.command for told in (*self.waiting, *self.put_off.values()))
 
     # --- commands in, effects out
 
     def take(self, command: C) -> None:
         """Take a command; it is decided when its turn comes."""
-        self._waiting.append(Told(command))
+        self.waiting.append(Told(command))
         if self.in_flight is not None:
             self.in_flight.hurry()  # somebody waits for it now
 
     def take_first(self, command: C) -> None:
         """Take a command that comes before all that wait."""
-        self._waiting.insert(0, Told(command))
+        self.waiting.insert(0, Told(command))
 
     def go_on(self) -> bool:
         """Decide what waits, as far as can be, until there is something to do; say whether there is."""
-        while not self.effects and self._waiting and not self.is_busy:
-            self._decide(self._waiting.pop(0))
+        while not self.effects and self.waiting and not self.is_busy:
+            self._decide(self.waiting.pop(0))
         return bool(self.effects)
 
     def give_up(self) -> tuple[C, ...]:
         """Do nothing any more; return the commands that wait."""
-        waiting = self.waiting()
-        for kept in (self.effects, self._waiting, self._put_off):
+        waiting = self.commands()
+        for kept in (self.effects, self.waiting, self.put_off):
             kept.clear()
         return waiting
 
@@ -189,7 +185,7 @@ class Owner(Generic[S, C]):
         """Give the command under way back and read the stream again: it is decided anew."""
         told = self.give_back()
         if told is not None:
-            self._waiting.insert(0, told._replace(asked=None))
+            self.waiting.insert(0, told._replace(asked=None))
         self.load()
 
     def read_back(self) -> None:
@@ -231,12 +227,12 @@ class Owner(Generic[S, C]):
         self._world.reports.store_away(error, stream=self.stream)
         refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
         kept: list[Told[C]] = []
-        for told in self._waiting:
+        for told in self.waiting:
             if _is_waited_for(told.command):
                 self._answer(told.command, refused)
             else:
                 kept.append(told)
-        self._waiting = kept
+        self.waiting = kept
         self._ask_store_later(None)
 
     def _evolve(self, fresh: Sequence[Recorded]) -> bool:
@@ -328,7 +324,7 @@ class Owner(Generic[S, C]):
 
     def appended(self, message: Appended) -> None:
         """Take the log's word on the append that is under way."""
-        if not self.awaits(message.ask):
+        if message.ask is not self._asked:
             self._answered_late(message.outcome)
             return
         told, self.in_flight = self._under_way, None
@@ -412,7 +408,7 @@ class Owner(Generic[S, C]):
 
     def decide_again(self, told: Told[C]) -> None:
         """Decide a command again, before all that wait."""
-        self._waiting.insert(0, told)
+        self.waiting.insert(0, told)
 
     def drop(self, command: C) -> None:
         """Take it that a command leads to nothing new."""
@@ -428,7 +424,7 @@ class Owner(Generic[S, C]):
         elif instead is None:
             self.effects.append(Failed(error, told))
         else:
-            self._waiting.insert(0, Told(instead))
+            self.waiting.insert(0, Told(instead))
 
     def store_away(self, told: Told[C], error: Exception) -> None:
         """Refuse who waits for an answer; ask the store again for everything else."""
@@ -447,18 +443,18 @@ class Owner(Generic[S, C]):
         self._ask_store_later(told._replace(away_since=since))
 
     def _ask_store_later(self, told: Told[C] | None) -> None:
-        if told is not None and any(told.command == other.command for other in self._put_off.values()):
+        if told is not None and any(told.command == other.command for other in self.put_off.values()):
             return  # each reading of the stream may take the same once more, and that many would all ask at once
         number = next(self._numbers)
         if told is not None:
-            self._put_off[number] = told
+            self.put_off[number] = told
         self.effects.append(AskStoreAgain(number))
 
     def ask_store_again(self, due: StoreDue) -> None:
         """Do again what the store could not do half a second ago: an append, or else reading the stream."""
-        told = self._put_off.pop(due.number, None)
+        told = self.put_off.pop(due.number, None)
         if told is not None:
-            self._waiting.append(told)
+            self.waiting.append(told)
         elif self._loading:
             self.load()
 

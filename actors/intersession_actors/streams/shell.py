@@ -3,8 +3,9 @@
 from typing import Final, Generic, TypeVar
 
 import pykka
+from pykka._envelope import Envelope
 
-from intersession_actors.runtime import Handler, Mail
+from intersession_actors.runtime import Handler
 from intersession_actors.streams.commands import Appended, ChainRead, Command, StoreDue, StreamLoaded
 from intersession_actors.streams.effects import (
     Append,
@@ -58,14 +59,15 @@ class Shell(Handler, Generic[S, C]):
     def tell_self(self, command: Command) -> None:
         """Put a command of our own into our inbox, from any thread."""
         try:
-            self.actor_inbox.put(Mail(command), urgent=True)
+            self.actor_inbox.put(Envelope(command), urgent=True)
         except pykka.ActorDeadError:
             return  # stopped or started again; the log has what matters
 
     def carry_out(self, owner: Owner[S, C]) -> None:
         """Do what an owner gives back, until it waits for an answer or has nothing left to do."""
-        while owner.effects or owner.go_on():
-            self.do(owner, owner.effects.pop(0))
+        effects = owner.effects
+        while effects or (owner.waiting and not owner.is_busy and owner.go_on()):
+            self.do(owner, effects.pop(0))
         if not owner.is_busy:
             self.at_rest(owner)
 

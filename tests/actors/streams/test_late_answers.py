@@ -191,7 +191,7 @@ def test_what_is_told_again_and_again_while_the_store_is_away_is_asked_of_it_onc
         flow.store_away(Told(OWN), away)
     flow.store_away(Told(THROUGH), away)
 
-    assert flow.waiting() == (OWN, THROUGH)
+    assert flow.commands() == (OWN, THROUGH)
     assert [*flow.effects] == [AskStoreAgain(1), AskStoreAgain(2)]
 
 
