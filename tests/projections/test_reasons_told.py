@@ -61,7 +61,7 @@ def test_a_guard_that_kept_an_announce_from_being_asked_for_is_told_as_that() ->
     [(None, "the announce turn could not be asked for"), ("r", "the announce turn failed")],
 )
 def test_an_announce_turn_that_nobody_was_asked_for_did_not_fail(run_id: str | None, told: str) -> None:
-    event = facts.AnnounceDecided(why="run_failed", run_id=run_id)
+    event = facts.AnnounceDecided(silent=True, why="run_failed", run_id=run_id)
     assert words_of(event, None).how == f"Nothing is announced: {told}."
 
 

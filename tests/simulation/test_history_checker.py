@@ -376,7 +376,7 @@ def instead(evidence: Evidence, item: Recorded, event: Event) -> Evidence:
     """Have another event at the place of one, which may be a part of what is there."""
 
     def other(one: Recorded) -> Recorded:
-        parts = [event if part == item.event else part for part in parts_of(one.event)]
+        parts = [event if type(part) is type(item.event) else part for part in parts_of(one.event)]
         return structs.replace(one, event=joined(parts)[0] if isinstance(parts[0], Deciding) else event)
 
     events = [other(one) if one.position == item.position else one for one in evidence.events]

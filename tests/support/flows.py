@@ -34,6 +34,7 @@ def a_world(log: HostLog, aside: Queue[tuple[str, str]]) -> World:
             read_back=nothing,
             passivated=nothing,
             on_disk=nothing,
+            texts_of=nothing,
         ),
         reports=Reports(clock=clock),
         agents=parts,

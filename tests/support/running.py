@@ -16,7 +16,8 @@ from intersession_events.facts import (
     generation_of,
     message_in,
 )
-from intersession_events.log import parts_in
+from intersession_events.log import Recorded, parts_in
+from intersession_projections.run_outcomes import told_in
 from support.fakes import ManualClock, look_at_clock
 
 WAIT = 20.0
@@ -178,7 +179,7 @@ def spawn_of(system: SessionSystem, run_id: str) -> str:
 
 
 def closed_exchange(system: SessionSystem, run_id: str) -> list[Any]:
-    """Wait until an exchange is closed and return its events."""
+    """Wait until an exchange is closed and return its events, with the texts of its runs."""
     return _closed(system, exchange_of(system, run_id), ExchangeClosed)
 
 
@@ -188,13 +189,13 @@ def closed_spawn(system: SessionSystem, run_id: str) -> list[Any]:
 
 
 def _closed(system: SessionSystem, stream: str, kind: type[Any]) -> list[Any]:
-    events: list[Any] = []
+    found: list[Recorded] = []
     for item in parts_in(system.follow(0, timeout=WAIT)):
         if item.stream == stream:
-            events.append(item.event)
+            found.append(item)
             if isinstance(item.event, kind):
-                return events
-    raise AssertionError(f"{stream} did not close: {[type(event).__name__ for event in events]}")
+                return [one.event for one in told_in(system.log, found)]
+    raise AssertionError(f"{stream} did not close: {[type(one.event).__name__ for one in found]}")
 
 
 def one(events: list[Any], kind: type[E]) -> E:

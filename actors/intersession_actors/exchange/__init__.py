@@ -18,6 +18,7 @@ with on_demand(globals()):
     from intersession_actors.exchange.rules import Circumstances, decide_open, speaker_of
     from intersession_actors.exchange.steps import (
         announce_run,
+        announced_text,
         primary_run,
         primary_step,
         route_of,
@@ -36,6 +37,7 @@ __all__ = [
     "ReleaseExchange",
     "StopAsking",
     "announce_run",
+    "announced_text",
     "decide_open",
     "fixed_by",
     "primary_run",

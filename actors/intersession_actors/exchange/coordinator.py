@@ -23,7 +23,7 @@ from intersession_actors.exchange.exchange import Exchange, Phase
 from intersession_actors.exchange.holds import may_hold
 from intersession_actors.exchange.records import RULES
 from intersession_actors.exchange.rules import Circumstances, Gone, decide_open, evolve
-from intersession_actors.exchange.steps import primary_step, step_asked
+from intersession_actors.exchange.steps import announced_text, primary_step, step_asked
 from intersession_actors.flows import Flow, Leader
 from intersession_actors.gate import word_of
 from intersession_actors.holding import GoingOn, Ruling
@@ -35,6 +35,7 @@ from intersession_actors.streams import (
     Refused,
     Resume,
     RunEnded,
+    RunTexts,
     Through,
     World,
 )
@@ -95,7 +96,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
                 self.world.time.stopwatch.forget("held", event.hold_id)
             elif isinstance(event, facts.ExchangeClosed):
                 self._unwatch(state.accepted)
-            elif isinstance(event, facts.AnnounceDecided) and event.text is None:
+            elif isinstance(event, facts.AnnounceDecided) and event.silent:
                 crash_point("A4")
 
     def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Accepted | Refused | None:
@@ -168,6 +169,8 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
             return None
         if state.phase in _DECIDING and behind is None:
             crash_point(_DECIDING[state.phase])
+        if isinstance(outcome, RunEnded):
+            flow.texts.take(outcome.run_id, RunTexts(reply=outcome.text or ""))
         decided = self.decided(flow, state, outcome, lambda: self._circumstances(flow, state, ruling))
         if isinstance(decided, Refused):
             return decided
@@ -182,7 +185,9 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         ):
             return None
         crash_point("K5")
-        return self.carried_on(flow, decided, outcome.cause, behind=behind)
+        plan = self.carried_on(flow, decided, outcome.cause, behind=behind)
+        flow.texts.keep(decided.after.quoted)
+        return plan
 
     # --- holds
 
@@ -219,7 +224,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
             run_id=accepted.run_id,
             exchange_id=accepted.exchange_id,
             step=held.step,
-            text=held.text,
+            text=outcome.text or "",
             speaker=held.speaker,
             to=held.to,
             channel=route.channel if held.step == "announce" and route is not None else None,
@@ -279,9 +284,16 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         """Return the exchange after some events."""
         return reduce(evolve, cast("Sequence[facts.ExchangeEvent]", events), state)
 
-    def step(self, after: Exchange, event: facts.Event, cause: str | None) -> Through | None:
+    def step(
+        self, flow: ExchangeFlow, after: Exchange, event: facts.Event, cause: str | None
+    ) -> Through | None:
         """Return the turn or the announce turn that is asked for, if one is."""
-        return step_asked(after, event, cause)
+        del cause
+        return step_asked(after, event, flow.texts)
+
+    def announced(self, flow: ExchangeFlow, after: Exchange, event: facts.AnnounceDecided) -> str:
+        """Return the text that is announced: what the target said, or who released it wrote."""
+        return announced_text(after, event, flow.texts)
 
     def way_out(self, after: Exchange, command: ExchangeCommand) -> tuple[facts.Route | None, str]:
         """Return where the announce goes, as the target's words (ANN-2)."""

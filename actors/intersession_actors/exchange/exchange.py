@@ -6,15 +6,27 @@ import msgspec
 
 from intersession_actors.flows import Led
 from intersession_actors.policy import budget_of
+from intersession_actors.streams import Replies
 from intersession_events import facts
 
 Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "closed"]
 
 
+class Quoted(msgspec.Struct, frozen=True):
+    """A text that goes on: what a run replied, or else the `text` that somebody wrote anew, or that was imported."""
+
+    run_id: str
+    text: str | None = None
+
+    def read(self, texts: Replies) -> str:
+        """Return the text."""
+        return texts.reply(self.run_id) if self.text is None else self.text
+
+
 class Exchange(Led, frozen=True, kw_only=True):
     """Where an exchange stands.
 
-    `previous` is what stood for `latest` before the last reply. `held` is where it has stopped, or did last,
+    `round_one` is the first reply, `latest` the last one that said something, `previous` what stood for it before the last reply. `held` is where it has stopped, or did last,
     `released` the last release; in phase `released` it has still to go on from there. `asked` wants it to
     stop, `withdrawn`: the last word on that was that it need not. `served` are the orders that have stopped
     it, `unheld`: nothing stops it any more. `held_ms` is how long it was held in all.
@@ -23,9 +35,9 @@ class Exchange(Led, frozen=True, kw_only=True):
     accepted: facts.ExchangeAccepted
     phase: Phase = "primary"
     turn: int = 0
-    round_one: str | None = None
-    latest: str | None = None
-    previous: str | None = None
+    round_one: Quoted | None = None
+    latest: Quoted | None = None
+    previous: Quoted | None = None
     asked: facts.HoldRequested | None = None
     withdrawn: bool = False
     held: facts.ExchangeHeld | None = None
@@ -41,6 +53,12 @@ class Exchange(Led, frozen=True, kw_only=True):
         if not self.held_ms:
             return budget
         return msgspec.structs.replace(budget, held_ms=budget.held_ms + self.held_ms)
+
+    @property
+    def quoted(self) -> set[str]:
+        """The runs whose texts may go on yet."""
+        quoted = (self.round_one, self.latest, self.previous)
+        return {self.accepted.run_id, self.pending, *(one.run_id for one in quoted if one is not None)}
 
     @property
     def is_announcing(self) -> bool:

@@ -6,10 +6,10 @@ from typing import Final
 import msgspec
 
 from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
-from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.exchange.exchange import Exchange, Quoted
 from intersession_actors.policy import HoldOrder
 from intersession_actors.prompt import is_announce_skip, spoken, visible_text
-from intersession_actors.streams import Refused, RunEnded
+from intersession_actors.streams import Refused
 from intersession_events import facts, ids
 
 _SETTING: Final = "session.agentToAgent.hold"
@@ -53,18 +53,17 @@ def held_by(
     log_id: str,
     since_ms: int,
     step: facts.HeldText,
-    text: str,
+    run_id: str,
     speaker: str,
     to: str | None = None,
     following: facts.ExchangeEvent | None = None,
-    outcome: RunEnded | None = None,
 ) -> facts.ExchangeHeld:
-    """Return that a text is held at an order, since then; `following` is what it would go on with."""
+    """Return that the text of a run is held at an order, since then; `following` is what it would go on with."""
     ended = following if isinstance(following, facts.LoopEnded) else None
     return facts.ExchangeHeld(
         hold_id=ids.derive(log_id, "hold", state.accepted.exchange_id, step, state.turn),
         step=step,
-        text=text,
+        run_id=run_id,
         speaker=speaker,
         since_ms=since_ms,
         before=order.before,
@@ -79,8 +78,6 @@ def held_by(
         next_note=None if ended is None else ended.note,
         next_used=None if ended is None else ended.used,
         note=order.note,
-        run_id=outcome.run_id if outcome is not None else None,
-        usage=outcome.usage if outcome is not None else None,
     )
 
 
@@ -114,8 +111,9 @@ def evolve_released(state: Exchange, event: facts.ExchangeReleased) -> Exchange:
     if event.action == "drop":
         return msgspec.structs.replace(state, latest=state.previous)
     if event.action == "edit":
-        first = event.text if held.turn == 0 else state.round_one
-        return msgspec.structs.replace(state, latest=event.text, round_one=first)
+        anew = Quoted(held.run_id or "", event.text)
+        first = anew if held.turn == 0 else state.round_one
+        return msgspec.structs.replace(state, latest=anew, round_one=first)
     return state
 
 

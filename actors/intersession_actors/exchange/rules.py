@@ -18,7 +18,7 @@ from intersession_actors.exchange.commands import (
     ReleaseExchange,
     StopAsking,
 )
-from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.exchange.exchange import Exchange, Quoted
 from intersession_actors.exchange.holds import (
     decide_hold,
     decide_release,
@@ -67,10 +67,11 @@ def evolve(  # noqa: C901, PLR0912 - one case an event
         case facts.TurnRequested():
             return replace(state, phase="turn", turn=event.turn, pending=event.run_id)
         case facts.TurnEnded(turn=0):
-            return replace(state, pending="", round_one=event.text, latest=event.text)
+            first = Quoted(event.run_id, event.text) if event.said == "text" else None
+            return replace(state, pending="", round_one=first, latest=first)
         case facts.TurnEnded():
-            spoken = event.text if event.text is not None and not is_reply_skip(event.text) else None
-            return replace(state, pending="", latest=spoken or state.latest, previous=state.latest)
+            latest = Quoted(event.run_id, event.text) if event.said == "text" else state.latest
+            return replace(state, pending="", latest=latest, previous=state.latest)
         case facts.LoopEnded():
             return replace(state, pending="")
         case facts.AnnounceRequested():
@@ -152,12 +153,10 @@ def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[
         speaker=speaker_of(state.accepted, state.turn),
         run_id=outcome.run_id,
         status=outcome.status,
-        text=said,
-        error=outcome.error,
-        usage=outcome.usage,
+        said="nothing" if said is None else "skip" if not is_first and is_reply_skip(said) else "text",
     )
     after = evolve(state, ended)
-    if is_ok and said is not None and (is_first or not is_reply_skip(said)):
+    if is_ok and ended.said == "text":
         return [ended, *_unless_held(after, now)]
     return [ended, *(_over(outcome) if is_first else _stopped(after, outcome, now))]
 
@@ -205,7 +204,7 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
             log_id=now.log_id,
             since_ms=now.wall_ms,
             step="reply",
-            text=state.latest or "",
+            run_id="" if state.latest is None else state.latest.run_id,
             speaker=speaker,
             to=accepted.requester if speaker == accepted.target else accepted.target,
             following=first,
@@ -254,14 +253,12 @@ def _announce_released(
         case "drop" | "end":
             reason: facts.CloseReason = "silent" if released.action == "drop" else "ended"
             return [
-                facts.AnnounceDecided(why="dropped", run_id=held.run_id, usage=held.usage),
+                facts.AnnounceDecided(silent=True, why="dropped", run_id=held.run_id),
                 facts.ExchangeClosed(reason=reason, note=released.by),
             ]
         case "go_on" | "edit":
-            text = held.text if released.text is None else released.text
             by = None if released.text is None else released.by
-            decided = facts.AnnounceDecided(text=text, run_id=held.run_id, usage=held.usage, edited_by=by)
-            return _announced(state, decided, now)
+            return _announced(state, facts.AnnounceDecided(run_id=held.run_id, edited_by=by), now)
 
 
 def _next(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
@@ -314,12 +311,16 @@ def _end_loop(
     ended = facts.LoopEnded(reason=reason, turns=state.turn, limit=limit, note=note, used=used)
     accepted = state.accepted
     if accepted.settings.announce == "routed" and accepted.route is None:
-        return [ended, facts.AnnounceDecided(why="not_routed"), facts.ExchangeClosed(reason="no_route")]
+        return [
+            ended,
+            facts.AnnounceDecided(silent=True, why="not_routed"),
+            facts.ExchangeClosed(reason="no_route"),
+        ]
     tripped = check_run(state.budget, now.spent, now.now_ms)
     if tripped is not None:
         return [
             ended,
-            facts.AnnounceDecided(why="limit", limit=tripped.setting),
+            facts.AnnounceDecided(silent=True, why="limit", limit=tripped.setting),
             facts.ExchangeClosed(
                 reason="announce_failed", note=tripped.words, limit=tripped.setting, used=tripped.value
             ),
@@ -336,9 +337,7 @@ def _no_announce(
 ) -> list[facts.ExchangeEvent]:
     """Return the end of an exchange whose target could not be asked, or failed to say, what to announce."""
     decided = facts.AnnounceDecided(
-        why="run_failed",
-        run_id=outcome.run_id if outcome is not None else None,
-        usage=outcome.usage if outcome is not None else None,
+        silent=True, why="run_failed", run_id=outcome.run_id if outcome is not None else None
     )
     return [decided, facts.ExchangeClosed(reason="target_gone" if gone else "announce_failed", note=note)]
 
@@ -363,7 +362,7 @@ def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> l
     if text is None or is_announce_skip(text):
         why: Literal["no_text", "announce_skip"] = "no_text" if text is None else "announce_skip"
         return [
-            facts.AnnounceDecided(why=why, run_id=outcome.run_id, usage=outcome.usage),
+            facts.AnnounceDecided(silent=True, why=why, run_id=outcome.run_id),
             facts.ExchangeClosed(reason="silent"),
         ]
     order = order_before(state, "announce", now.orders)
@@ -376,14 +375,11 @@ def _announce_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> l
                 log_id=now.log_id,
                 since_ms=now.wall_ms,
                 step="announce",
-                text=text,
+                run_id=outcome.run_id,
                 speaker=target,
-                outcome=outcome,
             )
         ]
-    return _announced(
-        state, facts.AnnounceDecided(text=text, run_id=outcome.run_id, usage=outcome.usage), now
-    )
+    return _announced(state, facts.AnnounceDecided(run_id=outcome.run_id), now)
 
 
 def _announced(

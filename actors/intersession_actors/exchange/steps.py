@@ -9,7 +9,7 @@ from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.flows import Appends, step_of
 from intersession_actors.session import Enqueue
-from intersession_actors.streams import Through
+from intersession_actors.streams import Replies, Through
 from intersession_events import facts
 
 
@@ -49,7 +49,7 @@ def turn_run(state: Exchange, turn: facts.TurnRequested) -> facts.RunQueued:
     )
 
 
-def announce_run(state: Exchange, asked: facts.AnnounceRequested) -> facts.RunQueued:
+def announce_run(state: Exchange, asked: facts.AnnounceRequested, texts: Replies) -> facts.RunQueued:
     """Return the target's run on its announce turn (ANN-1)."""
     accepted = state.accepted
     return facts.RunQueued(
@@ -60,8 +60,8 @@ def announce_run(state: Exchange, asked: facts.AnnounceRequested) -> facts.RunQu
         instructions=replace(
             _instructions("announce.1", accepted, of_target=True),
             asked=accepted.message,
-            replied=state.round_one,
-            latest=state.latest,
+            replied=None if state.round_one is None else state.round_one.read(texts),
+            latest=None if state.latest is None else state.latest.read(texts),
         ),
         timeout_ms=accepted.settings.turn_timeout_ms,
         exchange_id=accepted.exchange_id,
@@ -83,13 +83,15 @@ def primary_step(command: OpenExchange, appends: Appends) -> tuple[str, Enqueue]
     return accepted.target, replace(step, opening=command.opening, check_policy=True, at_most=command.at_most)
 
 
-def turn_step(state: Exchange, turn: facts.TurnRequested, appends: Appends) -> tuple[str, Enqueue]:
+def turn_step(
+    state: Exchange, turn: facts.TurnRequested, latest: str, appends: Appends
+) -> tuple[str, Enqueue]:
     """Return a turn of the loop: the other one's latest reply, for the speaker (LOOP-1, LOOP-3)."""
     accepted = state.accepted
     speaks_for_target = turn.speaker == accepted.target
     step = step_of(
         turn_run(state, turn),
-        state.latest or "",
+        latest,
         appends,
         state.budget,
         said_by=accepted.requester if speaks_for_target else accepted.target,
@@ -100,11 +102,11 @@ def turn_step(state: Exchange, turn: facts.TurnRequested, appends: Appends) -> t
     return turn.speaker, replace(step, check_policy=True)
 
 
-def announce_step(state: Exchange, asked: facts.AnnounceRequested, appends: Appends) -> tuple[str, Enqueue]:
+def announce_step(state: Exchange, queued: facts.RunQueued, appends: Appends) -> tuple[str, Enqueue]:
     """Return the announce turn, for the target (ANN-1)."""
     accepted = state.accepted
     return accepted.target, step_of(
-        announce_run(state, asked),
+        queued,
         prompt.ANNOUNCE_PROMPT,
         appends,
         state.budget,
@@ -114,19 +116,24 @@ def announce_step(state: Exchange, asked: facts.AnnounceRequested, appends: Appe
     )
 
 
+def announced_text(after: Exchange, event: facts.AnnounceDecided, texts: Replies) -> str:
+    """Return the text that is announced: what the target said, or who released it wrote."""
+    edited = None if event.edited_by is None or after.released is None else after.released.text
+    return texts.reply(event.run_id or "") if edited is None else edited
+
+
 def route_of(accepted: facts.ExchangeAccepted) -> facts.Route:
     """Return where an announce goes that has somewhere to go to: without a route of its own that is a host's `webchat` (ANN-2)."""
     return accepted.route or facts.Route(channel="webchat", to=accepted.target)
 
 
-def step_asked(after: Exchange, event: facts.Event, cause: str | None) -> Through | None:
+def step_asked(after: Exchange, event: facts.Event, texts: Replies) -> Through | None:
     """Return the turn or the announce turn that an event asks for, if it does; its cause is the exchange's own event."""
-    del cause
     match facts.run_asked_in(event):
         case facts.TurnRequested() as turn:
-            return partial(turn_step, after, turn)
+            return partial(turn_step, after, turn, "" if after.latest is None else after.latest.read(texts))
         case facts.AnnounceRequested() as announce:
-            return partial(announce_step, after, announce)
+            return partial(announce_step, after, announce_run(after, announce, texts))
         case _:
             return None
 

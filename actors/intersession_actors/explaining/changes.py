@@ -70,7 +70,7 @@ def verdict(events: Sequence[facts.Event], of: facts.ExchangeEvent) -> str:
             case facts.ExchangeClosed(reason=closed), facts.ExchangeClosed():
                 return closed
             case facts.AnnounceDecided(why=why), facts.AnnounceDecided():
-                return "announced" if event.text is not None else why
+                return why if event.silent else "announced"
             case _:
                 pass
     return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"

@@ -40,7 +40,7 @@ def _told(event: Ending) -> tuple[About, str, Rule, str]:
                 rule,
                 f"The loop ended after {turns}{told_more(event.limit, event.note)}",
             )
-        case facts.AnnounceDecided(text=None):
+        case facts.AnnounceDecided(silent=True):
             return (
                 "announce",
                 event.why,

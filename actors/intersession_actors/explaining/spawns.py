@@ -44,7 +44,7 @@ def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
     match event:
         case facts.AnnounceDecided():
             rule, code = SILENCES[event.why], event.why
-            said = "Nothing was announced" if event.text is None else "There was a text to announce"
+            said = "Nothing was announced" if event.silent else "There was a text to announce"
         case facts.SpawnClosed():
             rule, code = CLOSES[event.reason], event.reason
             parts = ", ".join(part for part in (event.code, event.limit, event.note) if part)

@@ -52,8 +52,12 @@ class Leader(ProcessManager[S, C, N]):
         """Return the state after some events."""
         raise NotImplementedError
 
-    def step(self, after: S, event: facts.Event, cause: str | None) -> Through | None:
+    def step(self, flow: Flow[S, C], after: S, event: facts.Event, cause: str | None) -> Through | None:
         """Return what an event asks a session for, if it does."""
+        raise NotImplementedError
+
+    def announced(self, flow: Flow[S, C], after: S, event: facts.AnnounceDecided) -> str:
+        """Return the text that is announced."""
         raise NotImplementedError
 
     def way_out(self, after: S, command: C) -> tuple[facts.Route | None, str]:
@@ -127,6 +131,7 @@ class Leader(ProcessManager[S, C, N]):
             announce_of(
                 decided.after,
                 event,
+                self.announced(flow, decided.after, event),
                 self.way_out(decided.after, decided.command),
                 log_id=self.world.log.log_id,
                 time=self.world.time.clock.now_ms(),
@@ -140,7 +145,7 @@ class Leader(ProcessManager[S, C, N]):
             carried=tuple(carried),
             # What was held is decided at its release: that is what leads to the text, not what was held.
             carried_by_last=bool(carried) and isinstance(events[0], facts.ExchangeReleased),
-            through=self.step(decided.after, events[0], cause) if events else None,
+            through=self.step(flow, decided.after, events[0], cause) if events else None,
             behind=behind,
             cause=cause,
             correlation=flow.correlation,

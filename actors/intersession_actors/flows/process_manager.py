@@ -21,7 +21,6 @@ from intersession_actors.streams import (
     Appended,
     AskedOfFlow,
     BeginsFlow,
-    ChainRead,
     Durable,
     Failed,
     Failures,
@@ -33,13 +32,16 @@ from intersession_actors.streams import (
     ReadBack,
     Refused,
     RunEnded,
+    RunTexts,
     SessionReadBack,
     Shell,
     StepRefused,
     StepTaken,
     StoreDue,
     StreamLoaded,
+    Texts,
     Told,
+    WasRead,
     World,
     answer,
     record_of,
@@ -63,6 +65,7 @@ class Flow(Owner[S, C]):
         super().__init__(stream, manager, manager.world)
         self.refused: dict[str, StepRefused] = {}
         """Steps of the command under way that a session's actor would not take, by run id."""
+        self.texts = Texts()
 
 
 class ProcessManager(Shell[S, C], Generic[S, C, N]):
@@ -108,7 +111,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
     def handle(self, message: object) -> None:
         """Take a command, or what comes back from the log or a session's actor."""
         match message:
-            case StreamLoaded() | ChainRead() | Appended() | StoreDue() | StepTaken() | StepRefused():
+            case StreamLoaded() | WasRead() | Appended() | StoreDue() | StepTaken() | StepRefused():
                 if message.stream not in self._set_aside:  # else it was asked for before
                     self._came_back(message)
             case SessionReadBack():
@@ -140,14 +143,17 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         self.carry_out(flow)
 
     def _came_back(
-        self, message: StreamLoaded | ChainRead | Appended | StoreDue | StepTaken | StepRefused
+        self, message: StreamLoaded | WasRead | Appended | StoreDue | StepTaken | StepRefused
     ) -> None:
         flow = self._flow(message.stream)
         match message:
             case StreamLoaded():
+                flow.texts.keep(())  # an attempt may have replied something else since
                 flow.read(message)
-            case ChainRead():
-                flow.chain_read(message)
+            case WasRead():
+                if isinstance(message.found, RunTexts):
+                    flow.texts.take(message.run_id, message.found)
+                flow.was_read(message)
             case Appended():
                 flow.appended(message)
             case StoreDue():

@@ -47,16 +47,17 @@ def step_of(
 def announce_of(
     after: Led,
     announced: facts.AnnounceDecided,
+    text: str,
     way: tuple[facts.Route | None, str],
     *,
     log_id: str,
     time: int,
     cause: str | None,
 ) -> StreamAppend:
-    """Return the text of an announce for the outbox; `way` is where it goes, and as whose words.
+    """Return the `text` of an announce for the outbox; `way` is where it goes, and as whose words.
 
     Raises:
-        RuntimeError: there is no text, or nowhere to go: the rules decide a delivery only where there is a route.
+        RuntimeError: there is nowhere to go: the rules decide a delivery only where there is a route.
     """
     accepted, (route, speaker) = after.accepted, way
     purpose: facts.Purpose = "announce"
@@ -66,14 +67,14 @@ def announce_of(
         purpose, owner = "spawn_announce", ids.spawn_stream(accepted.spawn_id)
     if route is None or announced.delivery_id is None:
         raise RuntimeError(f"{owner} lost its route")
-    text = facts.DeliveryDecided(
+    decided = facts.DeliveryDecided(
         delivery_id=announced.delivery_id,
         session_key=speaker,
         route=route,
-        text=announced.text or "",
+        text=text,
         key=announced.delivery_id,
         purpose=purpose,
         run_id=announced.run_id or accepted.run_id,
         owner=owner,
     )
-    return into_outbox(log_id, text, budget=after.budget, time=time, causation=cause)
+    return into_outbox(log_id, decided, budget=after.budget, time=time, causation=cause)

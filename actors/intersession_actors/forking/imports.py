@@ -21,7 +21,7 @@ from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, parts_in
 from intersession_projections.flows import SpawnSummary
 from intersession_projections.places import Flow, flow_id, flow_stream
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes import LoggedTexts, RunOutcome
 
 _Asks = facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.AnnounceRequested
 _Answers = facts.TurnEnded | facts.AnnounceDecided | facts.ChildEnded
@@ -196,7 +196,7 @@ def _steps(log: Log, flow: Flow) -> Iterator[Step]:
         event = asked.event
         if not isinstance(event, _Asks):
             continue
-        queued, key = _run_of(events[: number + 1], event)
+        queued, key = _run_of(log, events[: number + 1], event)
         answer = next(
             (one for one in events[number:] if isinstance(one.event, _Answers) and _of_run(one.event, event)),
             None,
@@ -214,7 +214,7 @@ def _of_run(answer: _Answers, asked: _Asks) -> bool:
     return answer.run_id == asked.run_id
 
 
-def _run_of(events: Sequence[Recorded], asked: _Asks) -> tuple[facts.RunQueued, str]:
+def _run_of(log: Log, events: Sequence[Recorded], asked: _Asks) -> tuple[facts.RunQueued, str]:
     """Return the run that the last of a flow's events asks for, as it would have been queued here, and its session's key."""
     correlation, started_ms = events[0].correlation, events[0].time
     if isinstance(asked, facts.SpawnAccepted):
@@ -236,7 +236,7 @@ def _run_of(events: Sequence[Recorded], asked: _Asks) -> tuple[facts.RunQueued, 
             case facts.TurnRequested():
                 queued, key = exchange.turn_run(state, asked), asked.speaker
             case facts.AnnounceRequested():
-                queued, key = exchange.announce_run(state, asked), asked.speaker
+                queued, key = exchange.announce_run(state, asked, LoggedTexts(log)), asked.speaker
     return msgspec.structs.replace(queued, chain=budget.path, hops=budget.hops, budget=budget), key
 
 

@@ -10,7 +10,7 @@ from intersession_events import facts, ids
 from intersession_events.keys import SessionKey
 from intersession_events.log import parts_in
 from intersession_projections.flows import held_ms, holds_in
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes import RunOutcome, told_in
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -43,7 +43,7 @@ def outcome_of(reader: Reader, run: str) -> Outcome:
     used = facts.Usage()
     announced: str | None = None
     ended_ms = 0
-    events = reader.log.stream(stream)
+    events = told_in(reader.log, reader.log.stream(stream))
     for recorded in parts_in(events):
         ended_ms = recorded.time
         match recorded.event:

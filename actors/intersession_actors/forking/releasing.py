@@ -12,7 +12,8 @@ from intersession_actors.service import Service, ask_flow
 from intersession_events import facts, ids
 from intersession_events.log import Log, parts_in
 from intersession_events.plain_json import JsonValue, is_object
-from intersession_projections.flows import ExchangeSummary, held_in
+from intersession_projections.flows import ExchangeSummary
+from intersession_projections.run_outcomes import held_in, told_in
 
 _RELEASES: Final = (
     "SELECT DISTINCT originator_id FROM stored_events "
@@ -84,13 +85,15 @@ class RecordedReleases:
 
     def _is_of(self, then: facts.ExchangeHeld, now: facts.ExchangeHeld) -> bool:
         places = [(one.step, one.turn, text_meaning(one.speaker)) for one in (then, now)]
-        return places[0] == places[1] and (self._loose or text_meaning(then.text) == text_meaning(now.text))
+        return places[0] == places[1] and (
+            self._loose or text_meaning(then.text or "") == text_meaning(now.text or "")
+        )
 
     def _read(self, log: Log) -> Iterator[_Then]:
         for (stream,) in log.query(_RELEASES, (self._after,)):
             held: dict[str, facts.ExchangeHeld] = {}
             accepted: facts.ExchangeAccepted | None = None
-            for recorded in parts_in(log.stream(stream)):
+            for recorded in parts_in(told_in(log, log.stream(stream))):
                 match recorded.event:
                     case facts.ExchangeAccepted() as event:
                         accepted = event

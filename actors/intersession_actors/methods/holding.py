@@ -23,7 +23,8 @@ from intersession_actors.service import (
 from intersession_actors.session import Patch
 from intersession_events.facts import ExchangeReleased, HoldBefore, HoldWithdrawn, Release
 from intersession_events.plain_json import JsonMapping, JsonObject, present
-from intersession_projections.flows import ExchangeSummary, Position, held_in, held_value
+from intersession_projections.flows import ExchangeSummary, Position, held_value
+from intersession_projections.run_outcomes import held_in
 
 _PAGE: Final = 256
 

@@ -27,7 +27,6 @@ from intersession_actors.streams import (
     Answer,
     Append,
     Appended,
-    ChainRead,
     ChildGone,
     Durable,
     Failed,
@@ -41,6 +40,7 @@ from intersession_actors.streams import (
     Shell,
     StoreDue,
     Told,
+    WasRead,
     World,
     answer,
 )
@@ -97,8 +97,8 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         match message:
             case commands.SessionRead():
                 self._wake(message.folded)
-            case ChainRead():
-                self._owner.chain_read(message)
+            case WasRead():
+                self._owner.was_read(message)
             case Appended():
                 self._owner.appended(message)
             case StoreDue():

@@ -291,7 +291,7 @@ def ended_word(
         stream=stream,
         run_id=event.run_id,
         status=status_of(event),
-        text=event.reply if isinstance(event, facts.RunCompleted) else event.partial,
+        text=facts.reply_of(event),
         error=event.error if isinstance(event, facts.RunFailed) else None,
         usage=completed.usage if completed is not None else None,
         model=completed.model if completed is not None else None,

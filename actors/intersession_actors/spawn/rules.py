@@ -223,7 +223,9 @@ def _announce_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list
     text = visible_text(outcome.text) if outcome.status == "ok" else None
     if text is not None and is_announce_skip(text):
         return [
-            facts.AnnounceDecided(why="announce_skip", run_id=outcome.run_id, usage=outcome.usage),
+            facts.AnnounceDecided(
+                silent=True, why="announce_skip", run_id=outcome.run_id, usage=outcome.usage
+            ),
             facts.SpawnClosed(reason="silent"),
         ]
     return _announce(state, text, now, why="text", usage=outcome.usage)

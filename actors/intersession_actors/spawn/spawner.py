@@ -83,7 +83,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             self._waiting.tell(stream, Accepted(recorded=()))
         elif isinstance(event, facts.ChildEnded):
             self.world.time.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
-        elif isinstance(event, facts.AnnounceDecided) and event.text is None:
+        elif isinstance(event, facts.AnnounceDecided) and event.silent:
             crash_point("A4")
         elif isinstance(event, facts.SpawnClosed):
             self._thread_recorded(state)
@@ -141,7 +141,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         return Plan(
             events=(accepted,),
             knew=knew,
-            through=self.step(state, accepted, command.causation),
+            through=self.step(flow, state, accepted, command.causation),
             cause=command.causation,
             correlation=command.budget.root,
         )
@@ -248,9 +248,15 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         """Return the spawn after some events."""
         return reduce(evolve, cast("Sequence[facts.SpawnEvent]", events), state)
 
-    def step(self, after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
+    def step(self, flow: SpawnFlow, after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
         """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""
+        del flow
         return step_asked(after, event, cause)
+
+    def announced(self, flow: SpawnFlow, after: Spawn, event: facts.AnnounceDecided) -> str:
+        """Return the text that is announced."""
+        del flow, after
+        return event.text or ""
 
     def way_out(self, after: Spawn, command: SpawnCommand) -> tuple[facts.Route | None, str]:
         """Return where the announce goes, and as whose words."""

@@ -9,7 +9,6 @@ with on_demand(globals()):
         Asked,
         AskedOfFlow,
         BeginsFlow,
-        ChainRead,
         ChildGone,
         Command,
         DeliveryEnded,
@@ -24,6 +23,7 @@ with on_demand(globals()):
         StepTaken,
         StoreDue,
         StreamLoaded,
+        WasRead,
         refusal_of,
     )
     from intersession_actors.streams.drafting import append_of, caused_by, into_outbox
@@ -37,8 +37,8 @@ with on_demand(globals()):
         Load,
         Loaded,
         OwnerEffect,
+        Read,
         ReadBack,
-        ReadChain,
         TellFlow,
         TellSession,
         Told,
@@ -77,6 +77,7 @@ with on_demand(globals()):
     from intersession_actors.streams.shell import STORE_RETRY_MS, Shell
     from intersession_actors.streams.standing import BoundThreads, Generations, Standing
     from intersession_actors.streams.strays import foreign
+    from intersession_actors.streams.texts import Replies, RunTexts, Texts
     from intersession_actors.streams.world import NOT_A_FORK, ForkOf, Mail, Time, World
 
 __all__ = [
@@ -92,7 +93,6 @@ __all__ = [
     "AskedOfFlow",
     "BeginsFlow",
     "BoundThreads",
-    "ChainRead",
     "ChildGone",
     "Command",
     "DeliveryEnded",
@@ -113,13 +113,15 @@ __all__ = [
     "Owner",
     "OwnerEffect",
     "Plan",
+    "Read",
     "ReadBack",
-    "ReadChain",
     "Record",
     "Refused",
+    "Replies",
     "Resume",
     "RulesInForce",
     "RunEnded",
+    "RunTexts",
     "SessionReadBack",
     "Shell",
     "Standing",
@@ -130,9 +132,11 @@ __all__ = [
     "StreamLoaded",
     "TellFlow",
     "TellSession",
+    "Texts",
     "Through",
     "Time",
     "Told",
+    "WasRead",
     "Words",
     "World",
     "answer",

@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_actors.errors import RefusalCode
 from intersession_actors.streams.outcomes import OnAnswer, Refused
+from intersession_actors.streams.texts import RunTexts
 from intersession_events.facts import Route, RunStatus, Usage
 from intersession_events.log import InFlight, Outcome, Recorded
 
@@ -96,12 +97,13 @@ class StreamLoaded(OfOneLife, frozen=True, kw_only=True):
     recorded: Sequence[Recorded] | Exception
 
 
-class ChainRead(OfOneLife, frozen=True, kw_only=True):
-    """The causal chain was read that a decision looks at. `error` says why it could not be."""
+class WasRead(OfOneLife, frozen=True, kw_only=True):
+    """What a decision looks at was read: the texts of a run, or a causal chain, which the ledger has now (None)."""
 
     stream: str
     ask: Ask
-    error: Exception | None
+    found: RunTexts | Exception | None
+    run_id: str = ""
 
 
 class Appended(OfOneLife, frozen=True, kw_only=True):
@@ -119,7 +121,7 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
     number: int
 
 
-OfStream = FlowCommand | AskedOfFlow | BeginsFlow | StreamLoaded | ChainRead | Appended | StoreDue
+OfStream = FlowCommand | AskedOfFlow | BeginsFlow | StreamLoaded | WasRead | Appended | StoreDue
 """What names the stream that it is about: the manager of many flows knows by it which one."""
 
 

@@ -8,11 +8,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from intersession_actors.chains import ChainUnread
 from intersession_actors.streams.commands import Ask, Command, FlowCommand, Step
 from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.texts import TextsUnread
 from intersession_events.log import InFlight, Recorded, StreamAppend
 
 S = TypeVar("S")
+Unread = ChainUnread | TextsUnread
+"""What a decision raises where it looks at something that has to be read first: what a causal chain has used, the texts of a run."""
 C = TypeVar("C", bound=Command)
 
 
@@ -39,10 +43,10 @@ class Load(msgspec.Struct, frozen=True):
     ask: Ask
 
 
-class ReadChain(msgspec.Struct, frozen=True):
-    """Have a causal chain read, by its root: a decision looks at what it has used."""
+class Read(msgspec.Struct, frozen=True):
+    """Have something read that a decision looks at, and that is not at hand."""
 
-    root: str
+    unread: Unread
     ask: Ask
 
 
@@ -126,7 +130,7 @@ OwnerEffect = (
     | Load
     | Loaded
     | ReadBack
-    | ReadChain
+    | Read
     | TellFlow
     | TellSession
 )

@@ -23,12 +23,12 @@ from intersession_actors.streams.commands import (
     Appended,
     Ask,
     Asked,
-    ChainRead,
     Command,
     Step,
     StepTaken,
     StoreDue,
     StreamLoaded,
+    WasRead,
     refusal_of,
 )
 from intersession_actors.streams.drafting import append_of, caused_by
@@ -43,14 +43,15 @@ from intersession_actors.streams.effects import (
     Load,
     Loaded,
     OwnerEffect,
+    Read,
     ReadBack,
-    ReadChain,
     TellFlow,
     TellSession,
     Told,
 )
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.texts import TextsUnread
 from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, NotStorable, StoreBusy, StoreUnavailable
 from intersession_events.log import (
@@ -265,8 +266,8 @@ class Owner(Generic[S, C]):
         except NotStorable as error:
             self._not_storable(told, error)
             return
-        except ChainUnread as unread:
-            self.effects.append(ReadChain(unread.root, self._begin(told)))
+        except (ChainUnread, TextsUnread) as unread:
+            self.effects.append(Read(unread, self._begin(told)))
             return
         except Exception as error:  # noqa: BLE001 - whatever a rule raises is for the actor to judge
             self.effects.append(Failed(error, told))
@@ -282,17 +283,17 @@ class Owner(Generic[S, C]):
         else:
             self._ask(told, AskedAppend(appends, plan.leads_on), behind=plan.behind)
 
-    def chain_read(self, message: ChainRead) -> None:
-        """Decide what looks at a causal chain, now that it is read."""
+    def was_read(self, message: WasRead) -> None:
+        """Decide what looks at something that had to be read first, now that it is."""
         told = self.give_back() if self.awaits(message.ask) else None
         if told is None:
             return
-        if message.error is None:
+        if not isinstance(message.found, Exception):
             self.decide_again(told)
-        elif isinstance(message.error, StoreUnavailable):
-            self.store_away(told, message.error)
+        elif isinstance(message.found, StoreUnavailable):
+            self.store_away(told, message.found)
         else:
-            self.effects.append(Failed(message.error, told))
+            self.effects.append(Failed(message.found, told))
 
     def _ask(self, told: Told[C], asked: AskedAppend, *, behind: InFlight | None = None) -> None:
         """Ask the store for an append."""

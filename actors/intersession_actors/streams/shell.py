@@ -5,18 +5,20 @@ from typing import Final, Generic, TypeVar
 import pykka
 from pykka._envelope import Envelope
 
+from intersession_actors.chains import ChainUnread
 from intersession_actors.runtime import Handler
-from intersession_actors.streams.commands import Appended, ChainRead, Command, StoreDue, StreamLoaded
+from intersession_actors.streams.commands import Appended, Command, StoreDue, StreamLoaded, WasRead
 from intersession_actors.streams.effects import (
     Append,
     AskStoreAgain,
     Load,
     OwnerEffect,
-    ReadChain,
+    Read,
     TellFlow,
     TellSession,
 )
 from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.texts import TextsUnread
 from intersession_actors.streams.world import World
 
 S = TypeVar("S")
@@ -92,10 +94,15 @@ class Shell(Handler, Generic[S, C]):
                 world.log.load(
                     stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded, ask=ask))
                 )
-            case ReadChain(root, ask):
+            case Read(ChainUnread(root=root), ask):
                 world.mail.on_disk(
                     lambda: world.chains.read(root),
-                    lambda error: tell(ChainRead(stream=stream, ask=ask, error=error)),
+                    lambda found: tell(WasRead(stream=stream, ask=ask, found=found)),
+                )
+            case Read(TextsUnread(run_id=run_id), ask):
+                world.mail.on_disk(
+                    lambda: world.mail.texts_of(run_id),
+                    lambda found: tell(WasRead(stream=stream, ask=ask, found=found, run_id=run_id)),
                 )
             case AskStoreAgain(number):
                 due = StoreDue(stream=stream, number=number)

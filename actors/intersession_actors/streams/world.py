@@ -16,6 +16,7 @@ from intersession_actors.runtime import Clock, Stopwatch, Timers
 from intersession_actors.streams.commands import Command
 from intersession_actors.streams.rules_in_force import RulesInForce
 from intersession_actors.streams.standing import Standing
+from intersession_actors.streams.texts import RunTexts
 from intersession_events.facts import Budget, ExchangeAccepted
 from intersession_events.log import ActorsLog
 
@@ -68,6 +69,8 @@ class Mail:
     passivated: Callable[[str], None]
     """Is told that a session's actor went to sleep."""
     on_disk: OnDisk
+    texts_of: Callable[[str], RunTexts]
+    """Reads the texts of a run from the log; for `on_disk`."""
 
 
 class Time(NamedTuple):

@@ -28,6 +28,7 @@ from intersession_actors.streams import (
     Generations,
     Mail,
     RulesInForce,
+    RunTexts,
     Standing,
     Time,
     World,
@@ -43,6 +44,7 @@ from intersession_events.log import HostLog
 from intersession_events.proofs import PrivateKey
 from intersession_events.stores import MEMORY, PortableLog, Tails
 from intersession_projections.flows import DeliverySummary
+from intersession_projections.run_outcomes import LoggedTexts
 from intersession_projections.smells import SmellRule
 from intersession_projections.tailed_views import tails_of
 from intersession_projections.transcripts import mirror_directory, transcript_mirror
@@ -168,6 +170,7 @@ class Assembly:
                 read_back=self.supervisor.read_back,
                 passivated=self.supervisor.passivated,
                 on_disk=self._on_disk,
+                texts_of=partial(_texts_of, reader),
             ),
             reports=self.reports,
             agents=self.executor,
@@ -299,6 +302,12 @@ class Assembly:
 def _runs_of(reader: Reader, root: str) -> list[RunUse]:
     """Return the runs that a causal chain has had."""
     return [RunUse(*run) for run in reader.runs.of_chain(root)]
+
+
+def _texts_of(reader: Reader, run_id: str) -> RunTexts:
+    """Return what a run was asked, and what it replied."""
+    texts = LoggedTexts(reader.log)
+    return RunTexts(texts.asked(run_id), texts.reply(run_id))
 
 
 LOOK_AGAIN_S = 0.05

@@ -26,6 +26,7 @@ from intersession_events.facts.exchange import (
     HoldSetting,
     HoldWithdrawn,
     Release,
+    ReplyKind,
     RunStatus,
     TurnEnded,
 )
@@ -123,6 +124,7 @@ from intersession_events.facts.run import (
     generation_of,
     is_imported,
     message_in,
+    reply_of,
     run_named,
 )
 from intersession_events.facts.session import (
@@ -256,6 +258,7 @@ __all__ = [
     "Purpose",
     "RecordingLeft",
     "Release",
+    "ReplyKind",
     "ResultHanded",
     "Role",
     "Route",
@@ -316,6 +319,7 @@ __all__ = [
     "raw_block",
     "raw_message",
     "ready",
+    "reply_of",
     "run_asked_in",
     "run_named",
     "standing",

@@ -24,6 +24,7 @@ from intersession_events.facts.session import Route
 RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
 HoldSetting = Literal["off", "reply", "every-turn", "announce"]
 """What the setting `session.agentToAgent.hold` can be."""
+ReplyKind = Literal["text", "skip", "nothing"]
 Release = Literal["go_on", "edit", "drop", "end"]
 
 
@@ -88,15 +89,17 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
 
 
 class TurnEnded(Deciding, frozen=True, kw_only=True):
-    """A run of the exchange ended, and what its agent replied: turn 0 is the target's first run, the others are of the loop.
+    """A run of the exchange ended: turn 0 is the target's first run, the others are of the loop.
 
-    `text` is the reply; None where there was none.
+    `said` is what kind of reply it was: a text, the word that ends the loop, or no text. `text`, `error` and `usage` are the
+    run's. Its session has them: they stand here only in an import, which may show no such run.
     """
 
     turn: int
     speaker: str
     run_id: str
     status: RunStatus
+    said: ReplyKind = "text"
     text: str | None = None
     error: str | None = None
     usage: Usage | None = None

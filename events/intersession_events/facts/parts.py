@@ -112,15 +112,17 @@ class AnnounceRequested(Fact, frozen=True, kw_only=True):
 
 
 class AnnounceDecided(Deciding, frozen=True, kw_only=True):
-    """What will be announced.
+    """What will be announced: what the run `run_id` said, or, where it is `edited_by` somebody, what stands in the release.
 
-    `text` None is silence, `why` says of which kind; `limit` is the setting that kept the turn for it from
-    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append.
+    `silent`: nothing, and `why` says of which kind that silence is; `limit` is the setting that kept the turn for it from
+    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append. `text` and `usage` stand
+    here only in an import: the run has them.
     `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
     `edited_by` is who wrote the text instead of the agent (LIVE-1).
     """
 
     text: str | None = None
+    silent: bool = False
     why: Literal[
         "text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"
     ] = "text"
@@ -135,16 +137,15 @@ class AnnounceDecided(Deciding, frozen=True, kw_only=True):
 class ExchangeHeld(Fact, frozen=True, kw_only=True):
     """The exchange has stopped, and waits for a release (LIVE-1).
 
-    `text` is what would go on: the words of `speaker`, for the session `to`; None where they would go to a channel. `turn` is the turn that
-    they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
+    `run_id` is the run whose text would go on: the words of `speaker`, for the session `to`; None where they would go to a channel.
+    `text` is that text where somebody tells of the hold: it is not stored here. `turn` is the turn that they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
     then `next_end` says why the loop would end, `next_limit` which setting tripped, `next_used` how much was used, and `next_note` the
     rest, as `LoopEnded` does.
-    `by` ordered it, `order` tells this order from others, `note` is what a rule said. `run_id` and `usage` are of the announce turn.
+    `by` ordered it, `order` tells this order from others, `note` is what a rule said.
     """
 
     hold_id: str
     step: HeldText
-    text: str
     speaker: str
     since_ms: int
     before: HoldBefore
@@ -152,11 +153,11 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     by: str
     order: str
     to: str | None = None
+    text: str | None = None
     turn: int = 0
     next_turn: int | None = None
     note: str | None = None
     run_id: str | None = None
-    usage: Usage | None = None
     next_end: LoopEnd | None = None
     next_limit: str | None = None
     next_note: str | None = None

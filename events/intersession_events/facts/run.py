@@ -227,6 +227,12 @@ class LateReplyDropped(Fact, frozen=True, kw_only=True):
 RunEnd = RunCompleted | RunFailed | RunAborted
 """After one of these a run does nothing more; one that was interrupted may be tried again."""
 
+
+def reply_of(end: RunEnd) -> str | None:
+    """Return what a run replied, or what its agent had said before it failed; None is no text."""
+    return end.reply if isinstance(end, RunCompleted) else end.partial
+
+
 RunEvent = RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped
 
 

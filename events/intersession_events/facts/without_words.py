@@ -75,7 +75,7 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     LoopEnded: ("note",),
     AnnounceDecided: ("text", "stats"),
     ExchangeClosed: ("note",),
-    ExchangeHeld: ("text", "note", "next_note"),
+    ExchangeHeld: ("note", "next_note"),
     ExchangeReleased: ("text",),
     SpawnAccepted: ("task", "evidence"),
     ChildEnded: ("text", "error", "last_tool_result"),

@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
+from intersession_projections.run_outcomes import told_in
 from intersession_projections.wording import (
     Kind,
     Words,
@@ -54,7 +55,7 @@ class Telling:
 
     def told(self, recorded: Recorded) -> Told:
         """Return an event in words."""
-        words = self._words(recorded)
+        words = self._words(*told_in(self._log, [recorded]))
         return Told(
             position=recorded.position,
             event_id=recorded.id,
@@ -116,7 +117,7 @@ def _between(words: Words, event: facts.Event, asker: str, asked: str) -> Words:
             return words._replace(who=asked, to=asker)
         case facts.TurnEnded(speaker=said_by):
             return words._replace(who=said_by, to=asked if said_by == asker else asker)
-        case facts.AnnounceDecided(text=str()):
+        case facts.AnnounceDecided(silent=False):
             return words._replace(who=asked)
         case facts.ExchangeClosed():
             return words._replace(how=f"The exchange is over: {words.how}.")

@@ -11,6 +11,7 @@ from intersession_projections.diagram.rows import Lane, Row
 from intersession_projections.diagram.svg import svg_of
 from intersession_projections.diagram.text import Line, lines_of
 from intersession_projections.flows import Hold, holds_in
+from intersession_projections.run_outcomes import Replies
 
 
 class Diagram(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,5 +60,7 @@ def diagram_of(
     `forked` are the times in ms at which the log was forked: what lies before one of them is no time that the run took.
     """
     found = list(events)
+    replies = Replies(found)
+    found = [replies.told(recorded) for recorded in found]
     lanes, rows = read(found, names, forked=forked)
     return Diagram(title=title, lanes=tuple(lanes), rows=tuple(rows), at=at, holds=holds_in(found))

@@ -127,7 +127,7 @@ class _Reading:
                 self._replied(recorded, event)
                 if event.status != "ok" and not self._failed:  # an import: no session told it
                     self._mark(recorded, None, "failed")
-            case facts.AnnounceDecided(text=None) | facts.LoopEnded():
+            case facts.AnnounceDecided(silent=True) | facts.LoopEnded():
                 self._mark(recorded, None, "end")
             case facts.AnnounceDecided(text=str(text)):
                 if kind == "exchange" and self._imported is not None:

@@ -12,6 +12,7 @@ from intersession_events.plain_json import JsonValue
 from intersession_projections.differences.drafts import Draft
 from intersession_projections.differences.parts import FlowKind, Outline, Part, Totals
 from intersession_projections.flows import DeliverySummary, accept_flow, evolve_flow, held_ms, holds_in
+from intersession_projections.run_outcomes import Replies
 from intersession_projections.wording import asker_of, route_text, speaker
 
 Begun = Callable[[str], Iterable[tuple[str, Outline]]]
@@ -41,6 +42,7 @@ def outline_of(
 
     `since` says from when on a time counts: in a fork the time before it was made does not.
     """
+    events = [*map(Replies(events).told, events)]
     folding = _Folding(kind, begun, shown, since)
     # An event of a session may stand before the one of its flow that names it: they are of one commit.
     for recorded in parts_in(events):

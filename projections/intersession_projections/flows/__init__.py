@@ -1,7 +1,7 @@
 """Exchanges, spawns and deliveries as rows, for recovery, the tools and the command line."""
 
 from intersession_projections.flows.flows import Flows
-from intersession_projections.flows.held import Hold, held_in, held_ms, held_value, holds_in
+from intersession_projections.flows.held import Hold, held_ms, held_value, holds_in
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
     DeliveryNote,
@@ -28,7 +28,6 @@ __all__ = [
     "Summary",
     "accept_flow",
     "evolve_flow",
-    "held_in",
     "held_ms",
     "held_value",
     "holds_in",

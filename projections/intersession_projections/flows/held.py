@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, LoopEnded
-from intersession_events.log import Log, Recorded, parts_in
+from intersession_events.log import Recorded, parts_in
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows.rows import ExchangeSummary
 
@@ -50,10 +50,3 @@ def held_value(exchange: ExchangeSummary) -> JsonObject:
             "since": exchange.held_since_ms,
         }
     )
-
-
-def held_in(log: Log, exchange: ExchangeSummary) -> ExchangeHeld | None:
-    """Return the event by which an exchange is held now; None if it is not. Its text is what waits."""
-    found = (one.event for one in parts_in(log.stream(exchange.stream, backwards=True)))
-    held = (one for one in found if isinstance(one, ExchangeHeld))
-    return next((one for one in held if one.hold_id == exchange.hold_id), None)

@@ -9,12 +9,15 @@ from intersession_projections.run_outcomes.outcome import (
     end_of,
     evolve_run,
 )
+from intersession_projections.run_outcomes.replies import LoggedTexts, Replies, held_in, told_in
 from intersession_projections.run_outcomes.runs import Runs
 from intersession_projections.run_outcomes.view import RunOutcomesView
 
 __all__ = [
     "Asked",
     "EndOfRun",
+    "LoggedTexts",
+    "Replies",
     "RunOutcome",
     "RunOutcomesView",
     "Runs",
@@ -22,4 +25,6 @@ __all__ = [
     "begin_run",
     "end_of",
     "evolve_run",
+    "held_in",
+    "told_in",
 ]

@@ -126,7 +126,7 @@ def announce_unheard(seen: Seen) -> Iterator[Smell]:
     taken: set[str] = set()
     for recorded in seen.events:
         match recorded.event:
-            case facts.AnnounceDecided(text=str(), delivery_id=delivery_id):
+            case facts.AnnounceDecided(silent=False, delivery_id=delivery_id):
                 announced = delivery_id or ""
             case facts.AnnounceDecided():
                 announced = None

@@ -6,7 +6,7 @@ from typing import Final
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, parts_in
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.run_outcomes import Replies, RunOutcome, Runs
 from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
 from intersession_projections.smells.endings import (
     announce_unheard,
@@ -56,7 +56,8 @@ class Smells:
             case RunOutcome():
                 steps, asked = self._timeline.of_run(work.run_id), work.session_key
         positions = (step.position for step in steps if to is None or step.position <= to)
-        events = tuple(self._log.at(positions))
+        found = tuple(self._log.at(positions))
+        events = tuple(map(Replies(found).told, found))
         return smells_in(Seen(tuple(parts_in(events)), tuple(self._earlier(asked, events))), self._rules)
 
     def _earlier(self, key: str, events: Sequence[Recorded]) -> Iterator[Recorded]:

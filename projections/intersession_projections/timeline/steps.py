@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from intersession_events.log import Recorded
+from intersession_projections.run_outcomes import Replies
 from intersession_projections.wording import words_in
 
 
@@ -30,11 +31,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def steps_of(found: Iterable[Recorded]) -> list[Step]:
     """Return events as steps, each once, in log order, with their causes as far as these are among them."""
     events = {recorded.position: recorded for recorded in found}
+    replies = Replies(events.values())
     positions = {recorded.id: position for position, recorded in events.items()}
     steps: list[Step] = []
     for position in sorted(events):
         recorded = events[position]
-        who, to, words, *_ = words_in(recorded)
+        who, to, words, *_ = words_in(replies.told(recorded))
         steps.append(
             Step(
                 position=position,

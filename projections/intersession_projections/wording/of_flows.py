@@ -14,7 +14,7 @@ from intersession_projections.wording.reasons import (
     loop_end,
     plain_note,
 )
-from intersession_projections.wording.words import NO_TEXT, Naming, Sides, Words, route_text
+from intersession_projections.wording.words import NO_TEXT, OF_RUN, Naming, Sides, Words, route_text
 
 
 def asker_of(event: facts.ExchangeAccepted | facts.SpawnAccepted) -> str:
@@ -77,7 +77,7 @@ def _of_hold(
             note = _note(event.note)
             what, speaker = HELD_TEXTS[event.step], named(event.speaker)
             return Words(
-                event.speaker, event.to, f"{event.step} held by {event.by}{note}: {event.text}",
+                event.speaker, event.to, f"{event.step} held by {event.by}{note}: {event.text or OF_RUN}",
                 f"Held: {what} waits for a release, as {event.by} wants{note}.",
                 step=f"{what} of {speaker} is held",
                 after=f"held: {what} of {speaker} waits for a release",
@@ -152,6 +152,8 @@ def _of_answer(event: facts.TurnEnded | facts.ChildEnded, who: str | None, how: 
         brief = f"{event.status}: {event.error or event.text or NO_TEXT}"
         error = f": {event.error}" if event.error else ""
         return Words(who, None, brief, f"{STATUSES[event.status]}{error}", event.text)
+    if event.text is None and isinstance(event, facts.TurnEnded) and event.said != "nothing":
+        return Words(who, None, OF_RUN, how, kind="said")
     if event.text is None:
         return Words(who, None, NO_TEXT, f"{how}: answers without a text")
     return Words(who, None, event.text or NO_TEXT, how, event.text, "said")
@@ -165,7 +167,7 @@ def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided, named: 
             return Words(None, event.speaker, "announce", step=f"the announce is asked of {of}", after=after)
         case facts.AnnounceDecided():
             step, after = "the announce is decided", "after the announce was decided"
-            if event.text is None:
+            if event.silent:
                 # An exchange says of the turn that failed which run it was.
                 asked = event.why != "run_failed" or event.run_id is not None
                 why = SILENCES[event.why] if asked else "the announce turn could not be asked for"
@@ -174,7 +176,7 @@ def _of_announce(event: facts.AnnounceRequested | facts.AnnounceDecided, named: 
                 return Words(None, None, event.why, how, step=step, after=after)
             how = "announces" if event.edited_by is None else f"announces, in the words of {event.edited_by}"
             after = f"{after}: there is a text to announce"
-            return Words(None, None, event.text, how, event.text, "said", step, after)
+            return Words(None, None, event.text or OF_RUN, how, event.text, "said", step, after)
 
 
 def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed, over: str) -> Words:
@@ -188,7 +190,7 @@ def _of_close(event: facts.ExchangeClosed | facts.SpawnClosed, over: str) -> Wor
 def _has(speaker: str, event: facts.TurnEnded) -> str:
     if event.status != "ok":
         return f"{speaker} has not answered: it {STATUSES[event.status]}"
-    return f"{speaker} has answered" if event.text is not None else f"{speaker} has answered without a text"
+    return f"{speaker} has answered" if event.said != "nothing" else f"{speaker} has answered without a text"
 
 
 def _note(note: str | None) -> str:

@@ -5,6 +5,8 @@ from typing import Final, Literal, NamedTuple
 
 from intersession_events import facts
 
+OF_RUN: Final = "the text of its run"
+"""Stands for a text that an event only names."""
 NO_TEXT: Final = "(no text)"
 
 Kind = Literal["said", "tool", "note", "end"]

@@ -7,7 +7,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
-from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.exchange.exchange import Exchange, Quoted
 from intersession_actors.exchange.holds import decide_hold, decide_release
 from intersession_actors.exchange.rules import Circumstances, evolve, go_on
 from intersession_actors.policy import HoldOrder, Spent
@@ -109,7 +109,7 @@ def test_what_is_held_says_whose_words_for_whom_and_on_whose_word() -> None:
     assert held == ExchangeHeld(
         hold_id=held.hold_id if isinstance(held, ExchangeHeld) else "",
         step="reply",
-        text="fine",
+        run_id="r0",
         speaker=ASKED,
         to=ASKER,
         since_ms=77,
@@ -174,12 +174,13 @@ def test_another_text_goes_on_in_the_place_of_the_one_that_was_held() -> None:
     state = let_go(answered(state_after(held_by("reply")), "secret"), released("edit", "nothing"))
     assert (state.phase, state.latest, state.round_one, state.edited_by) == (
         "turn",
-        "nothing",
-        "nothing",
+        Quoted("r0", "nothing"),
+        Quoted("r0", "nothing"),
         "ann",
     )
+    said_next = Quoted(state.pending)
     state = answered(state, "well")
-    assert (state.latest, state.edited_by) == ("well", None)
+    assert (state.latest, state.edited_by) == (said_next, None)
 
 
 @pytest.mark.parametrize(
@@ -209,30 +210,28 @@ def test_what_is_dropped_was_not_said_and_what_is_ended_is_over(
     assert [
         type(event) if isinstance(want, type) else event for event, want in zip(follows, said, strict=True)
     ] == said
-    assert (
-        let_go(state, released(action)).latest == ("one" if (action, turn) == ("drop", 1) else state.latest)
-        or turn == 0
-    )
+    before = Quoted("r0") if (action, turn) == ("drop", 1) else state.latest
+    assert let_go(state, released(action)).latest == before or turn == 0
 
 
 @pytest.mark.parametrize(
-    ("command", "text", "by", "closed"),
+    ("command", "silent", "by", "closed"),
     [
-        (released(), "all is well", None, None),
-        (released("edit", "all is fine"), "all is fine", "ann", None),
-        (released("drop"), None, None, "silent"),
-        (released("end"), None, None, "ended"),
+        (released(), False, None, None),
+        (released("edit", "all is fine"), False, "ann", None),
+        (released("drop"), True, None, "silent"),
+        (released("end"), True, None, "ended"),
     ],
 )
 def test_a_held_announce_goes_out_as_it_was_released(
-    command: ReleaseExchange, text: str | None, by: str | None, closed: str | None
+    command: ReleaseExchange, silent: bool, by: str | None, closed: str | None
 ) -> None:
     state = answered(answered(state_after(held_by("announce", max_turns=0)), "fine"), "all is well")
     assert state.held is not None
     assert state.held.step == "announce"
     _, decided, *rest = decide(state, command, now())
     assert isinstance(decided, AnnounceDecided)
-    assert (decided.text, decided.edited_by, decided.run_id) == (text, by, state.held.run_id)
+    assert (decided.silent, decided.edited_by, decided.run_id) == (silent, by, state.held.run_id)
     assert [event.reason for event in rest if isinstance(event, ExchangeClosed)] == (
         [closed] if closed else []
     )

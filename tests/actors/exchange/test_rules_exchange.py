@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.exchange.exchange import Exchange, Quoted
 from intersession_actors.exchange.rules import Circumstances, evolve, speaker_of
 from intersession_actors.policy import Spent
 from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
@@ -79,18 +79,18 @@ def loop_end(events: list[ExchangeEvent]) -> LoopEnded:
     return found[0]
 
 
-PRIMARY = TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok", text="fine")
+PRIMARY = TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok")
 TURN_1 = TurnRequested(turn=1, speaker=ASKER, run_id=turn_run(1), message_id="m2")
 LOOPED = LoopEnded(reason="turn_limit", turns=0)
 ASKED_TO_ANNOUNCE = AnnounceRequested(speaker=ASKED, run_id=ANNOUNCE_RUN, message_id="m9")
-GOES_OUT = AnnounceDecided(text="all is well", delivery_id=DELIVERY)
+GOES_OUT = AnnounceDecided(run_id=ANNOUNCE_RUN, delivery_id=DELIVERY)
 
 
 @pytest.mark.clause("LOOP-1")
 def test_a_reply_goes_back_to_the_requester_for_turn_one() -> None:
     events = decide(state_after(accepted()), ended("r0", "fine"), facts())
 
-    assert events[0] == TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok", text="fine")
+    assert events[0] == TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok")
     assert isinstance(events[1], TurnRequested)
     assert (events[1].turn, events[1].speaker, events[1].run_id) == (1, ASKER, turn_run(1))
 
@@ -101,9 +101,7 @@ def test_turns_alternate_between_the_two() -> None:
 
     events = decide(state, ended(turn_run(1), "and the tests?"), facts())
 
-    assert events[0] == TurnEnded(
-        turn=1, speaker=ASKER, run_id=turn_run(1), status="ok", text="and the tests?"
-    )
+    assert events[0] == TurnEnded(turn=1, speaker=ASKER, run_id=turn_run(1), status="ok")
     assert isinstance(events[1], TurnRequested)
     assert (events[1].turn, events[1].speaker) == (2, ASKED)
     assert [speaker_of(accepted(), turn) for turn in (1, 2, 3, 4, 5)] == [ASKER, ASKED, ASKER, ASKED, ASKER]
@@ -179,7 +177,7 @@ def test_the_loop_ends_for_each_of_its_reasons_and_says_which(reason: LoopEnd) -
         # Nor is there a run left for the announce, and that says so, too.
         limit = loop_end(events).limit
         decided, closed = events[-2:]
-        assert decided == AnnounceDecided(why="limit", limit=limit)
+        assert decided == AnnounceDecided(silent=True, why="limit", limit=limit)
         assert isinstance(closed, ExchangeClosed)
         assert (closed.reason, closed.limit) == ("announce_failed", limit)
     else:
@@ -209,11 +207,11 @@ def test_the_last_reply_before_the_turn_limit_is_kept() -> None:
 
     events = decide(state, ended(turn_run(1), "thanks"), facts())
 
-    assert events[0] == TurnEnded(turn=1, speaker=ASKER, run_id=turn_run(1), status="ok", text="thanks")
+    assert events[0] == TurnEnded(turn=1, speaker=ASKER, run_id=turn_run(1), status="ok")
     assert loop_end(events) == LoopEnded(
         reason="turn_limit", turns=1, limit="session.agentToAgent.maxPingPongTurns"
     )
-    assert evolve(state, events[0]).latest == "thanks"
+    assert evolve(state, events[0]).latest == Quoted(turn_run(1))
 
 
 @pytest.mark.clause("LOOP-2", "X5")
@@ -225,10 +223,10 @@ def test_only_the_exact_skip_word_ends_the_loop(row: dict[str, Any]) -> None:
 
     if row["expect"] == "skip":
         assert loop_end(events).reason == "reply_skip"
-        assert evolve(state, events[0]).latest == "fine", "the skip word is nobody's reply"
+        assert evolve(state, events[0]).latest == Quoted("r0"), "the skip word is nobody's reply"
     else:
         assert isinstance(events[-1], TurnRequested)
-        assert evolve(state, events[0]).latest == row["input"]
+        assert evolve(state, events[0]).latest == Quoted(turn_run(1))
 
 
 @pytest.mark.clause("ANN-1", "X5")
@@ -238,7 +236,7 @@ def test_the_loops_skip_word_is_announced_as_text(row: dict[str, Any]) -> None:
 
     (decided,) = decide(state, ended(ANNOUNCE_RUN, row["input"]), facts())
 
-    assert decided == AnnounceDecided(text=row["input"], delivery_id=DELIVERY, run_id=ANNOUNCE_RUN)
+    assert decided == AnnounceDecided(delivery_id=DELIVERY, run_id=ANNOUNCE_RUN)
 
 
 @pytest.mark.clause("LOOP-6", "SEND-5")
@@ -247,7 +245,7 @@ def test_a_first_reply_that_is_no_text_closes_the_exchange_at_once(text: str | N
     events = decide(state_after(accepted()), ended("r0", text), facts())
 
     assert events == [
-        TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok"),
+        TurnEnded(turn=0, speaker=ASKED, run_id="r0", status="ok", said="nothing"),
         ExchangeClosed(reason="no_reply"),
     ]
 
@@ -300,7 +298,7 @@ def test_what_has_no_route_is_recorded_all_the_same() -> None:
 
     events = decide(state, ended(ANNOUNCE_RUN, "all is well"), facts(has_route=False))
 
-    assert events[0] == AnnounceDecided(text="all is well", run_id=ANNOUNCE_RUN)
+    assert events[0] == AnnounceDecided(run_id=ANNOUNCE_RUN)
 
 
 @pytest.mark.clause("ANN-2")
@@ -311,7 +309,7 @@ def test_announce_routed_saves_the_turn_where_there_is_no_route() -> None:
     without = decide(nowhere, ended("r0", "fine"), facts())
     with_route = decide(state_after(accepted(settings=routed)), ended("r0", "fine"), facts())
 
-    assert without[-2:] == [AnnounceDecided(why="not_routed"), ExchangeClosed(reason="no_route")]
+    assert without[-2:] == [AnnounceDecided(silent=True, why="not_routed"), ExchangeClosed(reason="no_route")]
     assert isinstance(with_route[-1], AnnounceRequested)
 
 
@@ -331,7 +329,7 @@ def test_silence_is_recorded_with_its_kind(text: str | None, why: str) -> None:
 
     events = decide(state, ended(ANNOUNCE_RUN, text), facts())
 
-    assert events[0] == AnnounceDecided(why=why, run_id=ANNOUNCE_RUN)  # type: ignore[arg-type]
+    assert events[0] == AnnounceDecided(silent=True, why=why, run_id=ANNOUNCE_RUN)  # type: ignore[arg-type]
 
 
 def test_a_target_that_is_gone_is_not_asked_to_announce() -> None:
@@ -340,7 +338,7 @@ def test_a_target_that_is_gone_is_not_asked_to_announce() -> None:
     events = decide(state_after(accepted()), ended("r0", "fine"), facts(refused=gone))
 
     assert events[-2:] == [
-        AnnounceDecided(why="run_failed"),
+        AnnounceDecided(silent=True, why="run_failed"),
         ExchangeClosed(reason="target_gone", note="the session is gone"),
     ]
 

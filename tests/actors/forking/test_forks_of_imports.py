@@ -13,6 +13,7 @@ from intersession_events.ids import exchange_stream, session_stream, spawn_strea
 from intersession_events.log import verify_log
 from intersession_events.stores import PortableLog
 from intersession_projections.flows import ExchangeSummary, Position, SpawnSummary
+from intersession_projections.run_outcomes import told_in
 from intersession_projections.timeline import Timeline
 from support.golden_logs import golden_logs
 from support.running import SEES_ALL, WAIT
@@ -50,7 +51,7 @@ def of(kind: str, value: str = "") -> list[ForkEdit]:
 
 
 def turns_in(fork: SessionSystem, stream: str) -> list[tuple[int, str | None]]:
-    events = [one.event for one in fork.log.stream(stream)]
+    events = [one.event for one in told_in(fork.log, fork.log.stream(stream))]
     return [(one.turn, one.text) for one in events if isinstance(one, facts.TurnEnded) and one.turn]
 
 

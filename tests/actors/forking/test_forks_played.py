@@ -12,6 +12,7 @@ from intersession_events.facts import ForkEdit, ForkEdited, ToolCallBlock, TurnE
 from intersession_events.log import Log
 from intersession_events.stores import open_log
 from intersession_events.stores.folding import Fold, ViewsBeside
+from intersession_projections.run_outcomes import told_in
 from support.forks_played import (
     CONFIG,
     DESK,
@@ -77,7 +78,7 @@ def test_another_answer_stands_in_the_place_of_the_one_that_was_given(talk: Conv
     with open_log(played.made.path, read_only=True) as log:
         replies = {
             one.event.turn: one.event.text
-            for one in log.stream(f"exchange:{talk.exchange}")
+            for one in told_in(log, log.stream(f"exchange:{talk.exchange}"))
             if isinstance(one.event, TurnEnded) and one.event.turn
         }
         (edited,) = [one.event for one in log.stream("log") if isinstance(one.event, ForkEdited)]

@@ -203,7 +203,7 @@ def test_a_retry_that_changed_the_answer_smells(story: Story, first: str, smells
 def test_an_announce_that_nobody_got_smells(
     story: Story, text: str | None, reason: facts.CloseReason, smells: bool
 ) -> None:
-    events = (facts.AnnounceDecided(text=text), facts.ExchangeClosed(reason=reason))
+    events = (facts.AnnounceDecided(text=text, silent=text is None), facts.ExchangeClosed(reason=reason))
 
     assert codes(announce_unheard, seen(story, *events)).count("announce_unheard") == (1 if smells else 0)
 

@@ -23,6 +23,7 @@ from intersession_events.facts import (
     message_in,
 )
 from intersession_events.log import Recorded, parts_in
+from intersession_projections.run_outcomes import Replies
 
 E = TypeVar("E")
 
@@ -133,9 +134,14 @@ class Evidence:
         return [(item, item.event) for item in self._by_kind[kind] if isinstance(item.event, kind)]
 
     @cached_property
+    def _parts(self) -> list[Recorded]:
+        """All events, each with what follows in it right behind it, with the texts of the runs that it names."""
+        return [*parts_in(map(Replies(self.events).told, self.events))]
+
+    @cached_property
     def _by_kind(self) -> Mapping[type[object], list[Recorded]]:
         found: defaultdict[type[object], list[Recorded]] = defaultdict(list)
-        for item in parts_in(self.events):
+        for item in self._parts:
             found[type(item.event)].append(item)
         return found
 
@@ -143,7 +149,7 @@ class Evidence:
     def streams(self) -> Mapping[str, list[Recorded]]:
         """The events of each stream, each with what follows in it right behind it."""
         found: defaultdict[str, list[Recorded]] = defaultdict(list)
-        for item in parts_in(self.events):
+        for item in self._parts:
             found[item.stream].append(item)
         return found
 

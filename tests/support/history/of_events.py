@@ -229,6 +229,9 @@ def words_are_theirs(evidence: Evidence) -> Iterator[str]:
                 words = None
             if event.text != words:
                 yield f"#{item.position} has other words than run {event.run_id}"
+            kind = "nothing" if words is None else "skip" if is_word(words, "REPLY_SKIP") else "text"
+            if isinstance(event, TurnEnded) and event.said != kind:
+                yield f"#{item.position} takes {words!r} for {event.said}"
 
 
 def silence_is_said(evidence: Evidence) -> Iterator[str]:

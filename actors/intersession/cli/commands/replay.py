@@ -51,7 +51,7 @@ from intersession_events.stores import has_writer
 from intersession_projections.flows import held_ms, holds_in
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, Then, flow_id
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes import RunOutcome, told_in
 from intersession_projections.timeline import Step, steps_of
 
 
@@ -155,7 +155,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
                     for row in map(stood.delivery_of, sent)
                     if row is not None and row.is_open
                 ]
-                events = events_of_session(reader, subject, to=stood.position, sent=sent)
+                found = events_of_session(reader, subject, to=stood.position, sent=sent)
+                events = told_in(reader.log, found)
                 session = SessionStory(subject.row.key)
                 told = events if with_beats else ()
                 beats = tuple(beat for recorded in told for beat in session.tell(recorded))

@@ -8,6 +8,7 @@ from intersession_actors.prompt import is_reply_skip
 from intersession_events import facts
 from intersession_events.log import Recorded
 from intersession_projections.causes import ShownCauses
+from intersession_projections.run_outcomes import Replies
 from intersession_projections.wording import Words, asker_of, route_text, words_of
 
 _OPERATOR = "the operator"
@@ -24,6 +25,7 @@ class FlowStory:
 
     def __init__(self, *, alone: bool = False) -> None:
         self._causes = ShownCauses()
+        self._replies = Replies()
         self._asker = _OPERATOR
         self._asked: str | None = None
         self._max_turns = 0
@@ -39,6 +41,8 @@ class FlowStory:
 
     def tell(self, recorded: Recorded) -> list[Beat]:
         """Return the beats of the next event."""
+        self._replies.note(recorded)
+        recorded = self._replies.told(recorded)
         cause = self._causes.take(recorded)
         beats = [beat_of(words, part, cause) for part in recorded.parts() for words in self._told(part)]
         for beat in beats:
@@ -129,7 +133,7 @@ class FlowStory:
         words: Words,
     ) -> Iterator[Words]:
         match event:
-            case facts.AnnounceDecided(text=None):
+            case facts.AnnounceDecided(silent=True):
                 yield words
             case facts.AnnounceDecided(delivery_id=None) if self._is_spawn:
                 # It is told when it is handed over, or when the spawn closes because nobody is there to get it.

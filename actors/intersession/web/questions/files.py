@@ -27,6 +27,7 @@ from intersession_events.stores import MEMORY, PortableLog, open_log
 from intersession_projections.flow_summary import in_words
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import Flow, flow_id, flow_sessions, steps_of_flow
+from intersession_projections.run_outcomes import told_in
 from intersession_projections.timeline import Step
 from intersession_projections.wording import words_in
 
@@ -203,7 +204,7 @@ def _report(view: View, flow: Flow, place: int, parts: _Parts) -> str:
 
 def _rows(view: View, steps: list[Step]) -> list[str]:
     rows: list[str] = []
-    for recorded in view.log.at([step.position for step in steps]):
+    for recorded in told_in(view.log, view.log.at([step.position for step in steps])):
         words = words_in(recorded)
         who = " → ".join(part for part in (words.who, words.to) if part)
         rows.append(

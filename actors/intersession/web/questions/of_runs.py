@@ -22,7 +22,7 @@ from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import ExchangeSummary, held_ms
 from intersession_projections.forks import frozen_in, pauses_in, without_pauses
 from intersession_projections.places import Flow, calling_run, flow_id, flow_sessions, steps_of_flow
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes import RunOutcome, told_in
 from intersession_projections.timeline import Step
 from intersession_projections.wording import words_in
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
@@ -232,7 +232,10 @@ def steps(view: View, given: Part) -> JsonObject:
     causes = {step.position: step.cause for step in steps_of(view, flow) if step.cause in known}
     return {
         "from": first,
-        "steps": [_step(view, one, causes.get(one.position)) for one in view.log.at(wanted[first:last])],
+        "steps": [
+            _step(view, one, causes.get(one.position))
+            for one in told_in(view.log, view.log.at(wanted[first:last]))
+        ],
     }
 
 

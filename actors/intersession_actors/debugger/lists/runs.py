@@ -18,10 +18,10 @@ from intersession_events.facts import ExchangeHeld, ready
 from intersession_events.keys import parse_agent_id
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flow_summary import flow_value
-from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary, held_in
+from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary
 from intersession_projections.forks import Frozen, frozen_in
 from intersession_projections.places import Flow, Then, flow_sessions
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes import RunOutcome, held_in
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of_all
 
 

@@ -17,7 +17,7 @@ from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
 from intersession_projections.forks import frozen_in
 from intersession_projections.places import Located
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes import LoggedTexts, RunOutcome
 from intersession_projections.sessions import SessionRow
 from intersession_projections.spans import Span, backwards
 
@@ -171,10 +171,11 @@ class Values:
         decided = exchange.RULES.state_in(events)
         if decided is None:
             return {}
-        settings = decided.accepted.settings
+        settings, texts = decided.accepted.settings, LoggedTexts(self._view.log)
+        latest = None if decided.latest is None else decided.latest.read(texts)
         return {
             "phase": decided.phase,
-            "latest": self._view.shown(decided.latest, flow.target),
+            "latest": self._view.shown(latest, flow.target),
             **self._held(decided),
             "settings": {
                 "maxTurns": settings.max_turns,
@@ -195,7 +196,9 @@ class Values:
                 {
                     "holdId": held.hold_id,
                     "step": held.step,
-                    "text": self._view.shown(held.text, held.speaker),
+                    "text": self._view.shown(
+                        LoggedTexts(self._view.log).reply(held.run_id or ""), held.speaker
+                    ),
                     "speaker": held.speaker,
                     "to": held.to,
                     "by": held.by,

@@ -281,7 +281,12 @@ def _decided(
         if isinstance(after.accepted, facts.ExchangeAccepted)
         else spawn.way_out(after.accepted, command)
     )
-    carried = announce_of(after, told[0], way, log_id=read.log_id, time=first.time, cause=plan.cause)
+    text = (
+        exchange.announced_text(after, told[0], sources)
+        if isinstance(after, exchange.Exchange)
+        else told[0].text or ""
+    )
+    carried = announce_of(after, told[0], text, way, log_id=read.log_id, time=first.time, cause=plan.cause)
     # What was held is decided at its release: that is what leads to the text, not what was held.
     was_held = isinstance(events[0], facts.ExchangeReleased)
     return command, replace(plan, carried=(carried,), carried_by_last=was_held)

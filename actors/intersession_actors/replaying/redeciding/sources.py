@@ -56,6 +56,7 @@ class Sources:
         self._by_position: dict[int, Recorded] = {}
         self._streams: dict[str, list[Recorded]] = {}
         self._queued: dict[str, Recorded] = {}
+        self._ended: dict[str, facts.RunEnd] = {}
         self._last = 0
         for event in events:
             self._by_id[event.id] = event
@@ -64,6 +65,8 @@ class Sources:
             self._last = max(self._last, event.position)
             if isinstance(event.event, facts.RunQueued):
                 self._queued.setdefault(event.event.run_id, event)
+            elif isinstance(event.event, facts.RunEnd):
+                self._ended[event.event.run_id] = event.event
         self._erased = erased_by(self._by_id.values()) if erased is None else erased
         self._first_erased: dict[str, int] = {}
         """The first event of each stream whose words were erased."""
@@ -164,6 +167,17 @@ class Sources:
         if self._accepted_as is None or first.position <= self._forked_at:
             return accepted
         return self._accepted_as(accepted, first.position)
+
+    def reply(self, run_id: str) -> str:
+        """Return what a run replied; `[erased]` where its end is not here."""
+        end = self._ended.get(run_id)
+        return facts.ERASED if end is None else facts.reply_of(end) or ""
+
+    def asked(self, run_id: str) -> str:
+        """Return what a run was asked; `[erased]` where that is not here."""
+        queued = self._queued.get(run_id)
+        message = None if queued is None else facts.message_in(queued.event)
+        return facts.ERASED if message is None else facts.text_of(message)
 
     def run_ended(self, first: Recorded) -> RunEnded | None:
         """Return what a flow was told of the end of the run that an append was caused by; None if that is not here."""

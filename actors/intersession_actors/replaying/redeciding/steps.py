@@ -52,7 +52,7 @@ def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | Non
         state = replace(state, accepted=sources.accepted_as(state.accepted, past[-1]))
         if isinstance(first.event, facts.ExchangeAccepted) and isinstance(said, session.Enqueue):
             return lambda appends: exchange.primary_step(_opened(state, said), appends)
-        return exchange.step_asked(state, first.event, first.causation)
+        return exchange.step_asked(state, first.event, sources)
     spawned = spawn.RULES.state_in(past)
     return None if spawned is None else spawn.step_asked(spawned, first.event, first.causation)
 

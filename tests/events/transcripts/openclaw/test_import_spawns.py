@@ -78,7 +78,7 @@ def test_the_status_is_that_of_the_registry_else_of_the_child(
 def test_a_child_without_output_is_handed_over_without_text() -> None:
     decided = spawn(planned(HOUSEHOLD), child(2))[2]
 
-    assert decided == AnnounceDecided(why="no_text")
+    assert decided == AnnounceDecided(silent=True, why="no_text")
 
 
 @pytest.mark.clause("IMP-4")

@@ -158,6 +158,7 @@ class _Facts:
                 speaker=self._exchange.target,
                 run_id=self._run_id,
                 status=step.status,
+                said="nothing" if step.said is None else "text",
                 text=step.said,
                 error=step.error,
                 usage=step.usage,
@@ -190,13 +191,15 @@ class _Facts:
                 step=number,
             )
             late = number == len(turns) and self._is_late(step)
+            said = None if late else step.said
             self._add(
                 facts.TurnEnded(
                     turn=number,
                     speaker=turn.at.key,
                     run_id=run_id,
                     status="timeout" if late else step.status,
-                    text=None if late else step.said,
+                    said="nothing" if said is None else "skip" if said == REPLY_SKIP else "text",
+                    text=said,
                     error=f"the reply came after the wait of {self._wait_ms} ms" if late else step.error,
                     usage=step.usage,
                 ),
@@ -253,11 +256,11 @@ class _Facts:
         )
         decided = facts.AnnounceDecided(text=step.said, run_id=run_id, usage=step.usage)
         if step.status != "ok":
-            decided = msgspec.structs.replace(decided, text=None, why="run_failed")
+            decided = msgspec.structs.replace(decided, text=None, silent=True, why="run_failed")
             self._closed = ("announce_failed", step.error)
         elif step.said is None or step.said == ANNOUNCE_SKIP:
             why = "no_text" if step.said is None else "announce_skip"
-            decided = msgspec.structs.replace(decided, text=None, why=why)
+            decided = msgspec.structs.replace(decided, text=None, silent=True, why=why)
             self._closed = ("silent", None)
         else:
             self._closed = self._delivered(step, step.said)

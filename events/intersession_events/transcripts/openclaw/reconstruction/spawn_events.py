@@ -157,7 +157,8 @@ class _Facts:
             handed = spawn.handed[0]
             message = handed.at.step.message
             why: Literal["text", "no_text"] = "text" if handed.told.result is not None else "no_text"
-            self._add(facts.AnnounceDecided(text=handed.told.result, why=why), beside(message))
+            result = handed.told.result
+            self._add(facts.AnnounceDecided(text=result, silent=result is None, why=why), beside(message))
             self._add(
                 facts.ResultHanded(
                     requester=handed.at.key,
@@ -171,13 +172,13 @@ class _Facts:
         elif spawn.mirror is not None:
             line, text = spawn.mirror
             self._add(
-                facts.AnnounceDecided(text=text or None),
+                facts.AnnounceDecided(text=text or None, silent=not text),
                 beside(line),
                 causation=self._world.links.id_of(line),
             )
             self._closed = ("announced", f"noted as delivered at {line}")
         elif spawn.said == ANNOUNCE_SKIP:
-            self._add(facts.AnnounceDecided(why="announce_skip"), self._plan.planned[-1].place)
+            self._add(facts.AnnounceDecided(silent=True, why="announce_skip"), self._plan.planned[-1].place)
             self._closed = ("silent", None)
 
     def _archived(self) -> None:
