@@ -12,7 +12,7 @@ import msgspec
 
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.facts import CheckpointTaken
+from intersession_events.facts import CheckpointTaken, has_words
 from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, hash_in, left_in
 from intersession_events.proofs import (
     PUBLISHED,
@@ -99,7 +99,8 @@ class CheckpointTaker:
             if topic not in _OWN:
                 self.fresh += 1
                 self.has_erased = self.has_erased or topic == ERASED
-            self._leave(position, topic, state)
+            if has_words(topic):
+                self._leave(position, topic, state)
             if self._heads is not None:
                 self._heads.tell(stream, version, hashed)
         return len(rows) == PAGE

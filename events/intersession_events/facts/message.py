@@ -121,7 +121,7 @@ def text_of(message: Message) -> str:
     """Return the visible text of a message: its string, or its text blocks joined by newlines."""
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(block.text for block in message.content if isinstance(block, TextBlock))
+    return "\n".join([block.text for block in message.content if isinstance(block, TextBlock)])
 
 
 def calls_of(message: Message) -> tuple[str, ...]:

@@ -252,13 +252,14 @@ _SAYING: Final = frozenset(get_args(Saying))
 
 def message_in(event: Fact) -> Message | None:
     """Return the message that an event brings into its session's transcript; None where it brings none."""
-    return cast("Saying", event).message if type(event) in _SAYING else None
+    return event.message if type(event) in _SAYING else None  # type: ignore[attr-defined]  # asked of every event, so no cast
 
 
 def generation_of(event: Fact) -> str | None:
     """Return the generation whose transcript an event brings a message or an imported line into; None where it brings none."""
-    is_line = isinstance(event, LineImported) or message_in(event) is not None
-    return cast("Saying | LineImported", event).session_id if is_line else None
+    if isinstance(event, LineImported) or message_in(event) is not None:
+        return cast("Saying | LineImported", event).session_id
+    return None
 
 
 def is_imported(event: Fact) -> bool:

@@ -169,7 +169,10 @@ RunAsked = ExchangeAccepted | TurnRequested | AnnounceRequested | SpawnAccepted 
 
 def run_asked_in(event: msgspec.Struct) -> RunAsked | None:
     """Return what asks for a run in an event: itself, or what follows in it; None where nothing does."""
-    return next((part for part in parts_of(event) if isinstance(part, RunAsked)), None)
+    for part in parts_of(event):
+        if isinstance(part, RunAsked):
+            return part
+    return None
 
 
 _RUNTIME: Final = re.compile(r"^(Stats: runtime) [^•\n]*", re.MULTILINE)

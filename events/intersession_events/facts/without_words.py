@@ -95,16 +95,23 @@ _SAYING: Final = frozenset({"reply", "message", "inject"})
 
 def unsaid(event: Event) -> Event:
     """Return an event with `[erased]` for its words; the same one, if it has none. What was no text stays none."""
-    event = with_parts(event, lambda part: cast("Part", unsaid(part)))
-    names = WORDS.get(type(event), ())
-    left: dict[str, object] = {name: _of(getattr(event, name)) for name in names}
-    if (message := message_in(event)) is not None:
-        left["message"] = _of_message(message)
-    if isinstance(event, MessageRecorded):
-        left["source"] = None
+    if isinstance(event, Deciding) and event.then is not None:
+        event = with_parts(event, lambda part: cast("Part", unsaid(part)))
+    left: dict[str, object] = {}
+    for name in WORDS.get(type(event), ()):
+        if said := getattr(event, name):
+            left[name] = _of(said)
+    if isinstance(event, RunQueued | RunCompleted) and event.message is not None:
+        left["message"] = _of_message(event.message)
     if left:
         return msgspec.structs.replace(event, **left)
+    return event if type(event) in WORDS else _of_other(event)
+
+
+def _of_other(event: Event) -> Event:
     match event:
+        case MessageRecorded():
+            return msgspec.structs.replace(event, message=_of_message(event.message), source=None)
         case LineImported():
             return msgspec.structs.replace(event, source=_line(event))
         case SessionImported():
@@ -146,7 +153,11 @@ def left_of_payload(topic: str, payload: bytes) -> bytes | None:
         CorruptEvent: the payload can't be read.
         UnknownTopic: this version does not know the topic.
     """
-    return encode(unsaid(decode(topic, payload))) if topic in _WITH_WORDS else None
+    if topic not in _WITH_WORDS:
+        return None
+    event = decode(topic, payload)
+    left = unsaid(event)
+    return payload if left is event else encode(left)
 
 
 def standing(topic: str, payload: bytes) -> Event:

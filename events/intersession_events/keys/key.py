@@ -101,7 +101,6 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             InvalidKey: the text is no full key.
         """
-        check_length(text)
         return _parsed(text, main_key, is_opaque_id)
 
     @staticmethod
@@ -113,7 +112,6 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             InvalidKey: the text is no full key.
         """
-        check_length(text)
         return _parsed(text, main_key, was_opaque_id)
 
     @staticmethod
@@ -189,6 +187,7 @@ def valid_main_key(text: str) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _parsed(text: str, main_key: str, is_id: IsId) -> SessionKey:
+    check_length(text)
     head, *segments = text.strip(WHITE_SPACE).split(":")
     if fold(head) != "agent":
         raise invalid_key(text, "it does not begin with agent:")

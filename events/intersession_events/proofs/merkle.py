@@ -50,7 +50,7 @@ class GrowingTree:
         """Add a leaf, by its hash."""
         size = self.size
         while size & 1:
-            leaf = node_hash(self._peaks.pop(), leaf)
+            leaf = sha256(b"\1" + self._peaks.pop() + leaf).digest()  # `node_hash`, for each event
             size >>= 1
         self._peaks.append(leaf)
         self.size += 1
