@@ -84,8 +84,8 @@ class RunWaits:
                 if self._run_ended is not None:
                     self._run_ended(recorded.stream.removeprefix("session:"), event.run_id)
             elif isinstance(event, _ANSWERS) and recorded.stream not in held:
-                goes_on = isinstance(event, TurnEnded) and event.turn == 0
-                self._come(recorded.stream, ends.get(event.run_id) if goes_on else None)
+                first_run = event.run_id if isinstance(event, TurnEnded) and event.turn == 0 else ""
+                self._come(recorded.stream, ends.get(first_run))
 
     def _come(self, name: str, end: RunEnd | None) -> None:
         with self._lock:
