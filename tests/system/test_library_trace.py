@@ -52,7 +52,7 @@ def traced() -> Generator[set[str]]:
 
 
 WRITES = {
-    "ChainedMapper.to_stored_event",
+    "Pending.__init__",
     "ChainedMapper.seal",
     "GroupCommitRecorder.insert_rows",
 }

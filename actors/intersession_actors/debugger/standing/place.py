@@ -79,9 +79,9 @@ class Standing:
             "next": view.say_next(place, flow),
             "sessions": values.sessions(part.rows),
             "runs": [values.run(run) for run in view.seen_of(part.runs, _sessions_of)],
-            "exchanges": [
-                values.exchange(flow, events) for flow, events in flows if isinstance(flow, ExchangeSummary)
-            ],
+            "exchanges": values.exchanges(
+                [(flow, events) for flow, events in flows if isinstance(flow, ExchangeSummary)]
+            ),
             "spawns": [
                 values.spawn(flow, events) for flow, events in flows if isinstance(flow, SpawnSummary)
             ],

@@ -138,8 +138,16 @@ class Values:
             }
         )
 
-    def exchange(self, flow: ExchangeSummary, events: Sequence[Recorded]) -> JsonObject:
-        """Return an exchange, with what the coordinator knew of it by its `events`."""
+    def exchanges(self, flows: Sequence[tuple[ExchangeSummary, Sequence[Recorded]]]) -> list[JsonObject]:
+        """Return exchanges, each with what the coordinator knew of it by its events."""
+
+        def reading(log: Log) -> Callable[[tuple[ExchangeSummary, Sequence[Recorded]]], JsonObject]:
+            texts = LoggedTexts(log)
+            return lambda one: self._exchange(*one, texts)
+
+        return for_each(self._view.log, flows, reading)
+
+    def _exchange(self, flow: ExchangeSummary, events: Sequence[Recorded], texts: LoggedTexts) -> JsonObject:
         return {
             "exchangeId": flow.exchange_id,
             "runId": flow.run_id,
@@ -163,20 +171,22 @@ class Values:
                 "inferred": flow.inferred or None,
                 "frozen": self._frozen.holds(flow) or None,
             }
-            | self._decided_exchange(flow, events)
+            | self._decided_exchange(flow, events, texts)
         )
 
-    def _decided_exchange(self, flow: ExchangeSummary, events: Sequence[Recorded]) -> JsonObject:
+    def _decided_exchange(
+        self, flow: ExchangeSummary, events: Sequence[Recorded], texts: LoggedTexts
+    ) -> JsonObject:
         """Return what the coordinator knew of an exchange: what it waited for, the words it would hand on, and its settings."""
         decided = exchange.RULES.state_in(events)
         if decided is None:
             return {}
-        settings, texts = decided.accepted.settings, LoggedTexts(self._view.log)
+        settings = decided.accepted.settings
         latest = None if decided.latest is None else decided.latest.read(texts)
         return {
             "phase": decided.phase,
             "latest": self._view.shown(latest, flow.target),
-            **self._held(decided),
+            **self._held(decided, texts),
             "settings": {
                 "maxTurns": settings.max_turns,
                 "turnTimeoutMs": settings.turn_timeout_ms,
@@ -185,7 +195,7 @@ class Values:
             },
         }
 
-    def _held(self, decided: Exchange) -> JsonObject:
+    def _held(self, decided: Exchange, texts: LoggedTexts) -> JsonObject:
         """Return what stood still there, and for whose word (LIVE-1)."""
         held, asked = decided.held, decided.asked
         value: JsonObject = {} if asked is None else {"hold": asked.before}
@@ -196,9 +206,7 @@ class Values:
                 {
                     "holdId": held.hold_id,
                     "step": held.step,
-                    "text": self._view.shown(
-                        LoggedTexts(self._view.log).reply(held.run_id or ""), held.speaker
-                    ),
+                    "text": self._view.shown(texts.reply(held.run_id or ""), held.speaker),
                     "speaker": held.speaker,
                     "to": held.to,
                     "by": held.by,

@@ -1,7 +1,7 @@
 """The eventsourcing library's mapper with our registry, canonical JSON and hash chain.
 
 The library's own stores the path of a class as topic and imports it on reading, and binds no event to the one before it.
-Ours makes a stored event in two steps. `to_stored_event` runs in the thread of whoever appends, and knows the payload.
+Ours makes a stored event in two steps. A `Pending` is made in the thread of whoever appends, and knows the payload.
 `seal` runs in the writer's thread, inside the transaction, where it is known which event the new one follows.
 """
 
