@@ -227,8 +227,8 @@ def test_an_answer_that_nobody_would_be_shown_today_is_missing(recorded: Path) -
         open_log(recorded) as log,
         rewritten(
             answers,
-            "if reply is None or is_withheld(reply)",
-            "if reply is not None or is_withheld(reply)",
+            "reply is None or is_withheld(reply)",
+            "reply is not None or is_withheld(reply)",
         ),
     ):
         found = log.debug.replay()
