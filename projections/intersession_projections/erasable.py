@@ -114,6 +114,7 @@ class Erasable:
         `key` is the session whose words go wherever they say that they came from it; None where single texts go.
         """
         busy, parts, kept = self._busy(), dict[str, int](), dict[str, int]()
+        named = self._named_by_flows()
         for recorded in self._log.all(to=self._log.head()):
             if recorded.position in found.positions or recorded.topic in _NEVER:
                 continue
@@ -122,8 +123,9 @@ class Erasable:
                 parts[recorded.stream] = recorded.position
             if how != "whole":
                 continue
-            if recorded.stream in busy:
-                self.waiting.append(recorded.stream)
+            flow = named.get(run_named(recorded.event) or "")
+            if flow is not None or recorded.stream in busy:
+                self.waiting.append(flow or recorded.stream)
                 continue
             left = left_of(recorded)
             if left is not None:
@@ -145,6 +147,15 @@ class Erasable:
             *flows.open_spawns(),
             *flows.open_deliveries(),
             *(session_stream(run.session_key) for run in self._runs.open_runs()),
+        }
+
+    def _named_by_flows(self) -> dict[str, str]:
+        """Return the runs whose texts an open flow may carry on, each with the stream of the flow: they stand with the runs alone."""
+        return {
+            asked.run_id: stream
+            for stream in (*self._flows.open_exchanges(), *self._flows.open_spawns())
+            for recorded in self._stream(stream)
+            if (asked := run_asked_in(recorded.event)) is not None
         }
 
     def _noted(self, events: Iterable[Recorded], said: set[str]) -> Iterator[Recorded]:

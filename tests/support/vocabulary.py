@@ -84,6 +84,23 @@ _POOLS["then"] = st.none() | struct_of(Then)
 """What follows in an event has nothing that follows in it."""
 
 
+def full_of(kind: type[Any], text: str) -> Any:
+    """Return a value of a type in which each field has something, and each that can be any text has this one."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return inner[0]
+    if origin in {typing.Union, types.UnionType}:
+        return full_of(next(part for part in inner if part is not type(None)), text)
+    if origin is tuple:
+        return tuple(full_of(part, text) for part in inner if part is not Ellipsis)
+    if origin is dict:
+        return {text: text}
+    if issubclass(kind, msgspec.Struct):
+        hints = typing.get_type_hints(kind)
+        return kind(**{name: full_of(hints[name], text) for name in kind.__struct_fields__ if name != "then"})
+    return text if kind is str else kind(7)
+
+
 def _streams(kind: type[Event]) -> st.SearchStrategy[str]:
     if issubclass(kind, get_args(session.SessionEvent) + get_args(run.RunEvent)):
         return st.sampled_from([f"session:{key}" for key in _KEYS])

@@ -9,10 +9,10 @@ import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
-from intersession_events.facts import AccessRecorded, RunCompleted, encode
+from intersession_events.facts import AccessRecorded, ExchangeHeld, RunCompleted, encode
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend, verify_log
 from support.openclaw.samples import header, message, said, write_state
-from support.running import WAIT, Booth, Gate, wait_for_number
+from support.running import WAIT, Booth, Gate, merged, wait_for, wait_for_number
 
 CHAT, OPS, SIDE = "agent:main:telegram:group:42", "agent:ops:main", "agent:side:main"
 SECRET = "the parcel lies under the third bridge"
@@ -286,6 +286,33 @@ def test_a_session_with_a_copy_that_is_still_acted_on_keeps_all_from_being_erase
     assert (refused.value.code, bool(copies(system))) == ("busy", True)
     gate.open()
     wait_for_number(system, RunCompleted, 2)
+    at_rest(system)
+    system.erase(CHAT)
+    assert copies(system) == []
+
+
+@pytest.mark.clause("ERASE-1")
+def test_a_copy_that_an_exchange_names_and_may_carry_on_keeps_all_from_being_erased(booth: Booth) -> None:
+    """The exchange says whose run said it, and has no text itself."""
+
+    def knows(turn: Turn) -> str | Reply:
+        return f"as I heard, {SECRET}" if turn.step == "message" else Reply.skip()
+
+    hold = {"session": {"agentToAgent": {"hold": "reply"}}}
+    system = booth.start(
+        {"main": main, "side": side, "ops": knows}, {"telegram": MemoryChannel()}, merged(hold)
+    )
+    system.inbound(channel="telegram", chat_id="42", chat_type="group", sender="ann", text=SECRET, wait=WAIT)
+    sent = {"sessionKey": OPS, "message": "where does it lie?", "timeoutSeconds": 0}
+    run_id = str(dict(system.tools(SIDE).call("sessions_send", sent))["runId"])
+    wait_for(system, ExchangeHeld)
+    (exchange,) = system.service.flows.open_exchanges()
+
+    with pytest.raises(ToolRefused, match=f"{exchange} has copies of it and is still under way") as refused:
+        system.erase(CHAT)
+
+    assert (refused.value.code, bool(copies(system))) == ("busy", True)
+    system.release(run_id, action="drop")
     at_rest(system)
     system.erase(CHAT)
     assert copies(system) == []

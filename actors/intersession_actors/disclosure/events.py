@@ -4,27 +4,24 @@ They are hidden before anything is drawn, cut or searched: half a secret is not 
 stands under.
 """
 
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from intersession_actors.disclosure.redaction import redact_text, redact_value
 from intersession_events.facts import (
+    SOURCES,
     WORDS,
-    AccessRecorded,
     Block,
-    DeliveryDone,
     Event,
     ForkedFrom,
     ForkEdit,
     ForkEdited,
     ImageBlock,
-    LineImported,
+    Instructions,
     Message,
-    MessageRecorded,
     OtherBlock,
     Part,
-    SessionImported,
     SessionPatched,
     TextBlock,
     ThinkingBlock,
@@ -35,15 +32,6 @@ from intersession_events.facts import (
 from intersession_events.plain_json import JsonObject
 
 S = TypeVar("S", bound=msgspec.Struct)
-
-_SOURCES: Final[dict[type[Event], str]] = {
-    AccessRecorded: "filters",
-    DeliveryDone: "receipt",
-    LineImported: "source",
-    MessageRecorded: "source",
-    SessionImported: "entry",
-}
-"""Fields that hold the source text of JSON."""
 
 
 def hidden_event(event: Event) -> Event:
@@ -61,7 +49,7 @@ def hidden_event(event: Event) -> Event:
             changes: dict[str, object] = {name: _words(getattr(event, name)) for name in names}
             if (message := message_in(event)) is not None:
                 changes["message"] = hidden_message(message)
-            if (field := _SOURCES.get(type(event))) is not None:
+            if (field := SOURCES.get(type(event))) is not None:
                 changes[field] = _source(getattr(event, field))
             return _changed(event, **changes)
 
@@ -95,12 +83,14 @@ def _block(block: Block) -> Block:
 
 def _edit(edit: ForkEdit) -> ForkEdit:
     named: JsonObject = redact_value({edit.key or "value": edit.value})[0]
-    return _changed(edit, value=named[edit.key or "value"])
+    return _changed(edit, value=next(iter(named.values())))  # the key may be a secret, too
 
 
-def _words(said: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+def _words(said: str | tuple[str, ...] | Instructions | None) -> str | tuple[str, ...] | Instructions | None:
     if said is None:
         return None
+    if isinstance(said, Instructions):
+        return _changed(said, **{name: _words(getattr(said, name)) for name in said.TEXTS})
     return redact_text(said)[0] if isinstance(said, str) else tuple(redact_text(text)[0] for text in said)
 
 

@@ -163,6 +163,7 @@ from intersession_events.facts.spawn import (
 from intersession_events.facts.without_words import (
     ERASED,
     ERASED_ARGUMENTS,
+    SOURCES,
     WORDS,
     fields_of_words,
     has_words,
@@ -179,6 +180,7 @@ __all__ = [
     "EVENT_KINDS",
     "PARTS",
     "SAYING",
+    "SOURCES",
     "TOPICS",
     "WORDS",
     "AccessEvent",

@@ -4,7 +4,7 @@ An event without its words is still one of its kind, so whoever reads events nee
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 import msgspec
 
@@ -75,7 +75,7 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     LoopEnded: ("note",),
     AnnounceDecided: ("text", "stats"),
     ExchangeClosed: ("note",),
-    ExchangeHeld: ("note", "next_note"),
+    ExchangeHeld: ("text", "note", "next_note"),
     ExchangeReleased: ("text",),
     SpawnAccepted: ("task", "evidence"),
     ChildEnded: ("text", "error", "last_tool_result"),
@@ -86,7 +86,17 @@ WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
     DeliveryFailed: ("error", "traceback"),
     DeliveryUnknown: ("error",),
 }
-"""The fields that hold what a person, an agent, a channel or an error said as plain text; an event may have a message beside them."""
+"""The fields that hold what a person, an agent, a channel or an error said, as text or as `Instructions`; an event may have a message
+beside them."""
+SOURCES: Final[Mapping[type[Event], str]] = {
+    MessageRecorded: "source",
+    LineImported: "source",
+    SessionImported: "entry",
+    AccessRecorded: "filters",
+    DeliveryPartDone: "receipt",
+    DeliveryDone: "receipt",
+}
+"""The field that holds the source text of JSON, in which words may stand."""
 
 
 _SAYING: Final = frozenset({"reply", "message", "inject"})
@@ -128,16 +138,7 @@ def _of_other(event: Event) -> Event:
             return event
 
 
-_WITH_WORDS: Final = topics_of(
-    MessageRecorded,
-    LineImported,
-    SessionImported,
-    AccessRecorded,
-    DeliveryDone,
-    ForkEdited,
-    ForkedFrom,
-    *WORDS,
-)
+_WITH_WORDS: Final = topics_of(*WORDS, *SOURCES, *get_args(Saying), ForkEdited, ForkedFrom)
 """The stored names of events that can have words; no other is ever erased."""
 
 
@@ -178,7 +179,7 @@ def standing(topic: str, payload: bytes) -> Event:
 
 def may_say(event: Event) -> bool:
     """Return whether events of this kind can have words that are found: this one may have none, or none any more."""
-    return isinstance(event, MessageRecorded | LineImported | ForkEdited | ForkedFrom) or type(event) in WORDS
+    return isinstance(event, Saying | LineImported | ForkEdited | ForkedFrom) or type(event) in WORDS
 
 
 def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:

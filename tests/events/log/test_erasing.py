@@ -16,22 +16,28 @@ from intersession_events.errors import CorruptEvent, NotStorable
 from intersession_events.facts import (
     ERASED,
     TOPICS,
+    WORDS,
     Erased,
     Event,
+    LineImported,
     Message,
     MessageRecorded,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
     encode,
+    has_words,
+    standing,
     text_of,
+    topic_of,
     unsaid,
+    words,
 )
-from intersession_events.facts.without_words import WORDS
 from intersession_events.log import Draft, Recorded, erased_stream, head, left_of, verify_log
 from intersession_events.stores import SqliteLog
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact
+from support.vocabulary import full_of
 
 EVERY = 250
 """After so many events of a stream its state is kept (docs/explanation/design.md)."""
@@ -348,3 +354,16 @@ def test_of_each_text_of_each_event_it_is_decided_whether_it_is_a_word_or_a_name
     }
 
     assert undecided == set()
+
+
+@pytest.mark.clause("ERASE-1")
+@pytest.mark.parametrize("kind", TOPICS.values(), ids=lambda kind: kind.__name__)
+def test_what_can_be_erased_of_an_event_is_read_as_erased_afterwards(kind: type[Event]) -> None:
+    topic, event = topic_of(full_of(kind, SECRET)), full_of(kind, SECRET)
+
+    left = unsaid(event)
+
+    assert has_words(topic) == (left != event)
+    assert not has_words(topic) or standing(topic, encode(left)) == left
+    # A line that was imported keeps its names in its source.
+    assert kind is LineImported or not any(SECRET in text for text in words(left))
