@@ -158,9 +158,9 @@ class PlainLog(Gathers):
         yield Moment(self.query, self.head())
 
     def on_committed(
-        self, listener: Callable[[Sequence[Recorded]], None], of: object = None
+        self, listener: Callable[[Sequence[Recorded]], None], of: object = None, *, first: bool = False
     ) -> Callable[[], None]:
-        del of
+        del of, first
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

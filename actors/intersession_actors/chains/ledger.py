@@ -5,8 +5,7 @@ So they all reserve in one place, under one lock. What is counted is in the log:
 ended used, fed by the commits and, for a chain that is not known here, read from the log. On top of that come runs that were
 reserved and are not recorded yet. After a crash the log is all there is, and gives the same count.
 
-Whoever made an append tells the ledger of it before anybody acts on it (`take`), so that a decision knows of the run that led to
-it. The log tells it again (`on_committed`): an actor that failed in between has told nothing.
+The log tells the ledger of a commit before it tells those who wait for it, so that a decision knows of the run that led to it.
 
 Actors ask the ledger, and never wait for the log: a chain that is not known here is `ChainUnread`, and is read by `read` on a thread
 that may block, outside of the lock.
@@ -21,7 +20,7 @@ from intersession_actors.chains.cause import UnderWay
 from intersession_actors.policy import Spent, Tripped, check_run
 from intersession_events import facts
 from intersession_events.errors import Picklable
-from intersession_events.log import Follows, Recorded, parts_in
+from intersession_events.log import Follows, Recorded
 
 T = TypeVar("T")
 
@@ -75,12 +74,11 @@ class _Account:
         self.cost_micros = 0
 
     def spent(self, besides: str) -> Spent:
-        new = sum(run_id not in self.runs for by, run_id in self.promised.items() if by != besides)
-        return Spent(runs=len(self.runs) + new, tokens=self.tokens, cost_micros=self.cost_micros)
-
-    @property
-    def is_over(self) -> bool:
-        return not self.open and not self.promised
+        runs = len(self.runs)
+        for by, run_id in self.promised.items():
+            if by != besides and run_id not in self.runs:
+                runs += 1
+        return Spent(runs=runs, tokens=self.tokens, cost_micros=self.cost_micros)
 
     def queued(self, run_id: str) -> None:
         if run_id not in self.runs:
@@ -88,7 +86,7 @@ class _Account:
             self.open.add(run_id)
         self.promised.pop(run_id, None)
 
-    def ended(self, run_id: str, tokens: int, cost_micros: int) -> None:
+    def ended(self, run_id: str, tokens: int = 0, cost_micros: int = 0) -> None:
         self.open.discard(run_id)
         # Who stops all runs of a session stops those of other chains in the same append: they are none of this one's.
         if self.runs.get(run_id, True) is False:
@@ -112,7 +110,7 @@ class ChainLedger:
         self._heard: dict[object, list[Recorded]] = {}
         """What was recorded since each reading began."""
         self._on_over: Callable[[str], None] | None = None
-        self._stop = log.on_committed(self._committed, _COUNTED)
+        self._stop = log.on_committed(self._committed, _COUNTED, first=True)
         self.under_way = UnderWay()
         """Which agents are being called now."""
 
@@ -151,7 +149,8 @@ class ChainLedger:
             account = self._accounts.get(root)
             if account is not None and account.promised.get(by) == run_id:
                 del account.promised[by]
-                self._forget(root, account)
+                if not account.open:
+                    self._forget(root, account)
 
     def spent(self, root: str, *, besides: str = "") -> Spent:
         """Return what a chain has used, `besides` what this flow has reserved and is about to decide anew.
@@ -218,74 +217,61 @@ class ChainLedger:
     def _open(self, root: str, uses: Iterable[RunUse], heard: Iterable[Recorded]) -> None:
         account = self._accounts[root] = _Account()
         for use in uses:
-            self._queued(root, account, use.run_id)
+            account.queued(use.run_id)
             if use.ended:
-                self._ended(account, use.run_id, use.tokens, use.cost_micros)
+                account.ended(use.run_id, use.tokens, use.cost_micros)
+        self._chain_of |= dict.fromkeys(account.open, root)
         self._read[root] = None
-        for recorded in parts_in(heard):  # perhaps not read yet; what was is counted once
-            self._note(recorded, only=root)
+        self._count(heard, only=root)  # perhaps not read yet; what was is counted once
         while len(self._read) > READ:
             oldest, _ = self._read.popitem(last=False)
             self._forget(oldest, self._accounts[oldest])
 
     def _forget(self, root: str, account: _Account) -> None:
         """Close the account of a chain that nothing can carry on; the log has what it was."""
-        if account.is_over and root not in self._read:
+        if not account.open and not account.promised and root not in self._read:
             self._accounts.pop(root, None)
             if self._on_over is not None:
                 self._on_over(root)
 
-    def take(self, recorded: Sequence[Recorded]) -> None:
-        """Take in what was just recorded."""
-        with self._lock:
-            for item in recorded:
-                event, root = item.event, item.correlation
-                if isinstance(event, facts.RunQueued) and root is not None and event.run_id == root:
-                    self._of(root, begins=True)
-            self._take(recorded)
-
     def _committed(self, batch: Sequence[Recorded]) -> None:
         with self._lock:
-            self._take(batch)
+            for heard in self._heard.values():
+                heard.extend(batch)
+            self._count(batch)
 
-    def _take(self, recorded: Sequence[Recorded]) -> None:
-        for heard in self._heard.values():
-            heard.extend(recorded)
-        for item in parts_in(recorded):
-            self._note(item)
+    def _count(self, batch: Iterable[Recorded], *, only: str | None = None) -> None:
+        """Count what was recorded, of one chain or of all that are known here; a chain begins with its first run."""
+        accounts = self._accounts
+        for recorded in batch:
+            for event in facts.parts_of(recorded.event):
+                root = recorded.correlation
+                if isinstance(event, facts.RunEnd):
+                    root = self._chain_of.pop(event.run_id, root)
+                if root is None or (only is not None and root != only):
+                    continue
+                account = accounts.get(root)
+                if account is None and isinstance(event, facts.RunQueued) and event.run_id == root:
+                    account = accounts[root] = _Account()
+                if account is not None:
+                    self._enter(event, recorded.stream, root, account)
 
-    def _note(self, recorded: Recorded, *, only: str | None = None) -> None:
-        event, root = recorded.event, recorded.correlation
-        if isinstance(event, facts.RunEnd):
-            root = self._chain_of.get(event.run_id, root)
-        account = self._accounts.get(root) if root is not None else None
-        if root is None or account is None or (only is not None and root != only):
-            return
+    def _enter(self, event: facts.Event, stream: str, root: str, account: _Account) -> None:
         match event:
-            case facts.RunQueued():
-                self._queued(root, account, event.run_id)
-            case facts.RunCompleted():
-                self._ended(account, event.run_id, *_used(event.usage))
-            case facts.RunFailed() | facts.RunAborted():
-                self._ended(account, event.run_id, 0, 0)
+            case facts.RunQueued(run_id=run_id):
+                account.queued(run_id)
+                if run_id in account.open:
+                    self._chain_of[run_id] = root
+            case facts.RunCompleted(run_id=run_id, usage=usage) if usage is not None:
+                account.ended(run_id, usage.tokens, usage.cost_micros or 0)
+            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
+                account.ended(event.run_id)
             case facts.ExchangeAccepted() | facts.SpawnAccepted():
-                account.open.add(recorded.stream)
+                account.open.add(stream)
             case facts.ExchangeClosed() | facts.SpawnClosed():
-                account.open.discard(recorded.stream)
-                account.promised.pop(recorded.stream, None)
+                account.open.discard(stream)
+                account.promised.pop(stream, None)
             case _:
                 return
-        self._forget(root, account)
-
-    def _queued(self, root: str, account: _Account, run_id: str) -> None:
-        account.queued(run_id)
-        if run_id in account.open:
-            self._chain_of[run_id] = root
-
-    def _ended(self, account: _Account, run_id: str, tokens: int, cost_micros: int) -> None:
-        account.ended(run_id, tokens, cost_micros)
-        self._chain_of.pop(run_id, None)
-
-
-def _used(usage: facts.Usage | None) -> tuple[int, int]:
-    return (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
+        if not account.open:
+            self._forget(root, account)

@@ -192,7 +192,6 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 super().do(owner, effect)
 
     def _act(self, owner: Owner[S, C], durable: Durable[S, C]) -> None:
-        self.world.chains.take(durable.recorded)
         self._flow(owner.stream).refused.clear()
         for item in durable.fresh:
             if owner.state is not None:

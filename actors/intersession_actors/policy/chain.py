@@ -111,18 +111,20 @@ def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:
     A limit is the most there may be: with `hops` 8, the ninth send one from another is refused. Coming to a session for the
     first time is no revisit.
     """
-    return _full("hop_limit", "hops", budget.hops, limits.hops) or _full(
-        "revisit_limit", "revisits", budget.path.count(target) - 1, limits.revisits
+    return _first_full(
+        ("hop_limit", "hops", budget.hops, limits.hops),
+        ("revisit_limit", "revisits", budget.path.count(target) - 1, limits.revisits),
     )
 
 
 def check_run(budget: Budget, spent: Spent, now_ms: int) -> Tripped | None:
     """Say whether the chain may ask for one more run, of whichever of its branches."""
     limits, age = budget.limits, age_s(budget, now_ms)
-    tripped = (
-        _full("run_limit", "runs", spent.runs, limits.runs)
-        or check_start(budget, spent)
-        or _full("wall_limit", "wallSeconds", age, limits.wall_seconds)
+    tripped = _first_full(
+        ("run_limit", "runs", spent.runs, limits.runs),
+        ("token_limit", "tokens", spent.tokens, limits.tokens),
+        ("cost_limit", "costMicros", spent.cost_micros, limits.cost_micros),
+        ("wall_limit", "wallSeconds", age, limits.wall_seconds),
     )
     return None if tripped is None else msgspec.structs.replace(tripped, spent=spent, age=age)
 
@@ -160,8 +162,9 @@ def time_at_age(budget: Budget, seconds: int) -> int:
 def check_start(budget: Budget, spent: Spent) -> Tripped | None:
     """Say whether a run that was asked for may start now: what it costs is not known before the others have ended."""
     limits = budget.limits
-    return _full("token_limit", "tokens", spent.tokens, limits.tokens) or _full(
-        "cost_limit", "costMicros", spent.cost_micros, limits.cost_micros
+    return _first_full(
+        ("token_limit", "tokens", spent.tokens, limits.tokens),
+        ("cost_limit", "costMicros", spent.cost_micros, limits.cost_micros),
     )
 
 
@@ -191,8 +194,11 @@ def find_wait_cycle(
     return None
 
 
-def _full(limit: LimitName, name: str, used: int, allowed: int) -> Tripped | None:
-    """Return the guard if all that it allows is used. 0 turns it off."""
-    if allowed == 0 or used < allowed:
-        return None
-    return Tripped(limit=limit, setting=f"session.agentToAgent.limits.{name}", value=used, allowed=allowed)
+def _first_full(*guards: tuple[LimitName, str, int, int]) -> Tripped | None:
+    """Return the first guard of which all that it allows is used. 0 turns one off."""
+    for limit, name, used, allowed in guards:
+        if allowed and used >= allowed:
+            return Tripped(
+                limit=limit, setting=f"session.agentToAgent.limits.{name}", value=used, allowed=allowed
+            )
+    return None

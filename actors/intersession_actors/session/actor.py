@@ -170,14 +170,12 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     def _committed(self, durable: Durable[Session, commands.SessionCommand]) -> None:
         """Do what the session's own events ask for."""
-        command, recorded, fresh = durable.command, durable.recorded, durable.fresh
+        command, fresh = durable.command, durable.fresh
         results, state, started = self.world.agents.results, self.state, False
         for item in fresh:
             if isinstance(item.event, facts.RunStarted):
                 started = True
                 results.due(item.event.run_id, item.event.attempt)
-        self.world.chains.take(recorded)
-        results.take(recorded)
         self._memory.take(fresh, self._owner.state or EMPTY)
         if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")

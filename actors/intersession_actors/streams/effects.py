@@ -91,7 +91,6 @@ class Durable(msgspec.Struct, Generic[S, C], frozen=True):
     """
 
     command: C | None
-    recorded: tuple[Recorded, ...]
     fresh: Sequence[Recorded]
     before: S | None
 

@@ -396,7 +396,7 @@ class Owner(Generic[S, C]):
                 # A flow may have heard of what had been recorded before, and has to look how far it has come.
                 told_of = () if again else tuple(items)
                 self.effects.append(TellFlow(StepTaken(stream=stream, recorded=told_of, ask=ask)))
-        self.effects.append(Durable(command, recorded, fresh, before))
+        self.effects.append(Durable(command, fresh, before))
 
     def _answer(self, command: C, outcome: Accepted | Refused) -> None:
         """Give a command its outcome. A flow whose step it was hears of a refusal, and that the step had been taken before."""

@@ -186,9 +186,10 @@ class Assembly:
             limits=config(),
             fork=fork,
         )
-        listeners = (self.executor.results, standing.holds.sessions, standing.generations, standing.threads)
-        # Who made an append tells the results as well, but may have failed before it could.
+        listeners = (standing.holds.sessions, standing.generations, standing.threads)
         self._stops = [log.on_committed(listener.take, listener.HANDLES) for listener in listeners]
+        results = self.executor.results  # what is on record is forgotten before anybody acts on that it is
+        self._stops.append(log.on_committed(results.take, results.HANDLES, first=True))
         self.service = Service(
             log=log,
             clock=clock,

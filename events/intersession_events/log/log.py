@@ -238,10 +238,13 @@ class ReadsViews(Gathers, Protocol):
 class Follows(Protocol):
     """Hears of what is committed."""
 
-    def on_committed(self, listener: OnCommitted, of: Kinds = None) -> Callable[[], None]:
+    def on_committed(
+        self, listener: OnCommitted, of: Kinds = None, *, first: bool = False
+    ) -> Callable[[], None]:
         """Call a listener with every committed batch, in order, from the writer's thread. Returns a way to stop.
 
-        One that asks for kinds of events gets those of each batch, and is not called where a batch has none.
+        One that asks for kinds of events gets those of each batch, and is not called where a batch has none. One that is to
+        be `first` hears of a commit before anybody who waits for it, and must be quick.
         """
         ...
 

@@ -298,6 +298,22 @@ def test_listeners_hear_every_batch_in_order_until_they_stop(log: AnyLog) -> Non
     assert heard == [1, 2, 3, 4]
 
 
+def test_who_is_to_hear_first_hears_of_a_commit_before_who_waits_for_it(log: AnyLog) -> None:
+    told: list[str] = []
+    heard = threading.Event()
+
+    def last(_: Sequence[Recorded]) -> None:
+        told.append("last")
+        heard.set()
+
+    log.on_committed(last)
+    log.on_committed(lambda _: told.append("first"), first=True)
+    log.append([to("s", 0, A)], lambda _: told.append("caller"))
+    assert heard.wait(10)
+
+    assert told == ["first", "caller", "last"]
+
+
 def test_a_listener_hears_of_the_kinds_that_it_asked_for_alone(log: AnyLog) -> None:
     heard: list[list[int]] = []
     told = threading.Event()

@@ -16,6 +16,37 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 class _Listener(msgspec.Struct, frozen=True, eq=False):
     hear: OnCommitted
     kinds: tuple[type[Event], ...] | None
+    first: bool
+
+
+class _Listeners:
+    """Some listeners, and who of them asked for a kind of event."""
+
+    def __init__(self, known: tuple[_Listener, ...]) -> None:
+        self.known = known
+        self.asking: dict[type[msgspec.Struct], list[_Listener]] = {}
+        for listener in known:
+            for kind in listener.kinds or ():
+                self.asking.setdefault(kind, []).append(listener)
+
+
+def _tell(listeners: _Listeners, recorded: Sequence[Recorded]) -> None:
+    """Give events to listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
+    asking, asked = listeners.asking, dict[_Listener, list[Recorded]]()
+    for item in recorded:
+        for kind in kinds_of(item.event):
+            for listener in asking.get(kind, ()):
+                batch = asked.setdefault(listener, [])
+                if not batch or batch[-1] is not item:
+                    batch.append(item)
+    for listener in listeners.known:
+        heard = recorded if listener.kinds is None else asked.get(listener)
+        if not heard:
+            continue
+        try:
+            listener.hear(heard)
+        except (Exception, SystemExit):
+            _LOGGER.exception("a listener to commits raised; it must not")
 
 
 class Frontier:
@@ -25,9 +56,7 @@ class Frontier:
         self._head = head
         self._moved = threading.Condition()
         self._closed = False
-        self._listeners: tuple[_Listener, ...] = ()
-        self._asking: dict[type[msgspec.Struct], list[_Listener]] = {}
-        """Who asked for a kind of event."""
+        self._first = self._others = _Listeners(())
 
     def waits_on(self, condition: threading.Condition) -> None:
         """Have those who wait do it on another condition: a simulation's."""
@@ -45,43 +74,31 @@ class Frontier:
             self._moved.notify_all()
             return self._head
 
-    def tell(self, recorded: Sequence[Recorded]) -> None:
-        """Give committed events to the listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
-        asked: dict[_Listener, list[Recorded]] = {}
-        for item in recorded:
-            for kind in kinds_of(item.event):
-                for listener in self._asking.get(kind, ()):
-                    batch = asked.setdefault(listener, [])
-                    if not batch or batch[-1] is not item:
-                        batch.append(item)
-        for listener in self._listeners:
-            heard = recorded if listener.kinds is None else asked.get(listener)
-            if not heard:
-                continue
-            try:
-                listener.hear(heard)
-            except (Exception, SystemExit):
-                _LOGGER.exception("a listener to commits raised; it must not")
+    def tell_first(self, recorded: Sequence[Recorded]) -> None:
+        """Give committed events to the listeners that hear of them before those do who wait for the commit."""
+        _tell(self._first, recorded)
 
-    def listen(self, hear: OnCommitted, of: Kinds = None) -> Callable[[], None]:
+    def tell_others(self, recorded: Sequence[Recorded]) -> None:
+        """Give committed events to all other listeners."""
+        _tell(self._others, recorded)
+
+    def tell(self, recorded: Sequence[Recorded]) -> None:
+        """Give events to all listeners for whose commit nobody waits here."""
+        self.tell_first(recorded)
+        self.tell_others(recorded)
+
+    def listen(self, hear: OnCommitted, of: Kinds = None, *, first: bool = False) -> Callable[[], None]:
         """Call a listener with everything that is committed from now on, or with events of some kinds. Returns a way to stop."""
         kinds = None if of is None else (of,) if isinstance(of, type) else get_args(of)
-        listener = _Listener(hear, kinds)
+        listener = _Listener(hear, kinds, first)
+        self._listening(lambda known: (*known, listener))
+        return lambda: self._listening(lambda known: tuple(one for one in known if one is not listener))
+
+    def _listening(self, change: Callable[[tuple[_Listener, ...]], tuple[_Listener, ...]]) -> None:
         with self._moved:
-            self._tell((*self._listeners, listener))
-
-        def stop() -> None:
-            with self._moved:
-                self._tell(tuple(known for known in self._listeners if known is not listener))
-
-        return stop
-
-    def _tell(self, listeners: tuple[_Listener, ...]) -> None:
-        asking: dict[type[msgspec.Struct], list[_Listener]] = {}
-        for listener in listeners:
-            for kind in listener.kinds or ():
-                asking.setdefault(kind, []).append(listener)
-        self._listeners, self._asking = listeners, asking
+            known = change((*self._first.known, *self._others.known))
+            self._first = _Listeners(tuple(one for one in known if one.first))
+            self._others = _Listeners(tuple(one for one in known if not one.first))
 
     @property
     def is_closed(self) -> bool:

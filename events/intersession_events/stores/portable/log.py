@@ -157,10 +157,12 @@ class PortableLog(ReadableLog):
         with self.stored() as query:
             yield Moment(query)
 
-    def on_committed(self, listener: OnCommitted, of: Kinds = None) -> Callable[[], None]:
+    def on_committed(
+        self, listener: OnCommitted, of: Kinds = None, *, first: bool = False
+    ) -> Callable[[], None]:
         """Call a listener with every committed batch, or its events of some kinds, in order. Returns a way to stop."""
         self._check_process()
-        stop = self._frontier.listen(listener, of)
+        stop = self._frontier.listen(listener, of, first=first)
         self._follow()
         return stop
 

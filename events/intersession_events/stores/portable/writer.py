@@ -310,12 +310,13 @@ class Writer:
             self._tell_unheard(recorded[0].position - 1 if recorded else None)
         if recorded:
             self._moved_to(recorded[-1])
+            self._frontier.tell_first(recorded)
         self._under_way = self._unsure
 
     def acknowledged(self, written: Sequence[Work]) -> None:
-        """Tell the listeners."""
+        """Tell the listeners who are not told first."""
         if recorded := _recorded(written):
-            self._frontier.tell(recorded)
+            self._frontier.tell_others(recorded)
 
     def undone(self) -> None:
         """Forget what only that transaction knew."""
