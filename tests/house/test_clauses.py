@@ -46,12 +46,19 @@ def test_marks_are_read_from_tests_classes_modules_and_parameters() -> None:
 
 
 def test_a_clause_without_a_test_shows() -> None:
-    page = clauses.page({"One": ["ONE-1", "ONE-2"]}, {"ONE-1": ["tests/test_x.py::test_y"]})
+    page = clauses.page({"One": ["ONE-1", "ONE-2"]}, {"ONE-1": ["tests/a/test_x.py::test_y"]})
 
     assert "1 of 2 clauses have a test." in page
     assert "Without a test: ONE-2." in page
-    assert "### ONE-1\n\n- `tests/test_x.py::test_y`\n" in page
-    assert "### ONE-2\n\nNo test.\n" in page
+    assert "| ONE-1 | `a/test_x` |\n" in page
+    assert "| ONE-2 | no test |\n" in page
+
+
+def test_a_file_with_several_tests_of_a_clause_stands_once() -> None:
+    names = ["tests/test_x.py::test_y", "tests/test_z.py::test_y", "tests/test_z.py::test_y2"]
+    page = clauses.page({"One": ["ONE-1"]}, {"ONE-1": names})
+
+    assert "| ONE-1 | `test_z`&nbsp;(2), `test_x` |\n" in page
 
 
 def test_every_hostile_row_has_an_id_of_its_own_and_an_input() -> None:

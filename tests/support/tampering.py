@@ -22,14 +22,6 @@ By = Literal["opening", "verify", "head", "unproven", "repaired"]
 """Found when a writer opens it, and by `verify`; by `verify` alone; with a head or a published checkpoint that was kept
 elsewhere; named in words as not proven; made good by whoever opens the log to write, and found by `verify` before."""
 
-WORDS: dict[By, str] = {
-    "opening": "a writer refuses it; `verify`",
-    "verify": "`verify`",
-    "repaired": "`verify`; built anew by who next opens it to write",
-    "head": "named as not proven by the log alone",
-    "unproven": "named as not proven",
-}
-
 
 class Kind(NamedTuple):
     """One way to tamper. `finds` is the code of the finding, or what the words begin with that name it as not proven."""

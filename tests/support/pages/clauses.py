@@ -12,6 +12,7 @@ import ast
 import functools
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,18 +85,26 @@ def page(clauses: dict[str, list[str]], tests: dict[str, list[str]]) -> str:
     lines = [
         "# Clauses and the tests that prove them",
         "",
-        f"Made by `{COMMAND}` from the `clause` marks of the tests; not to be edited.",
+        f"Made by `{COMMAND}` from the `clause` marks of the tests; not to be edited. Files are",
+        "those below `tests/`, with how many of their tests prove the clause. `pytest --clause KEY-1` runs these tests;",
+        "with `--collect-only -q` it names them.",
         "",
         f"{len(everything) - len(bare)} of {len(everything)} clauses have a test.",
     ]
     if bare:
         lines += ["", f"Without a test: {', '.join(bare)}."]
     for section, ids in clauses.items():
-        lines += ["", f"## {section}"]
-        for clause in ids:
-            lines += ["", f"### {clause}", ""]
-            lines += [f"- `{name}`" for name in tests.get(clause, [])] or ["No test."]
+        lines += ["", f"## {section}", "", "| clause | tests in |", "| --- | --- |"]
+        lines += [f"| {clause} | {_files(tests.get(clause, [])) or 'no test'} |" for clause in ids]
     return "\n".join(lines) + "\n"
+
+
+def _files(tests: list[str]) -> str:
+    """Return the files of tests below `tests/`, the one with the most first, with how many each has."""
+    files = Counter(name.partition("::")[0].removeprefix("tests/").removesuffix(".py") for name in tests)
+    return ", ".join(
+        f"`{name}`" if times == 1 else f"`{name}`&nbsp;({times})" for name, times in files.most_common()
+    )
 
 
 def current_page() -> str:

@@ -76,8 +76,8 @@ Made by `{COMMAND}` from the vocabulary; not to be edited, save the versions und
 What can have happened. An event is stored under a topic, `<name>.<version>`, that is frozen for ever and says nothing of where a
 class lives; a topic that is not in this list is a typed error on reading, never an import.
 
-The stored payload is canonical JSON (RFC 8785) with the names below. A field with `?` may be left out: it then has
-the value after `=`, else none, 0, false or nothing in it. Times are milliseconds since 1970 in
+The stored payload is canonical JSON (RFC 8785) with the names below. A field of which nothing else is said is a text. A field
+with `?` may be left out: it then has the value after `=`, else none, 0, false or nothing in it. Times are milliseconds since 1970 in
 UTC, lengths of time are milliseconds, money is millionths; no number is a fraction or above 2^53. JSON that is not ours (tool arguments, unknown fields
 of an import) is a text: its source. Ids are UUIDs; most are derived (UUIDv5), so that doing a step again can't do it twice.
 
@@ -153,6 +153,15 @@ the denial of a delivery, it stands in `with`, as `judged`.
 """
 
 
+KINDS: Mapping[object, str] = {
+    value: name
+    for module in (message, session, run, parts, exchange, spawn, delivery, access, log)
+    for name, value in vars(module).items()
+    if typing.get_origin(value) is typing.Literal
+}
+"""The kinds of fields that hold one of a few words, by their names in the vocabulary."""
+
+
 class Since(typing.NamedTuple):
     """What the page says of the versions in which topics and their fields came."""
 
@@ -166,10 +175,10 @@ def since_of(text: str) -> Since:
     fields: dict[tuple[str, str], str] = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if len(cells) == 4 and (topic := re.search(r"`(\w+\.\d+)`", cells[0])):
-            topics[topic[1]] = cells[3]
-            for name, given in re.findall(r"(?:^|; )`(\w+)\??`(?: \(since ([\w.]+)\))?", cells[2]):
-                fields[topic[1], name] = given or cells[3]
+        if len(cells) >= 3 and (topic := re.search(r"`(\w+\.\d+)`", cells[0])):
+            topics[topic[1]] = cells[-1]
+            for name, given in re.findall(r"(?:^|; )`(\w+)\??`(?: \(since ([\w.]+)\))?", cells[-2]):
+                fields[topic[1], name] = given or cells[-1]
     return Since(topics, fields)
 
 
@@ -185,28 +194,47 @@ def page(before: str) -> str:
     lines = [HEAD]
     listed: set[str] = set()
     for module, union, title, streams in STREAMS:
-        lines += [f"## {title}", "", (module.__doc__ or "").split("\n", 1)[0], ""]
-        lines += ["| event | stream | fields | since |", "| --- | --- | --- | --- |"]
+        several = any(event in STREAM_OF for event in typing.get_args(union))
+        about = (module.__doc__ or "").split("\n", 1)[0]
+        lines += [
+            f"## {title}",
+            "",
+            about if several or streams in about else f"{about} Stream {streams}.",
+            "",
+        ]
+        lines += ["| event | stream | fields | since |" if several else "| event | fields | since |"]
+        lines += ["| --- | --- | --- | --- |" if several else "| --- | --- | --- |"]
         notes: list[str] = []
         for event in typing.get_args(union):
             topic = next(name for name, cls in TOPICS.items() if cls is event)
+            stream = f" {STREAM_OF.get(event, streams)} |" if several else ""
             if topic in listed:
-                lines.append(f"| {event.__name__} | {streams} | as above | |")
+                lines.append(f"| {event.__name__} |{stream} as above | |")
                 continue
             listed.add(topic)
             came = since.topics.get(topic, now)
             fields = "; ".join(_fields(event, topic, came, since, now)) or "none"
-            lines.append(
-                f"| {event.__name__} `{topic}` | {STREAM_OF.get(event, streams)} | {fields} | {came} |"
-            )
+            lines.append(f"| {event.__name__} `{topic}` |{stream} {fields} | {came} |")
             notes.append(f"- **{event.__name__}**: {_said(event)}")
         lines += ["", *notes, ""]
     lines += ["## Parts", "", "What events are made of.", "", "| part | fields |", "| --- | --- |"]
     parts = list(_parts())
     for part in parts:
-        fields = "; ".join(f"{_name(each)} {_kind(each.type)}{_default(each)}" for each in _of(part))
+        fields = "; ".join(f"{_name(each)}{_holds(each)}" for each in _of(part))
         lines.append(f"| {part.__name__} | {fields} |")
     lines += ["", *(f"- **{part.__name__}**: {_said(part)}" for part in parts), ""]
+    lines += [
+        "## Values",
+        "",
+        "What a field of such a kind can hold.",
+        "",
+        "| kind | values |",
+        "| --- | --- |",
+    ]
+    lines += [
+        f"| {name} | {_values(values)} |" for values, name in sorted(KINDS.items(), key=lambda each: each[1])
+    ]
+    lines.append("")
     return wrapped("\n".join(lines))
 
 
@@ -224,7 +252,7 @@ def _fields(event: type, topic: str, came: str, since: Since, now: str) -> Itera
     for each in _of(event):
         given = since.fields.get((topic, each.encode_name), now if known else came)
         later = f" (since {given})" if given != came else ""
-        yield f"{_name(each)}{later} {_kind(each.type)}{_default(each)}"
+        yield f"{_name(each)}{later}{_holds(each)}"
 
 
 def _name(field: msgspec.structs.FieldInfo) -> str:
@@ -236,7 +264,7 @@ def _kind(hint: object) -> str:
     """Say in a word what a field holds."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
-        return " or ".join(f'"{value}"' for value in arguments)
+        return KINDS.get(hint) or _values(hint)
     if origin in {typing.Union, types.UnionType}:
         return " or ".join(_kind(each) for each in arguments if each is not types.NoneType)
     if origin is tuple:
@@ -246,9 +274,19 @@ def _kind(hint: object) -> str:
         return f"pair of {kinds[0]}" if kinds == kinds[:1] * 2 else f"({', '.join(kinds)})"
     if origin is dict:
         return "map of text"
-    return {str: "text", int: "integer", bool: "true or false"}.get(typing.cast("type", hint)) or str(
+    return {str: "text", int: "integer", bool: "boolean"}.get(typing.cast("type", hint)) or str(
         getattr(hint, "__name__", hint)
     )
+
+
+def _holds(field: msgspec.structs.FieldInfo) -> str:
+    """Say what a field holds, unless that is a text, and its default."""
+    kind = _kind(field.type)
+    return f"{'' if kind == 'text' else f' {kind}'}{_default(field)}"
+
+
+def _values(hint: object) -> str:
+    return ", ".join(f'"{value}"' for value in typing.get_args(hint))
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:

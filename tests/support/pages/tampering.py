@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from support.file_tampering import FILES, KEPT
 from support.fork_tampering import FORKS
+from support.pages.prose import wrapped
 from support.paths import DOCS
-from support.tampering import EVENTS, IMPORTED, TABLES, VIEWS, WORDS, Kind
+from support.tampering import EVENTS, IMPORTED, TABLES, VIEWS, By, Kind
 
 PAGE = DOCS / "explanation" / "tampering.md"
 
@@ -22,42 +23,56 @@ streams alone: order between streams, whole streams and their ends are named as 
 
 "Published" is `verify` with a checkpoint that was published before, or an exported head; "signed" is `verify` with the
 key that signs the log's checkpoints ([audit and verify](../howto/audit-and-verify.md)). Where the log alone does not
-show it, `verify` says so in words before it is tried. What is found alone is found with those as well.
+show it, `verify` says so in words before it is tried. What is found by the log alone is found with those as well.
 """
+
+WHERE: dict[By, str] = {
+    "opening": "Refused by a writer, found by `verify`",
+    "verify": "Found by `verify`",
+    "repaired": "Found by `verify`, built anew by the next writer",
+    "head": "Not proven by the log alone",
+    "unproven": "Named as not proven",
+}
 
 
 def page() -> str:
     """Return the page."""
-    return HEAD + "".join(
-        f"\n## {title}\n\n| done | found by | as | published | signed |\n| --- | --- | --- | --- | --- |\n{_rows(kinds)}"
-        for title, kinds in (
-            ("Events", EVENTS),
-            ("The tables beside them", TABLES),
-            ("The file, its pages and its schema", FILES),
-            ("Views", VIEWS),
-            ("What was erased, and notes", KEPT),
-            ("What was imported", IMPORTED),
-            ("Forks, without the log that they were made of", FORKS),
+    return wrapped(
+        HEAD
+        + "".join(
+            f"\n## {title}\n\n{_groups(kinds)}"
+            for title, kinds in (
+                ("Events", EVENTS),
+                ("The tables beside them", TABLES),
+                ("The file, its pages and its schema", FILES),
+                ("Views", VIEWS),
+                ("What was erased, and notes", KEPT),
+                ("What was imported", IMPORTED),
+                ("Forks, without the log that they were made of", FORKS),
+            )
         )
     )
 
 
-def _rows(kinds: Sequence[Kind]) -> str:
-    return "".join(
-        f"| {kind.what} | {WORDS[kind.by]} | {_as(kind)} | {_yes(kind.by != 'unproven')} | "
-        f"{_yes(kind.by != 'unproven' and kind.signed)} |\n"
-        for kind in kinds
-    )
+def _groups(kinds: Sequence[Kind]) -> str:
+    """Return an item for each way to be found, with all that is found so."""
+    groups: dict[str, list[str]] = {}
+    for kind in kinds:
+        groups.setdefault(_found(kind), []).append(kind.what)
+    return "".join(f"- {found}: {'; '.join(whats)}.\n" for found, whats in groups.items())
 
 
-def _yes(found: bool) -> str:
-    return "found" if found else "not proven"
-
-
-def _as(kind: Kind) -> str:
-    if kind.by == "unproven":
-        return f'"{kind.finds} …"'
-    return f"`{kind.finds}`" if kind.finds else "it can't be read as it is"
+def _found(kind: Kind) -> str:
+    finds = f"`{kind.finds}`" if kind.finds else "unreadable as it is"
+    match kind.by:
+        case "unproven":
+            return f'**{WHERE[kind.by]}**, "{kind.finds} …"'
+        case "head":
+            return (
+                f"**{WHERE[kind.by]}**; {finds} with what was published{' or signed' if kind.signed else ''}"
+            )
+        case _:
+            return f"**{WHERE[kind.by]}**, {finds}"
 
 
 if __name__ == "__main__" and "--write" in sys.argv:
