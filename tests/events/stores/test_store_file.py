@@ -288,6 +288,20 @@ def test_nothing_is_acknowledged_behind_a_write_ahead_log_that_was_overwritten(
             log.append_now([to("s", 2, C)])
 
 
+@pytest.mark.clause("D12")
+def test_a_commit_looks_at_its_files_five_times(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    look = os.stat
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        with monkeypatch.context() as watched:
+            watched.setattr(os, "stat", lambda path, **how: looked.append(str(path)) or look(path, **how))
+            log.append_now([to("s", 2, C)])
+
+    files = [f"{path}", f"{path}-wal", f"{path}-shm"]
+    assert looked == [*files[:2], *files]
+
+
 def frame_bytes(wal: Path) -> int:
     """Return how many bytes a frame has, as the file's own beginning says."""
     return 24 + int.from_bytes(wal.read_bytes()[8:12])

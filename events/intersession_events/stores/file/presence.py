@@ -71,8 +71,8 @@ class Presence:
     """The files as they were found when this was made: a database, its write-ahead log, and what else belongs to them.
 
     The database never becomes shorter, and nobody but SQLite writes into it. The write-ahead log becomes shorter only
-    while it is `emptied`, or when somebody has folded all of it. Whoever writes says so (`wrote`): what `content` finds
-    out by looking into a file is asked when somebody else has.
+    while it is `emptied`, or when somebody has folded all of it. Whoever has written says so (`check_written`): what
+    `content` finds out by looking into a file is asked when somebody else has.
     """
 
     def __init__(self, *paths: str, content: Content | None = None) -> None:
@@ -88,35 +88,46 @@ class Presence:
         self._emptying = 0
 
     def check(self) -> None:
-        """Make sure that they are still there, and the same; costs two microseconds a file.
+        """Make sure that they are still there, and the same.
 
         Raises:
             StoreUnavailable: one was deleted, moved, replaced, cut or overwritten.
         """
-        for index, (path, known) in enumerate(self._known):
-            found = _look(path)
-            if (found.st_dev, found.st_ino) != known:
-                raise _another(path)
-            if index > _WAL or (index == _WAL and self._emptying):
-                continue
-            if found.st_size < self._sizes[index] and not self._is_folded(index):
-                raise StoreUnavailable(
-                    f"{path} is shorter than it was: somebody cut it from {self._sizes[index]} to {found.st_size} bytes"
-                )
-            self._sizes[index] = found.st_size
-            if found.st_mtime_ns != self._written[index]:
-                if self._content is not None:
-                    look = self._content.check if index == 0 else self._content.check_ahead
-                    look()
-                self._written[index] = found.st_mtime_ns
+        for index in range(len(self._known)):
+            self._check(index)
+
+    def check_written(self) -> None:
+        """As `check`, where the write-ahead log was just written by us."""
+        self._check(0)
+        self._check(_WAL, ours=True)
+        for index in range(_WAL + 1, len(self._known)):
+            self._check(index)
+
+    def check_contents(self) -> None:
+        """As `check`, of those that hold what was written: the database and its write-ahead log."""
+        self._check(0)
+        self._check(_WAL)
+
+    def _check(self, index: int, *, ours: bool = False) -> None:
+        path, known = self._known[index]
+        found = _look(path)
+        if (found.st_dev, found.st_ino) != known:
+            raise _another(path)
+        if index > _WAL or (index == _WAL and self._emptying):
+            return
+        if found.st_size < self._sizes[index] and not self._is_folded(index):
+            raise StoreUnavailable(
+                f"{path} is shorter than it was: somebody cut it from {self._sizes[index]} to {found.st_size} bytes"
+            )
+        self._sizes[index] = found.st_size
+        if found.st_mtime_ns != self._written[index]:
+            if self._content is not None and not ours:
+                look = self._content.check if index == 0 else self._content.check_ahead
+                look()
+            self._written[index] = found.st_mtime_ns
 
     def _is_folded(self, index: int) -> bool:
         return index == _WAL and self._content is not None and self._content.is_all_folded()
-
-    def wrote(self) -> None:
-        """Take note that the write-ahead log was just written by us."""
-        if len(self._known) > _WAL:
-            self._written[_WAL] = _look(self._known[_WAL][0]).st_mtime_ns
 
     @contextmanager
     def emptied(self) -> Generator[None]:

@@ -141,8 +141,8 @@ class Committing(ReadsLog):
             NotStorable: it does not.
         """
 
-    def check_present(self) -> None:
-        """Make sure, before a commit and after it, that it goes to where the next start will find it.
+    def check_present(self, *, written: bool) -> None:
+        """Make sure, before a commit and after it (`written`), that it goes to where the next start will find it.
 
         Raises:
             StoreUnavailable: it did not; nothing may be written any more.
@@ -200,7 +200,7 @@ class Committing(ReadsLog):
         failed: dict[Work, Exception] = {}
         try:
             self._check_whole()  # what waited when it broke must not be written either
-            self._check_present()  # a write-ahead log that was cut would be as long as before after it
+            self._check_present(written=False)  # a write-ahead log that was cut would be as long as before after it
             try:
                 self._transact(batch, failed, isolated=batch[0].alone)
             except _OneFailed as refused:
@@ -212,7 +212,7 @@ class Committing(ReadsLog):
                     raise
                 self.observer.undone()
                 self._transact(batch, failed, isolated=batch[0].alone)
-            self._check_present()
+            self._check_present(written=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must hear of it
             self.observer.undone()
             if isinstance(error, WriterSuperseded):
@@ -228,9 +228,9 @@ class Committing(ReadsLog):
         if written:
             self.observer.acknowledged(written)
 
-    def _check_present(self) -> None:
+    def _check_present(self, *, written: bool) -> None:
         try:
-            self.check_present()
+            self.check_present(written=written)
         except StoreUnavailable as gone:
             self._broken = _without_frames(gone, gone.__cause__)
             raise

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, cast
@@ -316,16 +316,17 @@ class LogDatastore(SQLiteDatastore):
         self.pool = PinnedPool(db_name=db_name, lock_timeout=lock_timeout)
         self.pool.busy_ms = busy_ms
 
-    @contextmanager
-    def writing(self) -> Generator[Cursor]:
+    def writing(self) -> AbstractContextManager[Cursor]:
         """Run a transaction of the log's writer round a block, on a connection that it alone has."""
         if self.pool.is_sqlite_memory_mode:
-            with self.get_connection(commit=True) as only, WritingTransaction(only, commit=True) as cursor:
-                yield cursor
-            return
+            return self._writing_in_memory()
         if self._writers is None:
             self._writers = self.pool.connect()
-        with WritingTransaction(self._writers, commit=True) as cursor:
+        return WritingTransaction(self._writers, commit=True)
+
+    @contextmanager
+    def _writing_in_memory(self) -> Generator[Cursor]:
+        with self.get_connection(commit=True) as only, WritingTransaction(only, commit=True) as cursor:
             yield cursor
 
     @contextmanager

@@ -6,7 +6,7 @@ go in by `_insert_events`, and come out by `select_events` and `select_notificat
 
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import cast
 
 from eventsourcing.persistence import StoredEvent
@@ -76,13 +76,9 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         )
         return [f"CREATE TABLE IF NOT EXISTS {self.events_table_name} ({', '.join(columns)})"]
 
-    @contextmanager
-    def transaction(self) -> Generator[Cursor]:
+    def transaction(self) -> AbstractContextManager[Cursor]:
         """Run a writing transaction round a block."""
-        with cast("LogDatastore", self.datastore).writing() as cursor:
-            yield cursor
-        if self.presence is not None:
-            self.presence.wrote()
+        return cast("LogDatastore", self.datastore).writing()
 
     def close(self) -> None:
         """Finish what waits, and take nothing more."""
@@ -133,11 +129,14 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         if self.presence is not None:
             self.presence.look()
 
-    def check_present(self) -> None:
-        """Make sure that the files which the next start will find are those that were written.
+    def check_present(self, *, written: bool) -> None:
+        """Make sure that the files which the next start will find are those that are, or were, written.
 
         Raises:
             StoreUnavailable: they are not.
         """
         if self.presence is not None:
-            self.presence.check()
+            if written:
+                self.presence.check_written()
+            else:
+                self.presence.check_contents()
