@@ -292,10 +292,15 @@ def test_nothing_is_acknowledged_behind_a_write_ahead_log_that_was_overwritten(
 def test_a_commit_looks_at_its_files_five_times(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
     look = os.stat
+
+    def noted(path: str) -> os.stat_result:
+        looked.append(path)
+        return look(path)
+
     with SqliteLog(path) as log:
         log.append_now([to("s", 1, B)])
         with monkeypatch.context() as watched:
-            watched.setattr(os, "stat", lambda path, **how: looked.append(str(path)) or look(path, **how))
+            watched.setattr(os, "stat", noted)
             log.append_now([to("s", 2, C)])
 
     files = [f"{path}", f"{path}-wal", f"{path}-shm"]

@@ -200,7 +200,8 @@ class Committing(ReadsLog):
         failed: dict[Work, Exception] = {}
         try:
             self._check_whole()  # what waited when it broke must not be written either
-            self._check_present(written=False)  # a write-ahead log that was cut would be as long as before after it
+            # A write-ahead log that was cut would be as long as before after the commit.
+            self._check_present(written=False)
             try:
                 self._transact(batch, failed, isolated=batch[0].alone)
             except _OneFailed as refused:
