@@ -49,10 +49,10 @@ class Writing(NamedTuple):
         With what was imported as its answer where that `is_answered`; where another is to be written (`replaced`), it is under way.
         """
         stream, queued = step.message.stream, step.queued
-        # A fork that is forked again may have queued it, and begun it, above the cut.
+        # A fork that is forked again may have queued it above the cut, with its message or behind it, and begun it.
         there = [
             one
-            for one in self.log.stream(stream, after=step.message.version)
+            for one in self.log.stream(stream, after=step.message.version - 1)
             if isinstance(one.event, facts.RunQueued | facts.RunStarted) and one.event.run_id == queued.run_id
         ]
         last = (
