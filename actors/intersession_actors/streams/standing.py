@@ -49,9 +49,13 @@ class Generations:
                 self._watched.pop(key, None)
                 self._now.pop(key, None)
 
-    def found(self, key: str, session_id: str | None) -> None:
-        """Take over which generation a session is in at the start; None: it is gone."""
+    def found(self, key: str, session_id: str | None, *, by: str) -> None:
+        """Follow a session for a stream that was there at the start, when it is in this generation; None: it is gone.
+
+        The stream has not gone on yet, and others that look at the same session may be over before it does.
+        """
         with self._lock:
+            self._watched.setdefault(key, set()).add(by)
             self._now[key] = session_id
 
     def is_over(self, key: str, session_id: str) -> bool:
@@ -67,7 +71,7 @@ class Generations:
                 continue
             key = recorded.stream.removeprefix(_STREAM)
             with self._lock:
-                if key in self._watched or key in self._now:
+                if key in self._watched:
                     self._now[key] = None if isinstance(event, SessionArchived) else event.session_id
 
 

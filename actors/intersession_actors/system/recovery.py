@@ -43,7 +43,7 @@ def _take_over_sessions(service: Service) -> None:
         exchange = service.flows.exchange(stream.partition(":")[2])
         for key in () if exchange is None else (exchange.target, exchange.requester):
             if key is not None:
-                world.standing.generations.found(key, _generation_of(service, key))
+                world.standing.generations.found(key, _generation_of(service, key), by=stream)
     for key, route in service.threads.all():
         world.standing.threads.claim(route, key)
 

@@ -42,3 +42,16 @@ def test_what_is_not_watched_is_not_kept() -> None:
     assert generations.is_over(KEY, "first")
     generations.unwatch(KEY, by="exchange:one")
     assert not generations.is_over(KEY, "first")
+
+
+@pytest.mark.clause("LOOP-2")
+def test_what_was_open_at_the_start_is_followed_though_another_is_over_before_it_goes_on() -> None:
+    generations = Generations()
+    generations.found(KEY, "first", by="exchange:open")
+    generations.watch(KEY, by="exchange:refused")
+    generations.unwatch(KEY, by="exchange:refused")
+    told(generations, SessionReset(session_id="second", previous_session_id="first"))
+
+    assert generations.is_over(KEY, "first")
+    generations.unwatch(KEY, by="exchange:open")
+    assert not generations.is_over(KEY, "first")
