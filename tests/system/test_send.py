@@ -1,12 +1,14 @@
 """`sessions_send`: a message goes to another session, and, if asked to, its reply comes back."""
 
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from intersession import MemoryChannel, Reply, Turn
+from intersession_actors.agents import ToolBox
 from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
@@ -18,6 +20,8 @@ from intersession_events.facts import (
     SessionOpened,
     TurnEnded,
 )
+from intersession_events.log import Question, Row
+from intersession_events.stores.portable.read_views import ReadViews
 from intersession_projections.run_outcomes import Runs
 from intersession_projections.run_outcomes.runs import KeyUse
 from support.run_context import context_of
@@ -635,3 +639,37 @@ def test_the_context_of_a_run_is_rebuilt_from_the_log_to_the_same_hash(booth: Bo
         assert isinstance(item.event, RunStarted)
         before = [earlier for earlier in stream if earlier.version < item.version]
         assert context_of(before, item.event.run_id).hash == item.event.context_hash
+
+
+@pytest.mark.clause("SEND-1", "HIST-6")
+def test_a_send_asks_once_for_its_target_and_its_caller(
+    booth: Booth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, str]] = []
+    each = ReadViews.each
+
+    def counted(views: ReadViews, questions: Iterable[Question]) -> list[list[Row]]:
+        named = list(questions)
+        asked.extend((threading.get_ident(), statement) for statement, _ in named)
+        return each(views, named)
+
+    monkeypatch.setattr(ReadViews, "each", counted)
+    counts: list[int] = []
+
+    def send(tools: ToolBox) -> None:
+        asked.clear()
+        answer = tools.call("sessions_send", {"sessionKey": OPS, "message": "x", "timeoutSeconds": 0})
+        assert answer["status"] == "accepted"
+        own = [statement for thread, statement in asked if thread == threading.get_ident()]
+        counts.append(sum("session_list" in statement for statement in own))
+
+    def sending(turn: Turn) -> str:
+        send(turn.tools)
+        return "sent"
+
+    system = booth.start({"main": sending, "ops": quiet}, None, QUIET)
+    system.inbound(channel="telegram", chat_id="42", text="go", sender="p", wait=WAIT)
+    send(system.tools(MAIN))
+
+    # From outside of a run it is looked up beforehand who calls: that says which tools it has.
+    assert counts == [1, 2]

@@ -18,6 +18,9 @@ from intersession_events.plain_json import (
 _MOST_BITS: Final = 1023
 """What has more is beyond the range of JSON's numbers, which are doubles."""
 _SCANNED: Final = 1 << 16
+_TEXT: Final = frozenset({str})
+_FLAT: Final = frozenset({str, int, float, bool, type(None)})
+"""The types of what nearly all calls give: values side by side, of no class of the host's own."""
 
 
 class Flaw(NamedTuple):
@@ -67,6 +70,8 @@ def plain(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
         return plain_text(value)
     if is_object(value):
+        if _TEXT.issuperset(map(type, value)) and _FLAT.issuperset(map(type, value.values())):
+            return value
         return {plain(key): plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if is_list_like(value) else value
 
@@ -77,6 +82,8 @@ def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
     Lengths are looked at first, and nothing is copied: what is far too long costs no memory. What is no JSON at all, such
     as a host's own object, is not judged here.
     """
+    if _is_flat_and_sound(fields, most):
+        return None
     count = _Count(most)
     for key, value in fields.items():
         field = _field(key)
@@ -93,6 +100,24 @@ def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
                 "invalid_request", field, "a text is not valid Unicode (a lone surrogate), send valid text"
             )
     return None
+
+
+def _is_flat_and_sound(fields: JsonMapping, most: int) -> bool:
+    """Whether nothing is wrong with values that are side by side. What this can't say is looked at one by one."""
+    characters, texts = 0, list[str]()
+    for key, value in fields.items():
+        if type(key) is not str or type(value) not in _FLAT:
+            return False
+        characters += len(key)
+        texts.append(key)
+        if isinstance(value, str):
+            characters += len(value)
+            texts.append(value)
+        elif value is not None and _flaw_of_number(value) is not None:
+            return False
+    if characters > most or 2 * len(fields) > VALUES.most:
+        return False
+    return all(map(str.isascii, texts)) or all(map(is_storable, texts))
 
 
 class _Count:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
-from typing import Literal
+from functools import lru_cache
+from typing import Final, Literal
 
 import msgspec
 
@@ -13,6 +13,8 @@ from intersession_events.keys import SessionKey
 
 Operation = Literal["list", "history", "send", "spawn", "status", "search"]
 
+_REMEMBERED: Final = 4_096
+"""A list asks of each of its rows which agents its settings let in; these are few."""
 _DOING: dict[Operation, str] = {
     "list": "listing",
     "history": "reading",
@@ -152,17 +154,13 @@ def reach_of(sight: Sight) -> Reach:
     level, own = effective_visibility(sight), sight.agent
     crossing = level == "all" and sight.agent_to_agent and _matches(own, sight.allow)
 
-    @cache
-    def other_agent(other: str) -> bool:
-        return crossing and _matches(other, sight.allow)
-
     return Reach(
         everything=False,
         key=sight.requester,
         agent_id=own,
         tree=level != "self",
         own_agent=level in {"agent", "all"},
-        other_agent=other_agent,
+        other_agent=lambda other: crossing and _matches(other, sight.allow),
         within=None if sight.within is None else sight.may_reach,
     )
 
@@ -234,6 +232,7 @@ def _closing(sight: Sight, agent_id: str) -> dict[str, str]:
     return todo
 
 
-def _matches(agent_id: str, patterns: Sequence[str] | None) -> bool:
+@lru_cache(_REMEMBERED)
+def _matches(agent_id: str, patterns: tuple[str, ...] | None) -> bool:
     # Agent ids are lower case, so a pattern is folded to have a chance.
     return patterns is None or any(fnmatchcase(agent_id, pattern.lower()) for pattern in patterns)

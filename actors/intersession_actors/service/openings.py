@@ -29,16 +29,17 @@ def opening(
     )
 
 
-def calling_row(service: Service, requester: Requester) -> SessionRow | None:
+def calling_row(service: Service, requester: Requester, known: SessionRow | None = None) -> SessionRow | None:
     """Return the session that calls, which is answered later; None for the operator and where there is none.
 
+    `known` is its row, where the call has looked at it already.
     The main session of a configured agent is opened where it does not exist, as it is for a target (SEND-2):
     the loop and a sub-agent's result come to it.
     """
     key = requester.key
     if key is None:
         return None
-    row = service.sessions.get(str(key))
+    row = known or service.sessions.get(str(key))
     if row is not None and row.archived is not None:
         row = None
     if row is None and key.is_main and key.agent_id in service.config.agent_ids:

@@ -26,7 +26,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
     `session_id` is the generation that was authorised, and what is done is bound to it; `row` is the session as it
     stands, at the position asked for. Both are None for a main session that the call may open (SEND-2).
-    `generation_only`: an earlier generation or an archived session, which can be read and nothing else. `judged` is what was asked
+    `caller` is the session that asks, where it was looked at with the other. `generation_only`: an earlier generation or an archived session, which can be read and nothing else. `judged` is what was asked
     and known of it.
     """
 
@@ -34,6 +34,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     shown: str
     session_id: str | None
     row: SessionRow | None
+    caller: SessionRow | None = None
     generation_only: bool = False
     judged: Judgement | None = None
 
@@ -141,18 +142,25 @@ def resolve_label(
 
 
 def _by_key(call: _Call, key: SessionKey) -> Resolved:
-    reader = call.reader
-    stood = reader.sessions.get(str(key), call.as_of)
-    if stood is None:
-        _take_as_long(call, 1)
-    row = stood if stood is not None and stood.archived is None else None
+    reader, own = call.reader, call.requester.key
+    if own is None or call.as_of is not None:
+        row, caller, in_tree = reader.sessions.get(str(key), call.as_of), None, _in_tree(call, key)
+        if row is None:
+            _take_as_long(call, 1)
+    else:
+        row, caller, in_tree = reader.sessions.called(str(key), str(own))
+    if row is not None and row.archived is not None:
+        row = None
     opens = call.operation == "send" and key.is_main and key.agent_id in reader.config.agent_ids
-    exists = row is not None or opens
-    judged = _judged(call, key, replace(call.sight, exists=exists, in_tree=_in_tree(call, key)))
-    if row is None:
-        shown = reader.show(key, call.requester)
-        return Resolved(key=key, shown=shown, session_id=None, row=None, judged=judged)
-    return _resolved(call, row, judged)
+    judged = _judged(call, key, replace(call.sight, exists=row is not None or opens, in_tree=in_tree))
+    return Resolved(
+        key=key,
+        shown=reader.show(key, call.requester),
+        session_id=None if row is None else row.session_id,
+        row=row,
+        caller=caller,
+        judged=judged,
+    )
 
 
 def _by_id(call: _Call, session_id: str) -> Resolved:

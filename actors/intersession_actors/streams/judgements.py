@@ -35,6 +35,7 @@ SHORT: Final = 80
 
 _LISTS: Final = frozenset({"allow", "alsoAllow", "allowAgents", "deny", "rules"})
 """The names of lists that configurations have as they are."""
+_PLAIN: Final = frozenset({str, int, bool, float})
 _K = TypeVar("_K", bound=Question | Known)
 _NOTHING: Final[JsonObject] = {}
 _ASKED: Final[Mapping[str, type[Question]]] = {asked.__name__: asked for asked in KNOWN}
@@ -120,12 +121,12 @@ def record_within(value: JsonValue) -> Record:
 def _left_of(of: Question | Known, said: JsonMapping = _NOTHING) -> JsonObject:
     """Return what a record says of what was asked or known: no default, and nothing that its event says."""
     left: JsonObject = {}
-    for field in _fields(type(of)):
-        value = getattr(of, field.name)
+    for field, value in zip(_fields(type(of)), msgspec.structs.astuple(of), strict=True):
         if field.stored in said:
-            plain = msgspec.to_builtins(value)
-            if msgspec.to_builtins(said[field.stored]) != plain:
-                left[field.stored] = plain
+            if value != said[field.stored]:
+                plain = msgspec.to_builtins(value)
+                if msgspec.to_builtins(said[field.stored]) != plain:
+                    left[field.stored] = plain
         elif value != field.default:
             left[field.stored] = _short(field.stored, value)
     return left
@@ -161,16 +162,15 @@ def lists_in(config: JsonValue) -> dict[str, JsonValue]:
 
 
 class _Field(NamedTuple):
-    name: str
     stored: str
     default: object
 
 
 @lru_cache(64)
 def _fields(kind: type[msgspec.Struct]) -> tuple[_Field, ...]:
-    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    names, defaults = kind.__struct_encode_fields__, kind.__struct_defaults__
     required = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
-    return tuple(map(_Field, names, kind.__struct_encode_fields__, (*required, *defaults)))
+    return tuple(map(_Field, names, (*required, *defaults)))
 
 
 def _read(kind: type[_K], said: JsonMapping, recorded: JsonObject, listed: Listed) -> _K:
@@ -181,11 +181,13 @@ def _read(kind: type[_K], said: JsonMapping, recorded: JsonObject, listed: Liste
 
 
 def _short(name: str, value: object) -> JsonValue:
+    if value.__class__ in _PLAIN:
+        return value
     if isinstance(value, Known | Limits):
         return {
             field.stored: _short(field.stored, one)
-            for field in _fields(type(value))
-            if (one := getattr(value, field.name)) != field.default
+            for field, one in zip(_fields(type(value)), msgspec.structs.astuple(value), strict=True)
+            if one != field.default
         }
     plain = _without_none(msgspec.to_builtins(value))
     if name in _LISTS and len(_ENCODE(plain)) > SHORT:

@@ -12,13 +12,17 @@ from intersession_projections.sessions import SessionRow
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the message is for, as `judged`; `opening` where the session does not exist yet (SEND-2)."""
+    """Whom the message is for, as `judged`; `opening` where the session does not exist yet (SEND-2).
+
+    `caller` is the session that sends, where it was looked at together with the other.
+    """
 
     key: SessionKey
     shown: str
     session_id: str
     opening: SessionOpened | None = None
     row: SessionRow | None = None
+    caller: SessionRow | None = None
     judged: Judgement | None = None
 
 
@@ -44,7 +48,7 @@ def accepted_send(send: Send, target: Target, verdict: Verdict) -> ExchangeAccep
     service, caller, requester = send.service, send.call.caller, send.call.requester
     reader, log_id = service.reader, service.log.log_id
     no_loop = why_no_loop(service.config.session.agent_to_agent.one_way, requester.key, target.key)
-    requester_row = calling_row(service, requester)
+    requester_row = calling_row(service, requester, target.caller)
     return ExchangeAccepted(
         exchange_id=flow_begun_by(service, "exchange", send.run_id),
         run_id=send.run_id,

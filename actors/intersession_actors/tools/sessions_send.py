@@ -9,7 +9,7 @@ import msgspec
 from intersession_actors import gate
 from intersession_actors.errors import Judgement, ToolRefused
 from intersession_actors.exchange import OpenExchange
-from intersession_actors.policy import Verdict, WaitFor, Waits, denial_of
+from intersession_actors.policy import Requester, Verdict, WaitFor, Waits, denial_of
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
     AccessSummary,
@@ -185,7 +185,7 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     else:
         raise gate.invalid("sessionKey", "give one of sessionKey, label, agentId")
     key = found.key
-    _check_other(found, given)
+    _check_other(found, call.requester, given)
     call.summary = AccessSummary(keys=(str(key),), judged=found.judged)
     if found.row is not None:
         return Target(
@@ -193,17 +193,23 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
             shown=found.shown,
             session_id=found.row.session_id,
             row=found.row,
+            caller=found.caller,
             judged=found.judged,
         )
     opened = opening(service, key, by="send")
     return Target(
-        key=key, shown=found.shown, session_id=opened.session_id, opening=opened, judged=found.judged
+        key=key,
+        shown=found.shown,
+        session_id=opened.session_id,
+        opening=opened,
+        caller=found.caller,
+        judged=found.judged,
     )
 
 
-def _check_other(found: Resolved, given: SessionsSend) -> None:
+def _check_other(found: Resolved, requester: Requester, given: SessionsSend) -> None:
     """Refuse the caller's own session."""
-    if found.judged is None:
+    if found.judged is None or found.key != requester.key:
         return
     judged = found.judged._replace(asked=msgspec.structs.replace(found.judged.asked, other=True))
     if denial_of(judged) is not None:

@@ -95,6 +95,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return self.family in {"subagent", "acp"}
 
     @staticmethod
+    @lru_cache(maxsize=_REMEMBERED)
     def parse(text: str, *, main_key: str = "main") -> "SessionKey":
         """Return the key that a text names in full. `main` and the main key are one session (KEY-2).
 
@@ -104,6 +105,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return _parsed(text, main_key, is_opaque_id)
 
     @staticmethod
+    @lru_cache(maxsize=_REMEMBERED)
     def recorded(text: str, *, main_key: str = "main") -> "SessionKey":
         """Return the key that a log, or a state directory, has recorded in full.
 
@@ -185,7 +187,6 @@ def valid_main_key(text: str) -> bool:
     return text == "main" or is_name(text)
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _parsed(text: str, main_key: str, is_id: IsId) -> SessionKey:
     check_length(text)
     head, *segments = text.strip(WHITE_SPACE).split(":")

@@ -14,6 +14,13 @@ _NOW: Final = 2**62
 _STORED: Final = (
     "SELECT session_key, position, state FROM session_list WHERE state IS NOT NULL AND session_key IN ({})"
 )
+_WITH_ITS_CALLER: Final = (
+    "WITH RECURSIVE up (no) AS ("
+    "SELECT parent FROM session_list WHERE session_key = ? UNION "
+    "SELECT s.parent FROM session_list s JOIN up ON s.no = up.no) "
+    "SELECT s.session_key, s.position, s.state, EXISTS (SELECT 1 FROM up WHERE up.no = s.no) "
+    "FROM session_list s WHERE s.session_key IN (?, ?)"
+)
 _HAD: Final = (
     "SELECT DISTINCT p.session_key FROM session_labels l JOIN session_past p ON p.scope = 0 AND p.label = l.label "
     "WHERE l.text = ?"
@@ -38,6 +45,14 @@ class Span(NamedTuple):
     to_version: int | None
 
 
+class Called(NamedTuple):
+    """A session as it stands, the one that asks for it, and whether that spawned it, directly or not; None is no such session."""
+
+    row: SessionRow | None
+    caller: SessionRow | None
+    in_tree: bool
+
+
 class Sessions:
     """Queries on the session list. `as_of` is a position; None is now."""
 
@@ -58,6 +73,18 @@ class Sessions:
             ),
             None,
         )
+
+    def called(self, key: str, caller: str) -> Called:
+        """Return the row of a key and that of a session which asks for it. It takes as long for a key that is not there."""
+        stored = self._log.query(_WITH_ITS_CALLER, (key, key, caller))
+        there = [row for row in stored if row[2] is not None]
+        if len(there) == 1:
+            there *= 2  # as many rows are read as of one that is there
+        rows = {
+            name: STORED.restored(state, key=name, position=position) for name, position, state, _ in there
+        }
+        in_tree = any(is_above and name != key for name, _, _, is_above in stored)
+        return Called(rows.get(key), rows.get(caller), in_tree)
 
     def many(self, keys: Iterable[str]) -> list[SessionRow]:
         """Return the rows of those of some keys that there were, archived ones too."""

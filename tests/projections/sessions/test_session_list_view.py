@@ -170,6 +170,22 @@ def test_a_circle_in_an_imported_lineage_ends_and_makes_nobody_its_own_child(sto
     assert sessions.ancestors(MAIN) == [CHILD]
 
 
+@pytest.mark.clause("VIS-2", "HIST-6")
+def test_a_session_and_the_one_that_asks_for_it_are_looked_up_together(story: Story) -> None:
+    sessions = Sessions(story.log)
+    story.open(spawned_by=GRANDCHILD)  # imported: a circle
+    story.open(CHILD, spawned_by=MAIN)
+    story.open(GRANDCHILD, spawned_by=CHILD)
+    story.open("agent:ops:main")
+    for key in (MAIN, GRANDCHILD, "agent:ops:main", "agent:main:nobody"):
+        for caller in (MAIN, CHILD, "agent:ops:main", "agent:main:no-one"):
+            assert sessions.called(key, caller) == (
+                sessions.get(key),
+                sessions.get(caller),
+                caller in sessions.ancestors(key),
+            )
+
+
 @pytest.mark.clause("LIST-3")
 def test_rows_come_last_updated_first_and_ties_by_key(story: Story) -> None:
     for key in ("agent:main:b", "agent:main:a", "agent:main:c"):
