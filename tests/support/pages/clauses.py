@@ -85,8 +85,9 @@ def page(clauses: dict[str, list[str]], tests: dict[str, list[str]]) -> str:
     lines = [
         "# Clauses and the tests that prove them",
         "",
-        f"Made by `{COMMAND}` from the `clause` marks of the tests; not to be edited. Files are",
-        "those below `tests/`, with how many of their tests prove the clause. `pytest --clause KEY-1` runs these tests;",
+        f"Made by `{COMMAND}` from the `clause` marks of the tests; not to be edited.",
+        "",
+        "Files are those below `tests/`, with how many of their tests prove the clause. `pytest --clause KEY-1` runs them,",
         "with `--collect-only -q` it names them.",
         "",
         f"{len(everything) - len(bare)} of {len(everything)} clauses have a test.",
