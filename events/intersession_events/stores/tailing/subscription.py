@@ -2,13 +2,12 @@
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import Final, NamedTuple, cast
 
 from eventsourcing.application import Application
-from eventsourcing.persistence import ApplicationRecorder, Mapper, Notification, StoredEvent, Subscription
+from eventsourcing.persistence import ApplicationRecorder, Mapper, Notification, Subscription
 from eventsourcing.utils import EnvType
 
 from intersession_events.errors import LogError
@@ -28,19 +27,17 @@ _TO_WRITERS: Final = 9
 """A patient one rests so many times as long as it worked; the longer where somebody has written meanwhile."""
 _LOGGER: Final = logging.getLogger("intersession.views")
 
-Written = Callable[[int], int]
-"""Hears that all events up to a position were given, and returns how far the view has come."""
 
-
-class _Given(NamedTuple):
-    """An event in the place of the library's notification, of which only the position is looked at."""
+class Page(NamedTuple):
+    """Events that follow on each other, in the place of the library's notification of one, and of its event."""
 
     id: int
-    recorded: Recorded
+    """The position up to which they were looked for."""
+    events: Sequence[Recorded]
 
 
 class CommitSubscription(Subscription[ApplicationRecorder]):
-    """Gives all events behind a position, in order, and says after each page that it was given.
+    """Gives all events behind a position, in order, page by page: the next one once a view has taken the last.
 
     What was just committed is at hand. It is taken if it follows on the position without a gap, else the log is read.
     """
@@ -49,21 +46,21 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
         self,
         log: Log,
         gt: int,
-        written: Written,
+        reached: Callable[[], int],
         *,
         topics: Collection[str] = (),
         follows: bool,
         patient: bool = False,
     ) -> None:
+        """Subscribe to what stands behind a position; `reached` says how far the view has come."""
         super().__init__(cast("ApplicationRecorder", None), gt)
         self._log = log
-        self._written = written
+        self._reached = reached
         self._taken = topics
         self._follows = follows
         self._patient = patient
         self._began: float | None = None
         self._given = self._after = gt
-        self._page: deque[Recorded] = deque()
         self._changed = threading.Condition()
         self._moved = False
         self._committed: list[Recorded] = []
@@ -71,19 +68,18 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
         self._unsubscribe = log.on_committed(self._wake) if follows else lambda: None
 
     def __next__(self) -> Notification:
-        """Return the next event. It ends when it was stopped and what had been committed is given.
+        """Return the next page. It ends when it was stopped and what had been committed is given.
 
         Raises:
             LogError: the log can't be read, and it does not wait until it can.
         """
-        while not self._page:
-            self._after = self._written(self._given)
-            self._rest()
-            if not self._take_page():
-                raise StopIteration
-            self._began = monotonic()
-        recorded = self._page.popleft()
-        return cast("Notification", _Given(recorded.position, recorded))
+        self._after = self._reached()
+        self._rest()
+        page = self._next_page()
+        if page is None:
+            raise StopIteration
+        self._began = monotonic()
+        return cast("Notification", page)
 
     def stop(self) -> None:
         """Let it end."""
@@ -104,7 +100,7 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
                 lambda: self._stopping, took * (_TO_WRITERS if self._moved else _TO_OTHERS)
             )
 
-    def _take_page(self) -> bool:
+    def _next_page(self) -> Page | None:
         failed = self._after < self._given  # it could not be written: not before something else has happened
         while True:
             with self._changed:
@@ -114,50 +110,50 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
             try:
                 left = self._log.head() - self._after
                 if stopping and left > _MOST_KEPT:
-                    return False
-                if not failed and left > 0 and self._read(committed):
-                    return True
+                    return None
+                if not failed and left > 0:
+                    page = self._read(committed)
+                    self._given = page.id
+                    return page
             except LogError as error:
-                if self._page:
-                    return True
                 if not self._follows:
                     raise
                 # The store is away: it is read when something happens again.
                 _LOGGER.warning("the log can't be read behind position %d: %s", self._given, error)
             if stopping or not self._follows:
-                return False
+                return None
             with self._changed:
                 self._changed.wait_for(lambda: self._stopping or self._moved)
                 self._changed.wait_for(lambda: self._stopping, _COALESCE_S)
             failed = False
 
-    def _read(self, committed: Sequence[Recorded]) -> bool:
-        """Take the next page, and return whether there is anything: rows that can't be read are passed over."""
-        self._given = self._after
+    def _read(self, committed: Sequence[Recorded]) -> Page:
+        """Return the next page: rows that can't be read are passed over."""
         fresh = [recorded for recorded in committed if recorded.position > self._after]
         if fresh and fresh[0].position == self._after + 1 and fresh[-1].position == self._after + len(fresh):
-            self._page.extend(fresh)
-            self._given = fresh[-1].position
-            return True
-        head = self._log.head()
-        while self._given < head and len(self._page) < PAGE:
-            to = min(head, self._given + _STRETCH)
-            try:
-                for recorded in self._log.all(
-                    after=self._given, to=to, limit=PAGE - len(self._page), topics=self._taken
-                ):
-                    self._page.append(recorded)
-                    self._given = recorded.position
-                if len(self._page) < PAGE:
-                    self._given = to
-            except LogError as error:
-                if error.position is None:
-                    raise
-                self._given = error.position
-                _LOGGER.warning("position %d of the log is in no view beside it: %s", error.position, error)
-        if not self._page:
-            self._after = self._written(self._given)
-        return bool(self._page)
+            return Page(fresh[-1].position, fresh)
+        reached, events = self._after, list[Recorded]()
+        try:
+            head = self._log.head()
+            while reached < head and len(events) < PAGE:
+                to = min(head, reached + _STRETCH)
+                try:
+                    for recorded in self._log.all(
+                        after=reached, to=to, limit=PAGE - len(events), topics=self._taken
+                    ):
+                        events.append(recorded)
+                        reached = recorded.position
+                    if len(events) < PAGE:
+                        reached = to
+                except LogError as error:
+                    if error.position is None:
+                        raise
+                    reached = error.position
+                    _LOGGER.warning("position %d of the log is in no view beside it: %s", reached, error)
+        except LogError:
+            if not events:
+                raise
+        return Page(reached, events)
 
     def _wake(self, committed: Sequence[Recorded]) -> None:
         with self._changed:
@@ -183,10 +179,10 @@ class _Recorder:
 
 
 class _Ready:
-    """In the place of a mapper: what comes from memory, or out of `Log.all`, is an event already."""
+    """In the place of a mapper: what comes from memory, or out of `Log.all`, are events already."""
 
-    def to_domain_event(self, stored_event: StoredEvent) -> Recorded:
-        return cast("_Given", stored_event).recorded
+    def to_domain_event(self, stored_event: Page) -> Page:
+        return stored_event
 
 
 def application_of(subscribed: Callable[[int], CommitSubscription]) -> type[Application[str]]:

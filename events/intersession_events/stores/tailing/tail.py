@@ -3,18 +3,18 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from eventsourcing.application import Application
 from eventsourcing.persistence import PersistenceError, Tracking
 from eventsourcing.projection import BaseProjectionRunner, Projection
 
 from intersession_events.errors import LogError
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log
 from intersession_events.stores.portable import NAME
-from intersession_events.stores.tailing.subscription import CommitSubscription, application_of
+from intersession_events.stores.tailing.subscription import CommitSubscription, Page, application_of
 from intersession_events.stores.tailing.view import TailedView
 
 V = TypeVar("V", bound=TailedView)
@@ -22,30 +22,18 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 
 
 class _Pages(Projection[V]):
-    """Gathers events, and gives them to the view with each page: one transaction, or one write, for many."""
-
-    def __init__(self, view: V) -> None:
-        super().__init__(view)
-        self._events: list[Recorded] = []
+    """Has a view take in page by page: one transaction, or one write, for many events."""
 
     # The library has a method with a variant for each type here; one for all types does, too.
-    def process_event(self, recorded: Recorded, tracking: Tracking) -> None:  # noqa: ARG002  # pyright: ignore[reportIncompatibleVariableOverride]
-        self._events.append(recorded)
-
-    def written(self, position: int) -> int:
-        """Have the view take in what was gathered up to a position; return how far it has come."""
-        events, self._events = self._events, []
-        if not events and position <= self.view.position:
-            return self.view.position
+    def process_event(self, page: Page, tracking: Tracking) -> None:  # noqa: ARG002  # pyright: ignore[reportIncompatibleVariableOverride]
         try:
-            self.view.take(events, position)
+            self.view.take(page.events, page.id)
         except (OSError, LogError, PersistenceError, sqlite3.Error) as error:
             _LOGGER.warning("%s: still at position %d: %s", self.view.said, self.view.position, error)
         except Exception:
             _LOGGER.exception("%s has ended at position %d", self.view.said, self.view.position)
             raise
         self.view.advanced()
-        return self.view.position
 
 
 class Tail(Generic[V]):
@@ -97,25 +85,24 @@ class Tail(Generic[V]):
             LogError: the log can't be read.
         """
         head = self._log.head()
-
-        def written(position: int) -> int:
-            reached = self._pages.written(position)
-            if progress is not None:
-                progress(reached, max(head, reached))
-            return reached
-
         behind = CommitSubscription(
-            self._log, self.view.reached(), written, topics=self.view.topics, follows=False
+            self._log,
+            self.view.reached(),
+            lambda: self.view.position,
+            topics=self.view.topics,
+            follows=False,
         )
-        for given in behind:
-            self._pages.process_event(given.recorded, Tracking(NAME, given.id))  # type: ignore[attr-defined]  # what it gives
+        for page in cast("Iterable[Page]", behind):
+            self._pages.process_event(page, Tracking(NAME, page.id))
+            if progress is not None:
+                progress(self.view.position, max(head, self.view.position))
         return self.view.position
 
     def _subscription(self, gt: int) -> CommitSubscription:
         return CommitSubscription(
             self._log,
             gt,
-            self._pages.written,
+            lambda: self.view.position,
             topics=self.view.topics,
             follows=True,
             patient=self._patient,
