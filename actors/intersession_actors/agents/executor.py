@@ -10,7 +10,7 @@ from intersession_actors.agents.recorded import RecordedAgent
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.turn import AgentFunction, Turn
-from intersession_actors.host import Blocking, Call, HostsLoop, Inside, Outcome, Outside
+from intersession_actors.host import Blocking, Call, HostsLoop, Inside, Outcome, Outside, is_async
 from intersession_actors.policy import ModelWindow, Reckoned
 from intersession_actors.runtime import MachineThreads, Threads
 
@@ -23,6 +23,7 @@ _MOST_THREADS: Final = 128
 """So many threads at most call the sync agents, all of them together."""
 
 OnResult = Callable[[AgentResult], None]
+Around = Callable[[Turn], AbstractContextManager[object] | None]
 
 
 class _Running(NamedTuple):
@@ -35,11 +36,26 @@ def _agent_of(turn: Turn) -> str:
     return turn.agent_id
 
 
+def _nothing(_: Turn) -> None:
+    """Give nothing that an agent is called inside of."""
+
+
+@contextmanager
+def _both(outer: AbstractContextManager[object], inner: AbstractContextManager[object]) -> Generator[None]:
+    with outer, inner:
+        yield
+
+
+class _Registered(NamedTuple):
+    function: AgentFunction
+    is_async: bool
+
+
 class AgentExecutor:
     """Calls agents: a sync one on at most `pool_size` threads at a time, async ones on the host's event loop or one of our own.
 
     A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
-    and must not block. Agents are called inside of `around`. `runner_of` says under which id a turn's agent is registered.
+    and must not block. Agents are called inside of what `around` gives, if it gives something. `runner_of` says under which id a turn's agent is registered.
     """
 
     def __init__(
@@ -49,7 +65,7 @@ class AgentExecutor:
         reply_max_bytes: int = DEFAULT_REPLY_BYTES,
         runner_of: Callable[[Turn], str] = _agent_of,
         hosts_loop: HostsLoop | None = None,
-        around: Callable[[Turn], AbstractContextManager[object]] = nullcontext,
+        around: Around = _nothing,
         threads: Threads | None = None,
         blocking: Blocking | None = None,
     ) -> None:
@@ -69,7 +85,7 @@ class AgentExecutor:
         self.results = Results()
         """What came back, until it is recorded."""
         self._changed = threads.changed()
-        self._agents: dict[str, AgentFunction] = {}
+        self._agents: dict[str, _Registered] = {}
         self._running: dict[str, _Running] = {}
         """By run: an attempt is made when the one before it has come back."""
         self._zombies: dict[Call, str] = {}
@@ -87,7 +103,7 @@ class AgentExecutor:
         """
         function = function_of(f"agents[{agent_id!r}]", agent)
         with self._changed:
-            self._agents[agent_id] = function
+            self._agents[agent_id] = _Registered(function, is_async(function))
 
     def has(self, agent_id: str) -> bool:
         """Whether somebody answers for an agent id in this process."""
@@ -95,7 +111,8 @@ class AgentExecutor:
 
     def resumes(self, agent_id: str) -> bool:
         """Whether who answers for an agent id goes on with an attempt that a fork has cut in its middle (`RecordedAgent`)."""
-        return isinstance(self._agents.get(agent_id), RecordedAgent)
+        agent = self._agents.get(agent_id)
+        return agent is not None and isinstance(agent.function, RecordedAgent)
 
     def window(
         self, agent_id: str, run_id: str, attempt: int
@@ -106,9 +123,11 @@ class AgentExecutor:
         """
         del run_id, attempt
         agent = self._agents.get(agent_id)
-        if isinstance(agent, RecordedAgent):
+        if agent is None:
+            return None
+        if isinstance(agent.function, RecordedAgent):
             return "as before"
-        said = getattr(agent, "model_window", None)
+        said = getattr(agent.function, "model_window", None)
         return said if isinstance(said, ModelWindow) else None
 
     @property
@@ -151,12 +170,11 @@ class AgentExecutor:
             self._report(turn, done, Broke(code="backend", error=error))
             return
 
-        @contextmanager
-        def within() -> Generator[None]:
-            with inside(), self._around(turn):
-                yield
+        def within() -> AbstractContextManager[None]:
+            around = self._around(turn)
+            return inside() if around is None else _both(inside(), around)
 
-        self._outside.call(call, agent, turn, inside=within, lane=runner)
+        self._outside.call(call, agent.function, turn, inside=within, lane=runner, on_loop=agent.is_async)
 
     def cancel(self, run_id: str) -> None:
         """Stop a run as far as that can be done: its task is cancelled, its thread given up and replaced.

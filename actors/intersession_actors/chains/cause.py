@@ -8,8 +8,7 @@ Over a network it is known of a credential that is an agent's own: while a run o
 way, what is called with it is taken for what that run does.
 """
 
-from collections.abc import Callable, Generator, Hashable
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from itertools import count
 from typing import Final
@@ -21,15 +20,12 @@ LEFT_BEHIND_S: Final = 60.0
 """How long a task that a call began, and left behind, goes on with its chain. It may go on for ever, for others."""
 
 
-class Times:
+class Times(dict[Hashable, "count[int]"]):
     """Counts how often the same was said, from any thread."""
-
-    def __init__(self) -> None:
-        self._counts: dict[Hashable, count[int]] = {}
 
     def next(self, said: Hashable) -> int:
         """Count once more; return the how many-th time this is, from 1 on."""
-        return next(self._counts.setdefault(said, count(1)))
+        return next(self.setdefault(said, count(1)))
 
 
 class Cause:
@@ -55,26 +51,38 @@ class Cause:
         self.of = of
         self.attempt = attempt
         self.times = Times()
-        self._clock = clock
-        self._calls = 0
-        self._left_at = 0.0
+        self.clock = clock
+        self.calls = 0
+        """How many calls for it have not come back."""
+        self.left_at = 0.0
+        """When the last one came back."""
 
-    @contextmanager
-    def inside(self) -> Generator[None]:
+    def inside(self) -> "_Inside":
         """Be the cause of what is done inside."""
-        token = _CAUSE.set(self)
-        self._calls += 1
-        try:
-            yield
-        finally:
-            self._calls -= 1
-            self._left_at = self._clock.monotonic()
-            _CAUSE.reset(token)
+        return _Inside(self)
 
     @property
     def goes_on(self) -> bool:
         """Whether the call has not come back, or only just has."""
-        return self._calls > 0 or self._clock.monotonic() - self._left_at < LEFT_BEHIND_S
+        return self.calls > 0 or self.clock.monotonic() - self.left_at < LEFT_BEHIND_S
+
+
+class _Inside:
+    """The context of one call: no generator, since each turn of an agent has one."""
+
+    __slots__ = ("_cause", "_token")
+
+    def __init__(self, cause: Cause) -> None:
+        self._cause = cause
+
+    def __enter__(self) -> None:
+        self._token = _CAUSE.set(self._cause)
+        self._cause.calls += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._cause.calls -= 1
+        self._cause.left_at = self._cause.clock.monotonic()
+        _CAUSE.reset(self._token)
 
 
 class UnderWay:

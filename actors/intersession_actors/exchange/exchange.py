@@ -49,7 +49,7 @@ class Exchange(Led, frozen=True, kw_only=True):
     @property
     def budget(self) -> facts.Budget:
         """What the causal chain that the exchange is of may use (LOOP-5); the time that it was held is none of it."""
-        budget = budget_of(self.accepted, None, 0)
+        budget = self.accepted.budget or budget_of(self.accepted, None, 0)
         if not self.held_ms:
             return budget
         return msgspec.structs.replace(budget, held_ms=budget.held_ms + self.held_ms)
@@ -57,8 +57,11 @@ class Exchange(Led, frozen=True, kw_only=True):
     @property
     def quoted(self) -> set[str]:
         """The runs whose texts may go on yet."""
-        quoted = (self.round_one, self.latest, self.previous)
-        return {self.accepted.run_id, self.pending, *(one.run_id for one in quoted if one is not None)}
+        quoted = {self.accepted.run_id, self.pending}
+        for one in (self.round_one, self.latest, self.previous):
+            if one is not None:
+                quoted.add(one.run_id)
+        return quoted
 
     @property
     def is_announcing(self) -> bool:

@@ -41,7 +41,7 @@ def knew_of(state: Exchange, now: Circumstances) -> JsonObject:
             "gone": now.gone,
             "heldMs": now.held_ms,
             "noAgent": not now.requester_has_agent,
-            "orders": [_order(order) for order in now.orders],
+            "orders": [_order(order) for order in now.orders] if now.orders else None,
             "wallMs": now.wall_ms,
         }
     )

@@ -1,7 +1,9 @@
 """How exchanges and spawns are led alike: begun once, decided, run by run asked of sessions, announced at their end."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, TypeVar
+
+import msgspec
 
 from intersession_actors.flows.led import Begins, Circumstances, Led
 from intersession_actors.flows.process_manager import Flow, ProcessManager
@@ -28,7 +30,7 @@ N = TypeVar("N", bound=Circumstances)
 E = TypeVar("E", facts.ExchangeAccepted, facts.SpawnAccepted)
 
 
-class Decided(NamedTuple, Generic[S, C, N]):
+class Decided(msgspec.Struct, Generic[S, C, N], frozen=True):
     """What a decision was asked, what it knew, the events that it comes to, and the state before and after them."""
 
     command: C
@@ -115,7 +117,8 @@ class Leader(ProcessManager[S, C, N]):
             if run_id is None:
                 return decided
             budget = after.budget
-            if not self.world.chains.reserve(budget, run_id, self.world.now_of(budget), by=flow.stream):
+            now_ms = now.now_ms or self.world.now_of(budget)
+            if not self.world.chains.reserve(budget, run_id, now_ms, by=flow.stream):
                 return decided
 
     def carried_on(

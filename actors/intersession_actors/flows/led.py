@@ -46,7 +46,7 @@ class Led(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def budget(self) -> facts.Budget:
         """What the causal chain may use (LOOP-5)."""
-        return budget_of(self.accepted, None, 0)
+        return self.accepted.budget or budget_of(self.accepted, None, 0)
 
     def awaited_in(self, command: Resume) -> RunEnded | DeliveryEnded | None:
         """Return the outcome that is waited for, where it has come."""
@@ -92,7 +92,7 @@ def knew_of(budget: facts.Budget, now: Circumstances) -> JsonObject:
     return {
         "age": age_s(budget, now.now_ms) if now.now_ms else 0,
         "hasRoute": now.has_route,
-        "refused": refused_of(now.refused),
+        "refused": refused_of(now.refused) if now.refused else None,
         "spent": spent_of(now.spent),
     }
 

@@ -160,13 +160,14 @@ class Outside:
         *,
         inside: Inside = nullcontext,
         lane: Hashable = None,
+        on_loop: bool | None = None,
     ) -> None:
         """Call a function with an argument; never blocks, never raises. Its code runs `inside` what is given.
 
-        `lane` is whom it is called for: where that is a function that blocks, it waits for others of its lane alone.
+        It is called on an event loop if it is asynchronous; `on_loop` says that where it is known. `lane` is whom it is called for: where that is a function that blocks, it waits for others of its lane alone.
         """
         try:
-            if is_async(function):
+            if is_async(function) if on_loop is None else on_loop:
                 self._on_loop(call, lambda: function(argument), inside)
             else:
                 self._on_thread(call, lambda: function(argument), inside, lane)

@@ -24,7 +24,11 @@ class Stopwatch:
 
     def begin(self, *key: str, at: float) -> None:
         """Take down that something began, at so many seconds of the monotonic clock; again is anew."""
-        self._put(key, at)
+        with self._lock:
+            self._began[key] = at
+            self._began.move_to_end(key)
+            if len(self._began) > MOST:
+                self._began.popitem(last=False)
 
     def forget(self, *key: str) -> None:
         """Let go of what is over; nothing happens if it is not known."""
@@ -43,15 +47,10 @@ class Stopwatch:
         now = self._clock.monotonic()
         with self._lock:
             began = self._began.get(key)
+            if began is not None:
+                self._began.move_to_end(key)
         if began is None:
             began = now - max(self._clock.now_ms() - since_ms, 0) / 1000
-        self._put(key, began)
+            self.begin(*key, at=began)
         # Rounded, not cut: a timer that fires after so many milliseconds finds that so many have passed.
         return max(round((now - began) * 1000), 0)
-
-    def _put(self, key: tuple[str, ...], began: float) -> None:
-        with self._lock:
-            self._began[key] = began
-            self._began.move_to_end(key)
-            if len(self._began) > MOST:
-                self._began.popitem(last=False)

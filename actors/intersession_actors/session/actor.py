@@ -8,7 +8,6 @@ import logging
 
 import msgspec
 
-from intersession_actors.agents import runner_of
 from intersession_actors.config import milliseconds
 from intersession_actors.errors import refused_by
 from intersession_actors.session import commands
@@ -65,7 +64,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         self._asleep_after = -1
         self._starter = RunStarter(world, contexts, make_turn, key, self.tell_self)
         self._telling = Telling(world, key)
-        self._next_run = NextRun(world, key, self._starter, self._telling)
+        self._next_run = NextRun(world, self._starter, self._telling)
         self._thread = BoundThread(world, key)
         self._decider = Decider(world, key, self._starter, self._next_run, self._thread)
         self._owner: SessionOwner = Owner(ids.session_stream(key), self._decider, world, empty=EMPTY)
@@ -236,7 +235,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     def _was_cut(self, running: Running) -> bool:
         """Whether a fork cut the attempt in its middle: that was no crash, so it goes on where its agent can."""
-        agents, runner = self.world.agents, runner_of(self.key)
+        agents, runner = self.world.agents, self._starter.runner
         return running.waiting.queued.run_id in self.world.fork.cut_runs and agents.has(runner)
 
     def _go_on(self) -> None:
@@ -244,8 +243,8 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
         An agent that begins at the beginning can only if that was nothing; else it is tried again, as after a crash.
         """
-        runner = runner_of(self.key)
-        if not self._starter.go_on_with(self.state, resumes=self.world.agents.resumes(runner)):
+        resumes = self.world.agents.resumes(self._starter.runner)
+        if not self._starter.go_on_with(self.state, resumes=resumes):
             self._decider.leave_behind(self.state)
             self._owner.take_first(commands.Wake())
 

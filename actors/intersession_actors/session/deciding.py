@@ -70,7 +70,9 @@ class Decider:
         if isinstance(command, commands.ReadAgain):
             owner.load()
             return None
-        state = without(owner.state or EMPTY, self.world.fork.frozen_runs)
+        state, frozen = owner.state or EMPTY, self.world.fork.frozen_runs
+        if frozen:
+            state = without(state, frozen)
         if isinstance(command, commands.CheckSend):
             if command.answer is not None:
                 command.answer(self._policy(state, command.channel))

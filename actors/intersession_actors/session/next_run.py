@@ -1,6 +1,5 @@
 """Which run a session begins next, and when: in the append that queues it where that can be, else once its context is read."""
 
-from intersession_actors.agents import runner_of
 from intersession_actors.policy import Reckoned
 from intersession_actors.session import commands, rules
 from intersession_actors.session.rules import Start
@@ -14,9 +13,8 @@ from intersession_events import facts
 class NextRun:
     """Begins the runs of one session, one at a time."""
 
-    def __init__(self, world: World, key: str, starter: RunStarter, telling: Telling) -> None:
+    def __init__(self, world: World, starter: RunStarter, telling: Telling) -> None:
         self._world = world
-        self._key = key
         self._starter = starter
         self._telling = telling
 
@@ -60,7 +58,7 @@ class NextRun:
 
     def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
         """Return what the next attempt begins with: its tools, and how much of the transcript its model takes."""
-        runner = runner_of(self._key)
+        runner = self._starter.runner
         said = self._world.agents.window(runner, queued.run_id, state.interrupted + 1)
         if said == "as before":
             said = None if state.window is None else Reckoned(*state.window)
@@ -74,4 +72,4 @@ class NextRun:
         return None if state.opened is None else self._world.rules.tools_of(state.opened)
 
     def _has_agent(self) -> bool:
-        return self._world.agents.has(runner_of(self._key))
+        return self._world.agents.has(self._starter.runner)

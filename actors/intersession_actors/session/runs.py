@@ -50,6 +50,8 @@ class RunStarter:
         self._contexts = contexts
         self._make_turn = make_turn
         self._key = key
+        self.runner = runner_of(key)
+        """Who runs the session, as the executor knows it."""
         self._tell_self = tell_self
         self._reading: str | None = None
         """The run whose context is being read."""
@@ -171,9 +173,7 @@ class RunStarter:
         queued, attempt = running.waiting.queued, running.attempt
         before, after = _points(queued)
         crash_point(before)
-        turn = self._make_turn(
-            agent_id=runner_of(key), key=key, running=running, context=context, opened=opened
-        )
+        turn = self._make_turn(agent_id=self.runner, key=key, running=running, context=context, opened=opened)
 
         def returned(result: AgentResult) -> None:
             world.chains.under_way.end(cause)

@@ -4,7 +4,7 @@ That an append is durable comes before everything that it asks for. What is done
 """
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -20,14 +20,14 @@ Unread = ChainUnread | TextsUnread
 C = TypeVar("C", bound=Command)
 
 
-class AskedAppend(NamedTuple):
+class AskedAppend(msgspec.Struct, frozen=True):
     """What the store was asked for; with `leads_on` it waits a moment for others, and what follows may be behind it."""
 
     appends: tuple[StreamAppend, ...]
     leads_on: bool
 
 
-class Told(NamedTuple, Generic[C]):
+class Told(msgspec.Struct, Generic[C], frozen=True):
     """A command, and what became of it with the store."""
 
     command: C

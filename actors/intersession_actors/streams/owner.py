@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Generic, Protocol, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from intersession_actors.chains import ChainUnread
 from intersession_actors.config import milliseconds
@@ -186,7 +186,7 @@ class Owner(Generic[S, C]):
         """Give the command under way back and read the stream again: it is decided anew."""
         told = self.give_back()
         if told is not None:
-            self.waiting.insert(0, told._replace(asked=None))
+            self.waiting.insert(0, replace(told, asked=None))
         self.load()
 
     def read_back(self) -> None:
@@ -278,7 +278,7 @@ class Owner(Generic[S, C]):
         if plan.through is not None:
             (self.told, step), ask = plan.through(appends), self._begin(told)
             self.asks_session = True
-            step = msgspec.structs.replace(step, ask=ask, behind=plan.behind or step.behind)
+            step = replace(step, ask=ask, behind=plan.behind or step.behind)
             self.effects.append(TellSession(self.told, step))
         else:
             self._ask(told, AskedAppend(appends, plan.leads_on), behind=plan.behind)
@@ -418,7 +418,7 @@ class Owner(Generic[S, C]):
     # --- what can't be recorded, and a store that is away
 
     def _not_storable(self, told: Told[C], error: NotStorable) -> None:
-        told = told._replace(asked=None)
+        told = replace(told, asked=None)
         instead = self._deciding.unstorable(told.command, error)
         if isinstance(instead, Refused):
             self._answer(told.command, instead)
@@ -441,7 +441,7 @@ class Owner(Generic[S, C]):
         if told.command.is_given_up and 0 < limit_ms < round((now - since) * 1000):
             self.effects.append(GivenUp(told.command))
             return
-        self._ask_store_later(told._replace(away_since=since))
+        self._ask_store_later(replace(told, away_since=since))
 
     def _ask_store_later(self, told: Told[C] | None) -> None:
         if told is not None and any(told.command == other.command for other in self.put_off.values()):

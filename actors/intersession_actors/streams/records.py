@@ -101,7 +101,14 @@ def present(values: Mapping[str, object]) -> JsonObject:
 
 def spent_of(spent: Spent) -> JsonObject:
     """Return what a record says of what a chain had used."""
-    return present({"costMicros": spent.cost_micros, "runs": spent.runs, "tokens": spent.tokens})
+    said: JsonObject = {}
+    if spent.cost_micros:
+        said["costMicros"] = spent.cost_micros
+    if spent.runs:
+        said["runs"] = spent.runs
+    if spent.tokens:
+        said["tokens"] = spent.tokens
+    return said
 
 
 def spent_in(knew: JsonMapping) -> Spent:

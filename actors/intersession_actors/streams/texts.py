@@ -1,7 +1,9 @@
 """The texts of runs that flows carry further: a text stands where it was said and where it was heard, and a flow's stream names the run."""
 
 from collections.abc import Collection
-from typing import NamedTuple, Protocol
+from typing import Final, Protocol
+
+import msgspec
 
 from intersession_events.errors import Picklable
 
@@ -18,11 +20,14 @@ class Replies(Protocol):
         ...
 
 
-class RunTexts(NamedTuple):
+class RunTexts(msgspec.Struct, frozen=True):
     """What a run was asked, and what it replied; None where nothing is, or where that is not known."""
 
     asked: str | None = None
     reply: str | None = None
+
+
+_UNKNOWN: Final = RunTexts()
 
 
 class TextsUnread(Picklable):
@@ -41,10 +46,14 @@ class Texts:
 
     def take(self, run_id: str, texts: RunTexts) -> None:
         """Know the texts of a run; what is None there stays as it was."""
-        known = self._of.get(run_id, texts)
-        self._of[run_id] = RunTexts(
-            known.asked if texts.asked is None else texts.asked,
-            known.reply if texts.reply is None else texts.reply,
+        known = self._of.get(run_id)
+        self._of[run_id] = (
+            texts
+            if known is None
+            else RunTexts(
+                known.asked if texts.asked is None else texts.asked,
+                known.reply if texts.reply is None else texts.reply,
+            )
         )
 
     def keep(self, run_ids: Collection[str]) -> None:
@@ -57,7 +66,7 @@ class Texts:
         Raises:
             TextsUnread: it is not at hand.
         """
-        return self._text(run_id, self._of.get(run_id, RunTexts()).asked)
+        return self._text(run_id, self._of.get(run_id, _UNKNOWN).asked)
 
     def reply(self, run_id: str) -> str:
         """Return what a run replied.
@@ -65,7 +74,7 @@ class Texts:
         Raises:
             TextsUnread: it is not at hand.
         """
-        return self._text(run_id, self._of.get(run_id, RunTexts()).reply)
+        return self._text(run_id, self._of.get(run_id, _UNKNOWN).reply)
 
     def _text(self, run_id: str, text: str | None) -> str:
         if text is None:

@@ -8,8 +8,8 @@ import logging
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from intersession_actors.agents import Turn
@@ -84,17 +84,16 @@ class Tracing:
         tracer: Tracer = provider.get_tracer("intersession")
         return tracer
 
-    @contextmanager
-    def around(self, turn: Turn) -> Generator[None]:
-        """Have what the agent does be part of its run's span."""
-        span = self._span_of(turn)
-        if span is None or self._otel is None:
-            yield
-            return
-        with self._otel.use_span(
+    def around(self, turn: Turn) -> AbstractContextManager[object] | None:
+        """Return what has all that an agent does inside of it be part of its run's span; None where nobody would see it."""
+        otel = self._otel
+        span = None if otel is None else self._span_of(turn)
+        if span is None or otel is None:
+            return None
+        within: AbstractContextManager[object] = otel.use_span(
             span, end_on_exit=False, record_exception=False, set_status_on_exception=False
-        ):
-            yield
+        )
+        return within
 
     def _span_of(self, turn: Turn) -> "Span | None":
         """Return the span of a run; None where nobody would see it, or where the host's provider fails: the run goes on."""
