@@ -56,7 +56,7 @@ class MissingExtra(IntersessionError, ImportError):
 
 
 class BadCheckpoint(IntersessionError, ValueError):
-    """What should be a published checkpoint, or a proof, is none. The message says which line and what is wrong."""
+    """Not a valid checkpoint or proof. The message says which line and what is wrong."""
 
 
 class BadKey(IntersessionError, ValueError):

@@ -159,7 +159,7 @@ class Erasable:
         }
 
     def _noted(self, events: Iterable[Recorded], said: set[str]) -> Iterator[Recorded]:
-        """Note in `said` what was said behind the cut of a fork; in a log that is none, nothing."""
+        """Note in `said` what was said behind the cut of a fork; in a log that is no fork, nothing."""
         forked = self._log.forked
         for recorded in events:
             if forked is not None and recorded.position > forked.position:

@@ -1,4 +1,4 @@
-"""Which agents, channels, labels, people and sessions a log knows: for whoever asks for one that it does not."""
+"""Which agents, channels, labels, people and sessions a log knows: for a caller whose filter names none of them."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -64,7 +64,7 @@ class KnownNames:
         return next(found, None) is not None
 
     def sessions(self, most: int) -> list[str]:
-        """Return the keys of so many sessions, those that were updated last."""
+        """Return the keys of the sessions that were updated last, up to a limit."""
         return [place.key for place in islice(self._sessions.order().places(), most)]
 
 

@@ -121,7 +121,7 @@ class WorkFound:
     def __init__(
         self, log: Log, stood: Stood | None = None, *, sees: Callable[[str], bool] | None = None
     ) -> None:
-        """Find work by what whoever asks sees of it: `sees` says it of a session, by its canonical key; None sees all."""
+        """Find work by what the caller sees of it: `sees` says it of a session, by its canonical key; None sees all."""
         self._log = log
         self._sees = sees
         self._flows = Flows(log)
@@ -135,7 +135,7 @@ class WorkFound:
         self._head = log.head() if stood is None else stood.position
 
     def newest(self, wanted: WorkWanted) -> Iterator[Work]:
-        """Yield what is wanted, newest first."""
+        """Yield the matches, newest first."""
         person = wanted.person
         everywhere = not (wanted.span.after or wanted.session_key or wanted.other_key)
         self._began_by = (

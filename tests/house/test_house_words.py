@@ -1,7 +1,11 @@
 """The project speaks of itself alone: no path of one machine, nothing that only its writers could know."""
 
+import ast
 import re
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -73,3 +77,83 @@ def test_a_planted_path_is_seen(line: str) -> None:
 )
 def test_what_is_no_path_of_a_machine_is_let_be(line: str) -> None:
     assert not MACHINE_PATH.search(line)
+
+
+# --- house dialect: a verb in a relative clause where English has a noun
+
+DIALECT: Final = {
+    r"\b(?:who|whoever|whom|the one (?:who|that)) asks\b": "the caller, the requester",
+    r"\bwhat (?:is|was) wanted\b": "the query, the matches",
+    r"\bso many\b(?! that)": "the limit, a number, `seconds`",
+    r"\bways? (?:there|to the (?:server|store)) and back\b": "a round trip",
+    r"(?<![Tt]here )\b(?:is|are|was|were) none\b(?! (?:of|in|left)\b)": "is invalid, is no …, is nothing",
+}
+PAGES: Final = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MOST_WORDS: Final = 98_000
+"""How many words README and docs may have. Who needs more room finds what can go."""
+
+
+def dialect(text: str) -> Iterator[str]:
+    """Yield each turn of the house dialect in a text, with what to say instead."""
+    for pattern, instead in DIALECT.items():
+        for found in re.finditer(pattern, text):
+            yield f"{text[max(0, found.start() - 40) : found.end() + 20]!r}: say {instead}"
+
+
+def prose(page: str) -> str:
+    """Return a page without its code, its lines joined."""
+    return " ".join(re.sub(r"^ *```.*?^ *```|`[^`\n]*`", "…", page, flags=re.MULTILINE | re.DOTALL).split())
+
+
+def first_lines() -> Iterator[tuple[str, str]]:
+    """Yield the first line of each docstring of the packages, with its place."""
+    for package in ("actors", "events", "projections"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                    first = (ast.get_docstring(node) or "").partition("\n")[0]
+                    yield f"{path.relative_to(ROOT)}:{node.body[0].lineno if node.body else 1}", first
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_page_speaks_the_house_dialect(page: Path) -> None:
+    assert list(dialect(prose(page.read_text(encoding="utf-8")))) == []
+
+
+def test_no_first_line_of_a_docstring_speaks_the_house_dialect() -> None:
+    assert [f"{place}: {turn}" for place, line in first_lines() for turn in dialect(line)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Return what who asks sees.",
+        "The one who asks waits.",
+        "Yield what is wanted.",
+        "Wake so many of those who wait.",
+        "In one way there and back.",
+        "What is no text, and is none, is refused.",
+    ],
+)
+def test_a_planted_turn_of_the_dialect_is_seen(line: str) -> None:
+    assert list(dialect(line))
+
+
+@pytest.mark.parametrize("line", ["There is none.", "so many that it ends", "It is None.", "is none of them"])
+def test_plain_english_is_let_be(line: str) -> None:
+    assert list(dialect(line)) == []
+
+
+def test_the_pages_have_no_more_words_than_a_reader_has_time_for() -> None:
+    pages = [page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md"]
+    words = sum(1 for page in pages for word in page.split() if re.search(r"[^\W_]", word))
+
+    assert words <= MOST_WORDS
+
+
+def test_the_next_release_is_told_in_150_lines() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased = re.search(r"^## \[Unreleased\]\n(.*?)^## \[", changelog, re.MULTILINE | re.DOTALL)
+
+    assert unreleased is not None
+    assert len(unreleased[1].splitlines()) <= 150

@@ -865,7 +865,7 @@ VIEWS: tuple[Kind, ...] = (
     ),
     Kind("a column of a view added", "repaired", "view_differs", "ALTER TABLE run_keys ADD COLUMN note"),
     Kind(
-        "an event set aside that is none",
+        "an event set aside that is not there",
         "repaired",
         "view_differs",
         "INSERT INTO set_aside VALUES ('run_outcomes', 5, 's', 1, 't', 'r')",

@@ -116,7 +116,7 @@ def _with_texts_of(value: JsonValue, most: int) -> JsonValue:
 
 
 def _with_items_of(value: JsonValue, most: int) -> JsonValue:
-    """Return a value whose lists have so many items, of their beginning and their end."""
+    """Return a value whose lists are cut to a number of items of their beginning and end."""
     if is_list(value):
         kept = value if len(value) <= most else [*value[: (most + 1) // 2], *value[len(value) - most // 2 :]]
         return [_with_items_of(item, most) for item in kept]

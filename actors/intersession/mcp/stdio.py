@@ -133,7 +133,7 @@ async def stdio_streams(
 
 
 def parsed(line: bytes | None) -> JSONRPCMessage | ErrorData:
-    """Return the message on a line, or the error that answers what is none (None: a line that was too long)."""
+    """Return the message on a line, or the error that answers an invalid one (None: a line that was too long)."""
     if line is None:
         return ErrorData(code=INVALID_REQUEST, message="Request too large")
     try:

@@ -42,7 +42,7 @@ class Access(Protocol):
 
     @property
     def is_away(self) -> bool:
-        """Whether the store can't be reached now: who asks may ask again."""
+        """Whether the store can't be reached now: the caller may try again."""
         ...
 
     def may_ask(self) -> float:

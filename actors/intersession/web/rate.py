@@ -1,4 +1,4 @@
-"""How often one caller may ask: so many requests at once, then so many a second."""
+"""How often one caller may ask: a burst of requests, then a rate a second."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -39,7 +39,7 @@ class TooManyToolCalls(RuntimeError):
 
 
 class NoAnswer(RuntimeError):
-    """The model's answer has no text, and its reason is none for silence."""
+    """The model's answer has no text, and its reason does not explain silence."""
 
 
 _SAID_ALL: Final = frozenset({"stop", "eos", "end_turn", "", None})

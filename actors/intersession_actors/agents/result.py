@@ -141,7 +141,7 @@ def _has(turn: Turn, message_id: str) -> bool:
 
 
 def _counted(reply: Reply, notes: list[str]) -> Reply:
-    """Return a reply whose usage is of whole numbers, as the log takes no others; `notes` get what was none."""
+    """Return a reply whose usage is of whole numbers, as the log takes no others; `notes` get what was invalid."""
 
     def counted(usage: Usage | None) -> Usage | None:
         if not isinstance(usage, Usage):

@@ -29,7 +29,7 @@ class DeliveryInDoubt(IntersessionError):
 
 
 class DeliveryLater(IntersessionError):
-    """Raised by a channel: it did not take this text, and wants to be left alone for so many seconds.
+    """Raised by a channel: it did not take this text, and wants to be left alone for `seconds`.
 
     The text is tried again then; within a second is a second. `reason` is what the log says of it.
 
@@ -90,7 +90,7 @@ AnyChannel = Channel | Deliver | HostActor
 
 
 def as_channel(channel: AnyChannel) -> Channel:
-    """Return a channel, made with all defaults of what is none yet.
+    """Return a channel, made with all defaults for a bare function.
 
     Raises:
         TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor; or calling it runs nothing; or one of its functions

@@ -45,7 +45,7 @@ class _Block(NamedTuple):
 
 
 def fitted(text: str, channel: Channel, begins: int = 0) -> Part:
-    """Return the part of a text that goes out next: it begins behind so many characters.
+    """Return the part of a text that goes out next: it begins behind the characters that are out.
 
     Raises:
         DeliveryRefused: not even one character fits, once it is escaped.

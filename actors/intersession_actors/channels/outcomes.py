@@ -102,7 +102,7 @@ def _pause_ms(seconds: float) -> int:
 
 
 def _receipt(value: object) -> str | None:
-    """Return a receipt as JSON. One that is none does not undo the delivery: it is kept as Python prints it."""
+    """Return a receipt as JSON. An invalid one does not undo the delivery: it is kept as Python prints it."""
     if value is None:
         return None
     try:

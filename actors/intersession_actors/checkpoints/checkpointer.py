@@ -120,7 +120,7 @@ class Checkpointer:
         return last.checkpoint.position if last.checkpoint.position >= position else None
 
     def stop(self, seconds: float) -> None:
-        """Take a last checkpoint of what is new, if that is quick, and give publishing so many seconds."""
+        """Take a last checkpoint of what is new, if that is quick, and give publishing this many seconds."""
         until = self._clock.monotonic() + seconds
         self._stop_listening()
         self._stopping = True

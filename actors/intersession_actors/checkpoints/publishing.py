@@ -31,7 +31,7 @@ class Timers(Protocol):
     """Wakes somebody after a while."""
 
     def after(self, delay_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
-        """Call `fire` in so many milliseconds."""
+        """Call `fire` in this many milliseconds."""
         ...
 
 
@@ -75,7 +75,7 @@ class Publisher:
             self._go_on(lane)
 
     def stop(self, seconds: float) -> None:
-        """Give what is under way so many seconds; what is left is published by the next start."""
+        """Give what is under way this many seconds; what is left is published by the next start."""
         ended: list[Future[None]] = []
         for lane in self._lanes:
             done: Future[None] = Future()

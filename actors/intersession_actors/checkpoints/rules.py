@@ -15,7 +15,7 @@ _LONGEST_PAUSE_MS: Final = 300_000
 
 
 def is_due(settings: Checkpoints, fresh: int) -> bool:
-    """Whether so many new events ask for a checkpoint at once."""
+    """Whether the number of new events makes a checkpoint due at once."""
     return 0 < settings.every_events <= fresh
 
 
@@ -36,7 +36,7 @@ def heads_are_few(last: Checkpoint | None, position: int) -> bool:
 
 
 def pause_ms(failures: int) -> int:
-    """Return how long to wait before what failed so many times in a row is tried again: from a second to five minutes."""
+    """Return how long to wait before what failed several times in a row is tried again: from a second to five minutes."""
     return int(min(_FIRST_PAUSE_MS * 2 ** min(failures - 1, 20), _LONGEST_PAUSE_MS))
 
 

@@ -127,7 +127,7 @@ class Config(Settings, frozen=True, kw_only=True):
         )
 
     def run_timeout_ms(self) -> int:
-        """Return the limit of a run, from the start of its attempt; 0 is none (LOOP-7)."""
+        """Return the limit of a run, from the start of its attempt; 0 for no limit (LOOP-7)."""
         return milliseconds(self.agents.defaults.timeout_seconds)
 
     def thread_bindings(self, channel: str) -> ThreadBindings:

@@ -70,7 +70,7 @@ def check_agents(agents: Agents, findings: Findings) -> None:
 
 
 def check_tools(tools: ToolSettings, findings: Findings) -> None:
-    """Refuse two lists of allowed tools in one place; say that an empty list of agents is none here."""
+    """Refuse two lists of allowed tools in one place; say that an empty list of agents allows nobody here."""
     _check_rules(tools, "tools", findings)
     _check_rules(tools.subagents.tools, "tools.subagents.tools", findings)
     _check_rules(tools.sandbox.tools, "tools.sandbox.tools", findings)

@@ -142,7 +142,7 @@ class Transcripts(Settings, frozen=True, kw_only=True):
 
 
 class Views(Settings, frozen=True, kw_only=True):
-    """The views beside a log that a system keeps up to date, in `<store>.views`, once it has run for so many seconds."""
+    """The views beside a log that a system keeps up to date, in `<store>.views`, once it has run for a while."""
 
     keep: tuple[Literal["search", "usage"], ...] = ("search", "usage")
     after_seconds: Seconds = 5

@@ -45,7 +45,7 @@ class SessionVisibility(Settings, frozen=True, kw_only=True):
 
 
 class AgentReach(Settings, frozen=True, kw_only=True):
-    """Whether sessions of one agent reach those of another, and which; `allow` [] is none (VIS-2)."""
+    """Whether sessions of one agent reach those of another, and which; `allow` [] lets nobody (VIS-2)."""
 
     enabled: bool = False
     allow: tuple[str, ...] | None = None

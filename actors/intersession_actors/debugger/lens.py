@@ -168,7 +168,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def turn(self) -> Turn:
-        """What the agent got, without hands: its tools and its recorder are none."""
+        """What the agent got, without hands: it has no tools and no recorder."""
         context = self.context
         if context is None:
             raise ToolRefused("invalid_request", f"run: {self.problem}")
@@ -190,7 +190,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def read(self, message: Message) -> Message:
-        """Return a message as who asks may read it."""
+        """Return a message as the caller may read it."""
         return hidden_message(message) if self.hides else message
 
 

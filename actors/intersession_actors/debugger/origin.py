@@ -126,7 +126,7 @@ def origin(view: View, given: Origin) -> OriginAnswer:
 
 
 def _reads(view: View, key: str) -> Reads | None:
-    """Return how who asks reads the texts of a session: a secret can't be found by searching for it (FIND-1)."""
+    """Return how the caller reads the texts of a session: a secret can't be found by searching for it (FIND-1)."""
     return (lambda text: view.shown(text, key) or "") if view.is_seen(key) else None
 
 

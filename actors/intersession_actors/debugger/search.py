@@ -1,4 +1,4 @@
-"""The verb `search`: where words were said, in all transcripts and events that who asks may see (FIND-1)."""
+"""The verb `search`: where words were said, in all transcripts and events that the caller may see (FIND-1)."""
 
 from collections.abc import Collection, Sequence
 from typing import Annotated, Final, TypedDict
@@ -129,7 +129,7 @@ def search(view: View, given: Search) -> SearchAnswer:
 
 
 def _groups(view: View, found: Found, key: str | None) -> list[str]:
-    """Return the groups of what who asks may see, in one session or in all."""
+    """Return the groups of what the caller may see, in one session or in all."""
     if view.is_operator and key is None:
         agents = found.names("agent").values()
         private = () if view.hides else agents

@@ -1,4 +1,4 @@
-"""The verb `show`: a run as a sequence diagram, as far as who asks may see it (SHOW-1)."""
+"""The verb `show`: a run as a sequence diagram, as far as the caller may see it (SHOW-1)."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -97,7 +97,7 @@ def _of_caller(row: Row, positions: frozenset[int]) -> Row:
 
 
 def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:
-    """Return a row without the secrets that who asks may read in none of its sessions."""
+    """Return a row without the secrets that the caller may read in none of its sessions."""
     match row:
         case Gap():
             return row

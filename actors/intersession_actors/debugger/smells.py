@@ -96,7 +96,7 @@ def smells(view: View, given: SmellsOf) -> SmellsAnswer | SmellingAnswer:
 
 
 def smells_of(view: View, flow: Flow, at: int | None = None) -> list[SmellAnswer]:
-    """Return the smells of an exchange, a spawn or a run, as far as who asks sees the events that show them."""
+    """Return the smells of an exchange, a spawn or a run, as far as the caller sees the events that show them."""
     return smells_of_all(view, [flow], at)[0]
 
 

@@ -1,4 +1,4 @@
-"""What a verb of the debugger sees: a log through the eyes of who asks. All verbs read by way of it."""
+"""What a verb of the debugger sees: a log through the eyes of the caller. All verbs read by way of it."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -121,7 +121,7 @@ class View:
         return any(sees(key) for recorded in read for key in sessions_of(self.log, recorded))
 
     def is_stranger(self, key: str) -> bool:
-        """Whether who asks reads the words of a session without its secrets."""
+        """Whether the caller reads the words of a session without its secrets."""
         return self.hides or self.reader.is_stranger(self.requester, key)
 
     def for_a_question(self) -> "View":
@@ -131,11 +131,11 @@ class View:
 
     @property
     def is_operator(self) -> bool:
-        """Whether who asks sees everything."""
+        """Whether the caller sees everything."""
         return self.sees is None
 
     def check_asked(self, question: str, given: JsonMapping) -> None:
-        """Check that a question, with its arguments as JSON has them, is one that who asks may ask. Every door does so first.
+        """Refuse a question, with its arguments as JSON, that the caller may not ask. Every door does so first.
 
         Raises:
             ToolRefused: only the operator may ask so (`forbidden`).
@@ -144,14 +144,14 @@ class View:
         check_asked(question, asked, is_operator=self.is_operator)
 
     def is_seen(self, key: str) -> bool:
-        """Whether who asks sees a session, by its canonical key."""
+        """Whether the caller sees a session, by its canonical key."""
         seen = self.sees is None or self.sees(key)
         if seen:
             self.touched.add(key)
         return seen
 
     def seen_of(self, found: Iterable[T], sessions: Callable[[T], Iterable[str]]) -> Iterator[T]:
-        """Yield what is of a session that who asks sees. It is looked at for some at once, and for more each time."""
+        """Yield what is of a session that the caller sees. It is looked at for some at once, and for more each time."""
         if self.is_operator:
             yield from (one for one in found if any(map(self.is_seen, sessions(one))))
             return
@@ -172,11 +172,11 @@ class View:
             size *= 2
 
     def may_know(self, recorded: Recorded) -> bool:
-        """Whether who asks sees an event: it is of a session of theirs."""
+        """Whether the caller sees an event: it is of a session of theirs."""
         return self.is_operator or any(map(self.is_seen, sessions_of(self.log, recorded)))
 
     def known(self, found: Iterable[Recorded]) -> Iterator[Recorded]:
-        """Yield the events that who asks sees. It is looked at for some at once, and for more each time."""
+        """Yield the events that the caller sees. It is looked at for some at once, and for more each time."""
         if self.is_operator:
             yield from found
             return
@@ -219,16 +219,16 @@ class View:
         return None if described is None else place_answer(described)
 
     def step_at(self, position: int) -> str:
-        """Return what an event is, in a few words; empty where it is no step of anything, or who asks may not know of it."""
+        """Return what an event is, in a few words; empty where it is no step of anything, or the caller may not know of it."""
         return self._words.step_at(position)
 
     def end_of(self, flow: Flow) -> Located:
-        """Return the place after the last event of a run, as far as it has come and who asks may know of it."""
+        """Return the place after the last event of a run, as far as it has come and the caller may know of it."""
         last, head = self._words.last_of(flow, self.log.head()), self.place(None)
         return head if last is None else msgspec.structs.replace(head, position=last.position, flow=flow)
 
     def at(self, position: int) -> PlaceAnswer:
-        """Return the place of an event as an answer has it, with its words, if who asks may see that event."""
+        """Return the place of an event as an answer has it, with its words, if the caller may see that event."""
         return self.say(Located(position=position, time_ms=0, is_named=True))
 
     def at_each(self, positions: Iterable[int]) -> dict[int, PlaceAnswer]:
@@ -323,13 +323,13 @@ class View:
             ) from None
 
     def shown(self, text: str | None, key: str) -> str | None:
-        """Return words of a session as who asks may read them: strangers see no secrets (HIST-4)."""
+        """Return words of a session as the caller may read them: strangers see no secrets (HIST-4)."""
         if text is None or not self.is_stranger(key):
             return text
         return redact_text(text)[0]
 
     def shown_value(self, value: JsonValue, key: str) -> JsonValue:
-        """Return a JSON value of a session as who asks may read it: a secret may be one by the name that it stands under (HIST-5)."""
+        """Return a JSON value of a session as the caller may read it: a secret may be one by the name that it stands under (HIST-5)."""
         return redact_value(value)[0] if self.is_stranger(key) else value
 
     def acting_as(self, name: str, *, at: int) -> "View":

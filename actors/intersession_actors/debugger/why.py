@@ -249,7 +249,7 @@ def _effects(seeing: "_Seeing", asked: _Asked) -> EffectsAnswer:
 
 
 class _Seeing:
-    """Shows events to who asks: what is beyond reach is left out, and what it led to stands in its place."""
+    """Shows events to the caller: what is beyond reach is left out, and what it led to stands in its place."""
 
     def __init__(self, view: View) -> None:
         self.view = view

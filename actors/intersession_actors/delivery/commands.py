@@ -6,7 +6,7 @@ from intersession_actors.streams import AskedOfFlow, FlowCommand, Resume
 
 
 class SendChecked(FlowCommand, frozen=True, kw_only=True):
-    """The send policy's word on a delivery. It was asked for after so many attempts, and holds for the next one alone."""
+    """The send policy's word on a delivery. It was asked for after a number of attempts, and holds for the next one alone."""
 
     verdict: Verdict
     after: int = 0

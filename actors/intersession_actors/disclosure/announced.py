@@ -350,7 +350,7 @@ def announced(text: str) -> Iterator[Span]:
 
 
 def _is_likely(value: str) -> bool:
-    """Whether something that may be a word is none: of some length, with digits among letters, and no algorithm's name."""
+    """Whether something is no word: of some length, with digits among letters, and no algorithm's name."""
     bare = value.rstrip(".,;:!?)]}\u00bb\u201d\u201c\u2019")
     return (
         len(bare) >= _OF_A_SECRET

@@ -104,7 +104,7 @@ def _in_row(text: str, row: list[tuple[Span, int]]) -> Iterator[Span]:
 
 
 def _is_phrase(row: list[tuple[Span, int]]) -> bool:
-    """Whether the last bits of a phrase are the check of the others; one word in a row, again and again, is none."""
+    """Whether the last bits of a phrase are the check of the others; one word in a row, again and again, fails."""
     if all(one[1] == other[1] for one, other in pairwise(row)):
         return False
     check = len(row) // 3

@@ -179,7 +179,7 @@ def _is_mixed(part: str) -> bool:
 
 
 def says_nothing(name: str, value: str) -> bool:
-    """Whether the value of a secret's name is none: it is empty, refers to another place, or says how, not what."""
+    """Whether the value of a secret's name is no secret: it is empty, refers to another place, or says how, not what."""
     bare = value.rstrip(",;)}]")
     if (
         bare.lower() in _NO_VALUE

@@ -194,7 +194,7 @@ class Reports:
     # --- the host's callback
 
     def stop(self, timeout: float) -> None:
-        """Wait until the callback has heard of everything, at most so many seconds; nothing is told to it after that."""
+        """Wait until the callback has heard of everything, at most this many seconds; nothing is told to it after that."""
         with self._changed:
             self._changed.wait_for(lambda: not self._under_way, timeout)
             left, self._under_way = self._under_way, set()

@@ -94,7 +94,7 @@ class ForkDoor:
         return file
 
     def stop(self, seconds: float) -> None:
-        """Give up what is under way, which can be carried on later, and wait at most so many seconds for that."""
+        """Give up what is under way, which can be carried on later, and wait at most this many seconds for that."""
         with self._changed:
             self._ending = True
             self._changed.wait_for(lambda: not self._under_way, seconds)

@@ -44,7 +44,7 @@ class MadeFork(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is asked for: `at` is a place, also one without its run (`turn:2`), `by` who asks."""
+    """The fork that is wanted: `at` is a place, also one without its run (`turn:2`), `by` the caller."""
 
     run: str
     at: float | str

@@ -19,7 +19,7 @@ _POSITIONS: Final = "SELECT originator_version FROM stored_events WHERE originat
 
 
 def set_in(log: Log) -> tuple[ForkEdit, ...]:
-    """Return what was set in a fork, in order; nothing for a log that is none."""
+    """Return what was set in a fork, in order; nothing for a log that is no fork."""
     forked: ForkedFrom | None = log.forked
     if forked is None:
         return ()
@@ -83,7 +83,7 @@ def _leaves(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 
 
 def overlaid(config: Config, edits: Iterable[ForkEdit]) -> Config:
-    """Return a configuration with settings on top. A value is JSON; what is none is a text.
+    """Return a configuration with settings on top. A value is JSON; anything else is a text.
 
     Raises:
         ConfigError: there is no such setting, or this is none of its values; it has the path.

@@ -24,7 +24,7 @@ class Fitted(NamedTuple, Generic[T]):
 
 
 def fit_usage(given: facts.Usage) -> Fitted[facts.Usage]:
-    """Return a usage whose numbers are whole ones: what is none or below 0 counts as 0, one that is too large as the limit.
+    """Return a usage whose numbers are whole ones: an invalid one or one below 0 counts as 0, one that is too large as the limit.
 
     A guard over what a chain of messages costs adds them up, so that none may take away from the sum (LOOP-5).
     """
@@ -50,7 +50,7 @@ def fit_usage(given: facts.Usage) -> Fitted[facts.Usage]:
 
 
 def _whole(given: object) -> int | None:
-    """Return a number as a whole one; None for what is none, as `nan` and `"3"` are."""
+    """Return a number as a whole one; None if it is invalid, as `nan` and `"3"` are."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return None
     return int(given) if isinstance(given, int) or math.isfinite(given) else None

@@ -166,7 +166,7 @@ def _field(key: object) -> str:
 
 
 def json_or_text(source: str) -> JsonValue:
-    """Return the value that a text is as JSON; the text itself where it is none."""
+    """Return the value that a text is as JSON; the text itself if it is invalid."""
     try:
         value: JsonValue = msgspec.json.decode(source)
     except (ValueError, RecursionError):

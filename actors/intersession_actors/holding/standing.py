@@ -35,7 +35,7 @@ class HeldSessions:
                 self._put(recorded.stream.removeprefix(_STREAM), recorded.position, *found)
 
     def orders(self, *keys: str | None) -> tuple[HoldOrder, ...]:
-        """Return what is wanted of the exchanges of some sessions."""
+        """Return the holds that are ordered for the exchanges of some sessions."""
         with self._lock:
             return tuple(self._orders[key][1] for key in keys if key is not None and key in self._orders)
 

@@ -74,7 +74,7 @@ class Call:
             return self._withdrawn
 
     def settle(self, outcome: Outcome) -> None:
-        """Take the outcome in. A second one is none."""
+        """Take the outcome in. A second one is ignored."""
         with self._lock:
             if self._settled:
                 return

@@ -40,7 +40,7 @@ class FairQueue(Generic[T]):
         return None
 
     def takable(self, room: Callable[[Hashable], int], most: int) -> int:
-        """Count the items that could be taken at once, if so many of each lane may be; it looks for no more than `most`."""
+        """Count the items that could be taken at once, with a limit a lane; it looks for no more than `most`."""
         found = 0
         for lane, items in self._lanes.items():
             if found >= most:

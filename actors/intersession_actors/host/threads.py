@@ -126,7 +126,7 @@ class Workers:
             self._changed.notify_all()
 
     def join(self, timeout: float) -> bool:
-        """Wait until nothing is at work, once it was stopped; False if something still is after so many seconds."""
+        """Wait until nothing is at work, once it was stopped; False if something still is after this many seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._busy, timeout)
 

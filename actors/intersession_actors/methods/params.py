@@ -51,7 +51,7 @@ class StatusParams(HealthParams, frozen=True, kw_only=True):
 
 @ready
 class AgentParams(Params, frozen=True, kw_only=True):
-    """`agent`: run an agent on a message. `timeout` in seconds, 0 is none.
+    """`agent`: run an agent on a message. `timeout` in seconds, 0 for no limit.
 
     With `deliver` the text goes to `replyChannel` and `replyTo`, else `channel` and `to`, else the session's route; where
     there is none the call is refused, unless `bestEffortDeliver`.

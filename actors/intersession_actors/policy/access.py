@@ -79,7 +79,7 @@ class Sight(Known, frozen=True, kw_only=True):
 
 
 class Requester(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. `key` None is the operator, who sees all (VIS-6); `agent_id` is then the default agent.
+    """The caller. `key` None is the operator, who sees all (VIS-6); `agent_id` is then the default agent.
 
     `spawn_depth` counts the spawns above it. `within` are globs over canonical keys: beside itself, such a session sees and reaches
     no more than these name, whatever settings allow. It has them where a limited credential acts as it; None is no limit.

@@ -155,7 +155,7 @@ def age_s(budget: Budget, now_ms: int) -> int:
 
 
 def time_at_age(budget: Budget, seconds: int) -> int:
-    """Return a time (ms) at which a chain had gone on for so many seconds."""
+    """Return a time (ms) at which a chain had gone on for a number of seconds."""
     return budget.started_ms + budget.held_ms + 1000 * seconds
 
 

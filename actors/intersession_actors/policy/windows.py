@@ -105,12 +105,12 @@ def reckon(config: Config, agent_id: str, asked_for: str | None, said: ModelWind
 
 
 def tokens_of_tools(tools: int) -> int:
-    """Return how many tokens the descriptions of so many session tools have."""
+    """Return how many tokens the descriptions of a number of session tools have."""
     return tools * _OF_A_TOOL
 
 
 def room_for_words(room: int, tools: int, most: int | None) -> int:
-    """Return how many tokens there are for what is said, beside so many tools; `most` was learnt from refusals (CTX-3)."""
+    """Return how many tokens there are for what is said, beside the tools; `most` was learnt from refusals (CTX-3)."""
     return max((room if most is None else min(room, most)) - tokens_of_tools(tools), LEAST_ROOM)
 
 

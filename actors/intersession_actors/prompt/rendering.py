@@ -31,7 +31,7 @@ _BETWEEN: Final = "\n\n"
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A tool call. `arguments` is compact JSON, or the text a model gave that is none."""
+    """A tool call. `arguments` is compact JSON, or the invalid text that a model gave."""
 
     id: str
     name: str

@@ -11,7 +11,7 @@ _WITH_PICTURES: Final = 4_000
 
 
 def shortened_text(text: str, most: int) -> str:
-    """Return a text of which at most so many characters are shown, and a line that says how many are left out."""
+    """Return a text cut to a limit of characters, and a line that says how many are left out."""
     if len(text) <= most:
         return text
     begin = most * 3 // 4

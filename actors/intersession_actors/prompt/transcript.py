@@ -36,7 +36,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     fit: facts.Fit | None = None
 
     def fitted(self, room: int | None, *, may_read: bool) -> "RunContext | None":
-        """Return it with what is left out of it, where there is room for so many tokens; None is room for all.
+        """Return it with what is left out of it, where the room in tokens is limited; None is no limit.
 
         None is returned where messages have to be read from the log for that, and may not be.
         """

@@ -64,7 +64,7 @@ class Window:
         return kept.start + len(kept.messages)
 
     def add(self, message: Message, size: int) -> None:
-        """Take the next message, which has so many bytes as JSON."""
+        """Take the next message, with its size in bytes as JSON."""
         kept = self._kept
         kept.sizes.append(size)
         kept.messages.append(message)
@@ -73,7 +73,7 @@ class Window:
             self.shrink(self._room * 3 // 4)  # not one by one: each time the rest is copied
 
     def shrink(self, room: int) -> None:
-        """Let go of the oldest messages, until what is left has at most so many bytes."""
+        """Let go of the oldest messages, until the rest fits the limit of bytes."""
         start, messages, sizes = self._kept
         gone = 0
         while gone < len(messages) and self.size > room:

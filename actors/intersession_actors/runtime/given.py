@@ -1,4 +1,4 @@
-"""Checks the machine that a host hands to a system: a clock, ids, a runtime. What is none is refused before anything is opened."""
+"""Checks the machine that a host hands to a system: a clock, ids, a runtime. What is invalid is refused before anything is opened."""
 
 from collections.abc import Callable
 from typing import Final

@@ -42,7 +42,7 @@ class Runtime:
         return random_id()
 
     def entropy(self, size: int) -> bytes:
-        """Return so many random bytes."""
+        """Return random bytes, `size` of them."""
         return machine_entropy(size)
 
     def serve(self, log: Log) -> None:

@@ -23,7 +23,7 @@ class Stopwatch:
         self._began: OrderedDict[tuple[str, ...], float] = OrderedDict()
 
     def begin(self, *key: str, at: float) -> None:
-        """Take down that something began, at so many seconds of the monotonic clock; again is anew."""
+        """Take down that something began, at a time of the monotonic clock; again is anew."""
         with self._lock:
             self._began[key] = at
             self._began.move_to_end(key)

@@ -15,7 +15,7 @@ class Thread(Protocol):
     """A thread that was started."""
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until it has ended, at most so many seconds."""
+        """Wait until it has ended, at most this many seconds."""
         ...
 
 
@@ -37,7 +37,7 @@ class Changed(Protocol):
         ...
 
     def notify(self, n: int = 1) -> None:
-        """Wake so many of those who wait."""
+        """Wake a number of waiting threads."""
         ...
 
     def notify_all(self) -> None:
@@ -68,7 +68,7 @@ class Threads(Protocol):
         ...
 
     def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
-        """Wait until a future is done, at most so many seconds; say whether it is."""
+        """Wait until a future is done, at most this many seconds; say whether it is."""
         ...
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:

@@ -30,7 +30,7 @@ class Timers(Protocol):
     """Wakes somebody after a while. A key has one timer; setting it again moves it."""
 
     def after(self, delay_ms: int, key: Key, fire: Fire) -> None:
-        """Call `fire` in so many milliseconds, at once for 0 and less."""
+        """Call `fire` in this many milliseconds, at once for 0 and less."""
         ...
 
     def cancel(self, key: Key) -> None:
@@ -55,7 +55,7 @@ class TimerWheel:
         self._thread: Thread | None = None
 
     def after(self, delay_ms: int, key: Key, fire: Fire) -> None:
-        """Call `fire` in so many milliseconds, at once for 0 and less; it must not block.
+        """Call `fire` in this many milliseconds, at once for 0 and less; it must not block.
 
         Setting a key again moves its timer. After `stop` nothing is set any more.
         """

@@ -97,7 +97,7 @@ class Reader:
         opened: SessionOpened | None = None,
         within: tuple[str, ...] | None = None,
     ) -> Requester:
-        """Return who asks: a session, now or as it stood at a position, or the operator (None).
+        """Return the caller: a session, now or as it stood at a position, or the operator (None).
 
         `agent_id` is the agent that works in the session, where that is not the key's own (the global scope). Who knows how the
         session was `opened` spares the look into the list of sessions, which a fork would have to be folded for. `within` is what

@@ -54,7 +54,7 @@ class ContextCache:
     def read(
         self, key: str, run_id: str, on_context: OnContext, *, version: int, room: int | None = None
     ) -> None:
-        """Have a run's context read as of a version of its stream, off this thread; never blocks. There is room for so many tokens.
+        """Have a run's context read as of a version of its stream, off this thread; never blocks. `room` is in tokens.
 
         What is here already is given back at once.
         """

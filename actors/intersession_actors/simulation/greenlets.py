@@ -113,7 +113,7 @@ class Greenlets:
     def run_until(
         self, happened: Callable[[], bool], *, early: float = 0.0, timeout: float | None = None
     ) -> bool:
-        """Step until something is so; False if it is not within so many seconds of the simulation's time.
+        """Step until something is so; False if it is not within this many seconds of the simulation's time.
 
         Raises:
             Stuck: nothing is left to be done, and there is no timeout.

@@ -156,14 +156,14 @@ class SimulatedRuntime(Runtime):
         return self._greenlets.run_until(happened, early=self.early, timeout=timeout)
 
     def run(self, *, most: int = 1_000_000) -> int:
-        """Step until nothing is left to be done, timers included, at most so many steps; return how many these were."""
+        """Step until nothing is left to be done, timers included, up to a limit of steps; return how many these were."""
         for number in range(most):
             if not self.step():
                 return number
         return most
 
     def run_for(self, seconds: float) -> None:
-        """Let so many seconds pass, and do what is to be done meanwhile."""
+        """Let some seconds pass, and do what is to be done meanwhile."""
         self._greenlets.run_until(lambda: False, early=self.early, timeout=seconds)
 
     def pause(self, seconds: float) -> None:

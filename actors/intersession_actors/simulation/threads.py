@@ -73,7 +73,7 @@ class SimulatedChanged:
         return is_so
 
     def notify(self, n: int = 1) -> None:
-        """Wake so many of those who wait."""
+        """Wake a number of waiting threads."""
         woken, self._waiting = self._waiting[:n], self._waiting[n:]
         for sleeper in woken:
             self._greenlets.wake(sleeper)

@@ -16,6 +16,6 @@ class Failures:
         self._times: deque[float] = deque(maxlen=RESTARTS + 1)
 
     def too_many(self, now: float) -> bool:
-        """Count one more, at so many seconds of the monotonic clock, and say whether that is too many."""
+        """Count one more, at a time of the monotonic clock, and say whether that is too many."""
         self._times.append(now)
         return len(self._times) > RESTARTS and now - self._times[0] <= WITHIN_S

@@ -95,7 +95,7 @@ def appends_in(stream: Iterable[Recorded]) -> Iterator[tuple[Recorded, ...]]:
 
 
 def present(values: Mapping[str, object]) -> JsonObject:
-    """Return the values that say something: what is none, false, zero or empty is left out of a record."""
+    """Return the values that say something: what is nothing, false, zero or empty is left out of a record."""
     return {name: value for name, value in values.items() if value}
 
 

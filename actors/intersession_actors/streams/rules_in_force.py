@@ -65,7 +65,7 @@ class RulesInForce:
         return Route(channel="webchat", to=accepted.target)
 
     def requester(self, opened: SessionOpened | None) -> Requester:
-        """Return a session as one who asks, by how it was opened; None is the operator."""
+        """Return a session as a caller, by how it was opened; None is the operator."""
         if opened is None:
             return Requester(key=None, agent_id=self._config().default_agent)
         key = SessionKey.recorded(opened.key)

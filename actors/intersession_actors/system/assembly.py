@@ -231,7 +231,7 @@ class Assembly:
                 self._mirror.start()
 
     def stop(self, seconds: float) -> None:
-        """Stop in order: runs and texts under way get so many seconds, then timers, actors, waits, views beside the log."""
+        """Stop in order: runs and texts under way get a grace, then timers, actors, waits, views beside the log."""
         until = self._clock.monotonic() + seconds
         self.executor.stop(seconds)
         drain(self.service, until - self._clock.monotonic())

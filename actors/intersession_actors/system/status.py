@@ -133,7 +133,7 @@ def _open_work(
 
 
 def _fork(reader: Reader) -> JsonObject | None:
-    """Return of which log this one is a fork, and what stays as it was at its cut (FORK-6); None for one that is none."""
+    """Return of which log this one is a fork, and what stays as it was at its cut (FORK-6); None if it is no fork."""
     forked = reader.log.forked
     if forked is None:
         return None

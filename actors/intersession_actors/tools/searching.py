@@ -1,4 +1,4 @@
-"""Searches what was said, for the tool `sessions_search` and the debugger's `search`: as far as who asks may read it (FIND-1)."""
+"""Searches what was said, for the tool `sessions_search` and the debugger's `search`: as far as the caller may read it (FIND-1)."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -71,7 +71,7 @@ def before_of(cursor: str | None) -> int | None:
 def page_of(
     reader: Reader, found: Found, wanted: Wanted, *, redacts: Callable[[str], bool], limit: int
 ) -> Page:
-    """Return a page of hits. `redacts` says of a session whether who asks reads it without its secrets."""
+    """Return a page of hits. `redacts` says of a session whether the caller reads it without its secrets."""
     hits: list[Hit] = []
     # One more than the page is read, to know whether there is another.
     for hit in _hits(reader, found, wanted, redacts, limit + 1):
@@ -84,7 +84,7 @@ def page_of(
 def _hits(
     reader: Reader, found: Found, wanted: Wanted, redacts: Callable[[str], bool], at_once: int
 ) -> Iterator[Hit]:
-    """Yield what is found, the newest first; so many are read at once."""
+    """Yield what is found, the newest first; read in batches."""
 
     def reading(log: Log) -> Callable[[int], Hit | None]:
         def read(position: int) -> Hit | None:

@@ -167,7 +167,7 @@ class Tools(ToolBox):
         return self._afinish(self._begin(self._said(name, arguments)), name)
 
     def _is_at_once(self, name: str) -> bool:
-        """Whether a call reads nothing of the log, so that it needs no thread: who asks is not looked up either."""
+        """Whether a call reads nothing of the log, so that it needs no thread: the caller is not looked up either."""
         tool = TOOLS.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
         return tool is not None and tool.at_once and self._caller.key is None
 

@@ -122,7 +122,7 @@ class Fit(Fact, frozen=True, kw_only=True):
 
 
 class RunStarted(Fact, frozen=True, kw_only=True):
-    """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is none.
+    """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is no deadline.
 
     `started_ms` is the time from which the deadline is reckoned: the clock may be set, and the log's time never goes back. None
     where there is no deadline.

@@ -1,4 +1,4 @@
-"""Confirms that what a fork begins with is as it was written: a prefix that can't be proven is none (FORK-2)."""
+"""Confirms that what a fork begins with is as it was written: a prefix that can't be proven is refused (FORK-2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -47,7 +47,7 @@ class Moment:
         *,
         together: Together | None = None,
     ) -> None:
-        """Read by `query`, and several statements by `together`, where a store takes them in one way there and back."""
+        """Read by `query`, and several statements by `together`, where a store takes them in one round trip."""
         self._query = query
         self._together = together
         self._head = head
@@ -62,7 +62,7 @@ class Moment:
 
     @property
     def takes_many(self) -> bool:
-        """Whether several statements cost about what one does: the way there and back."""
+        """Whether several statements cost about what one does: the round trip."""
         return self._together is not None
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
@@ -223,7 +223,7 @@ class ReadsViews(Gathers, Protocol):
 
     @property
     def takes_many(self) -> bool:
-        """Whether several statements cost about what one does: the way there and back."""
+        """Whether several statements cost about what one does: the round trip."""
         ...
 
     def moment(self) -> AbstractContextManager[Moment]:

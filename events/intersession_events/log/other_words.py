@@ -1,4 +1,4 @@
-"""A log whose events are read in other words: as whoever asks may read them, wherever they are looked at.
+"""A log whose events are read in other words: as the caller may read them, wherever they are looked at.
 
 Rows, hashes and positions stay what they are. What was changed is no proof of anything: who verifies takes the log as it is.
 """

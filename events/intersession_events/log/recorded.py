@@ -108,7 +108,7 @@ def parts_in(events: Iterable[Recorded]) -> Iterator[Recorded]:
 
 
 class StreamEnd(NamedTuple):
-    """So many events of a stream with `after < version <= to`: the first of them, or, backwards, the last."""
+    """Events of a stream up to a limit, with `after < version <= to`: the first of them, or, backwards, the last."""
 
     stream: str
     after: int

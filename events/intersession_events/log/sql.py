@@ -63,7 +63,7 @@ _AT_ONCE: Final = 256
 
 
 def marks(values: Sized) -> str:
-    """Return the marks of a statement for so many values."""
+    """Return the marks of a statement for a number of values."""
     return ", ".join("?" * len(values))
 
 

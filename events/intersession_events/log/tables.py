@@ -151,7 +151,7 @@ def schema_problems(query: Query) -> Iterator[str]:
 
 
 def place_problems(query: Query) -> Iterator[str]:
-    """Say what a writer can't build upon: positions below 1, a sequence behind the rows, an identity that is none."""
+    """Say what a writer can't build upon: positions below 1, a sequence behind the rows, an invalid identity."""
     lowest = query("SELECT MIN(rowid) FROM stored_events")[0][0]
     if lowest is not None and lowest < 1:
         yield f"a row at position {lowest}: positions begin at 1"

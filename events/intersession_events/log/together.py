@@ -1,4 +1,4 @@
-"""Answers for many rows, in as few ways to the store and back as one of them takes.
+"""Answers for many rows, in as few round trips as one of them takes.
 
 Who reads for one row reads as if it were alone. Where a way costs, each is run until it asks what is not known yet. What all of them ask is
 then read together, and each is run again, as far as it comes now. So it has to be a reader and no more: it may be begun several times.
@@ -60,14 +60,14 @@ class _NotYet(BaseException):
 
 
 class _Ahead(RememberedLog):
-    """The reading half of a log, out of what was read of it for all. What is not known is noted, and ends who asks it for now."""
+    """The reading half of a log, out of what was read of it for all. What is not known is noted, and the reader is run again later."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log, most=sys.maxsize)  # each is run again until what it asks for is there
         self._asked: tuple[dict[Any, None], ...] = ({}, {}, {}, {}, {})  # each of one kind
 
     def read(self, missing: Reads) -> None:
-        """Note what is asked for, and end who asks."""
+        """Queue an unknown read, and abort the reader: it is run again."""
         for asked, of in zip(self._asked, missing, strict=True):
             asked.update(dict.fromkeys(of))
         raise _NotYet

@@ -30,7 +30,7 @@ def cut(text: str, room: int) -> str:
 
 
 def wrapped(text: str, room: int, most: int) -> list[str]:
-    """Return a text as at most so many lines that have room, the last one cut."""
+    """Return a text in at most as many lines as have room, the last one cut."""
     lines: list[str] = []
     rest = text
     while rest and len(lines) < most - 1 and cells(rest) > room:

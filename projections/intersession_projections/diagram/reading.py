@@ -208,7 +208,7 @@ class _Reading:
         return self._answered[1] if self._answered is not None and self._answered[0] == text else how
 
     def _asker(self, message: facts.Message, key: str) -> int | None:
-        """Return the lane of whoever asks an agent; None where the system does."""
+        """Return the lane of the requester of an agent; None where the system does."""
         origin = message.provenance
         if message.role == "system" and origin is None:
             return None

@@ -81,7 +81,7 @@ class ForkTold(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def fork_told(log: Log) -> ForkTold | None:
-    """Return what there is to be said of a fork; None for a log that is none.
+    """Return what there is to be said of a fork; None for a log that is no fork.
 
     Raises:
         CorruptEvent: an event that is needed was changed; `verify` says more.

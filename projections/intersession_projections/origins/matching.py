@@ -52,7 +52,7 @@ class Phrase(NamedTuple):
         return plainest in stored or _AS_NUMBERS in stored or (b"/" in plainest and _SLASH in stored)
 
     def may_share(self, stored: bytes, more_than: int) -> bool:
-        """Whether stored JSON may hold more than so many of the words in a row, by a look at it as it lies there."""
+        """Whether stored JSON may hold more than a minimum of the words in a row, by a look at it as it lies there."""
         low, run = stored.lower(), 0
         for word in self.words:
             # What is not ASCII may stand there in the other case.
@@ -75,7 +75,7 @@ def holds(text: str, phrase: Phrase) -> Match | None:
 
 
 def longest_shared(text: str, words: Sequence[str], *, more_than: int) -> tuple[int, int] | None:
-    """Return where the longest run of words begins and ends that a text holds in a row, if it has more than so many."""
+    """Return where the longest run of words begins and ends that a text holds in a row, if it has more than a minimum."""
     said = f" {' '.join(_WORD.findall(text.casefold()))} "
     best: tuple[int, int] | None = None
     most = more_than

@@ -190,7 +190,7 @@ class Origins:
         return [found[0], *found[-MOST_HOPS:]], found[-MOST_HOPS].position
 
     def _said(self, row: Row) -> str:
-        """Return what a row says to who asks, unproven; nothing, if that is not to be seen."""
+        """Return what a row says to the caller, unproven; nothing, if that is not to be seen."""
         if self._shows is None:
             return said_in(row)
         shown = self._shown(self._log.all(after=row[0] - 1, to=row[0]), lambda _: False)

@@ -53,12 +53,12 @@ class PlaceWords:
         return msgspec.structs.replace(self._said(place), text=f"{stood}, and {later} of the log later")
 
     def step_at(self, position: int) -> str:
-        """Return which step an event is, as a place names it: `turn 2 is asked of research`. Empty for one that is none."""
+        """Return which step an event is, as a place names it: `turn 2 is asked of research`. Empty for an event that is no step."""
         recorded = self._at(position)
         return "" if recorded is None else self._words(recorded).step
 
     def last_of(self, flow: Flow, position: int) -> Recorded | None:
-        """Return the last event of a run, up to a position, that who asks may know of."""
+        """Return the last event of a run, up to a position, that the caller may know of."""
         own = [step.position for step in steps_of_flow(self._log, flow)]
         return next(filter(None, map(self._at, (at for at in reversed(own) if at <= position))), None)
 

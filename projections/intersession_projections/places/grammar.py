@@ -21,7 +21,7 @@ FORMS: Final = (
 
 
 class UnknownPlace(IntersessionError, ValueError):
-    """A place that a caller gave is none: its form is unknown, it is not in the log, beyond its end, or in the future.
+    """A caller's place is invalid: its form is unknown, it is not in the log, beyond its end, or in the future.
 
     `candidates` are the ids that could be meant, where several begin as it does.
     """

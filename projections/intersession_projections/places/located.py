@@ -41,7 +41,7 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Places:
-    """Finds places in a log, among what who asks sees (`sees`; None: everything). `now_ms` is the caller's clock."""
+    """Finds places in a log, among what the caller sees (`sees`; None: everything). `now_ms` is the caller's clock."""
 
     def __init__(self, log: Log, *, now_ms: int, sees: Sees | None = None) -> None:
         self._log = log

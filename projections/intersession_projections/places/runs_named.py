@@ -56,7 +56,7 @@ def flow_stream(flow: Flow) -> str | None:
 
 
 class RunNames:
-    """Finds what a name of a run means, among what who asks sees (`sees`; None: everything)."""
+    """Finds what a name of a run means, among what the caller sees (`sees`; None: everything)."""
 
     def __init__(self, log: Log, sees: Sees | None = None) -> None:
         self._log = log

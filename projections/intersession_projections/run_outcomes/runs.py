@@ -130,7 +130,7 @@ class Runs:
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
 
     def failed_lately(self, among: int) -> list[RunOutcome]:
-        """Return the runs that failed and that nobody has tried again, among so many of the newest, without their words; newest first."""
+        """Return the runs that failed and that nobody has tried again, `among` the newest, without their words; newest first."""
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes ORDER BY accepted DESC LIMIT ?", (among,))  # noqa: S608 - our own words
         failed = {run.run_id: run for run in map(restored, rows) if run.failed}
         again = {run_id: self._retries(run_id) for run_id in failed}

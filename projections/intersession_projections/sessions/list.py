@@ -46,7 +46,7 @@ class Span(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A session as it stands, the one that asks for it, and whether that spawned it, directly or not; None is no such session."""
+    """A session as it stands, its reader, and whether that spawned it, directly or not; None is no such session."""
 
     row: SessionRow | None
     caller: SessionRow | None

@@ -61,7 +61,7 @@ class _Source(NamedTuple):
 
 
 class Merged:
-    """What is wanted, as sets, and the places in them behind a rank, at one moment of the log."""
+    """The query, as sets, and the places in them behind a rank, at one moment of the log."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Merged:
         self._groups = self._sets()
 
     def places(self, size: int, only: Collection[int] | None = None) -> Iterator[Place]:
-        """Yield so many places in order, or as many as there are; of some sessions `only`, if they are given."""
+        """Yield places in order, up to a limit; of some sessions `only`, if they are given."""
         self._is_past = self._moment.head > self._position
         if self._is_past:
             self._behind = max(self._behind, (-_latest(self._moment, self._position), ""))

@@ -81,7 +81,7 @@ class SessionNames:
         }
 
     def _meant_for(self, rows: Iterable[SessionRow], sees: Callable[[str], bool]) -> set[str]:
-        """Return the sessions that their labels mean, of those that who asks sees."""
+        """Return the sessions that their labels mean, of those that the caller sees."""
         meant: set[str] = set()
         for row in rows:
             found = [

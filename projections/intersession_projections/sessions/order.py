@@ -52,7 +52,7 @@ class SessionOrder:
             last, size = page[-1][:2], min(size * GROWTH, MOST)
 
     def rows(self, places: Iterable[Place], *, at_once: int = _CHUNK) -> Iterator[SessionRow]:
-        """Yield the row that stands at each place; so many are read at once, as they are asked for."""
+        """Yield the row that stands at each place; read in batches."""
         left = iter(places)
         while chunk := list(islice(left, at_once)):
             rows = {place.no: self._read.pop(place.no) for place in chunk if place.no in self._read}
@@ -160,7 +160,7 @@ class SessionOrder:
         return Merged(moment, self._position, self._wanted, behind, updated_since, agents=self._agents)
 
     def _sorted(self, found: Collection[int], text: str, updated_since: int, behind: Rank) -> Iterator[Place]:
-        """Yield in order what is wanted of some sessions: a few, so that all of them are looked at."""
+        """Yield in order the matches among some sessions: a few, so that all of them are looked at."""
         if len(found) <= _CHUNK:
             with self._log.moment() as moment:
                 rows = rows_at(moment, self._position, found)

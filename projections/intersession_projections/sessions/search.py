@@ -60,7 +60,7 @@ def of_scope(no: int) -> str:
 
 
 def keep(sql: Sql, no: int, documents: int, before: Known, now: Known) -> None:
-    """Add what a session can be found by now and could not before; it has so many documents already."""
+    """Add what a session can be found by now and could not before; `documents` counts those it has."""
     entries: list[str] = []
     for group, names in now.items():
         new = {gram for name in names if name not in before.get(group, ()) for gram in grams(name)}

@@ -260,7 +260,7 @@ def caller_of(event: facts.Event) -> str | None:
 
 
 def speaker(message: facts.Message) -> str:
-    """Return who asks an agent with a message: a session's key, or words for a person, the system, or OpenClaw in an import."""
+    """Return the requester of an agent's message: a session's key, or words for a person, the system, or OpenClaw in an import."""
     return OPENCLAW if is_openclaws(message) else recorded_speaker(message)
 
 
@@ -282,7 +282,7 @@ def recorded_speaker(message: facts.Message) -> str:
 
 
 def _asker(message: facts.Message) -> str | None:
-    """Return who asks, as a step shows it: None where the message has no record of it."""
+    """Return the requester, as a step shows it: None where the message has no record of it."""
     origin = message.provenance
     if origin is None:
         return None

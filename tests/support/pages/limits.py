@@ -27,7 +27,7 @@ This page is the table that the gate itself works with; the schemas of the tools
 
 - **Callers are refused**, with a code of [the list](../errors.md) that names the field, before anything is recorded.
 - **Agents and models are not**, wherever their run can go on: what is too long is cut with a marker that says so, what
-  can't be recorded is spelled out (`\\udce9`), and a number that is none counts as 0. `notes` of
+  can't be recorded is spelled out (`\\udce9`), and an invalid number counts as 0. `notes` of
   [`RunCompleted`](../events.md) say what was changed. Where nothing of an answer can be kept, the run fails with a code.
 - Everywhere: text is valid Unicode (no half of a surrogate pair), a number is one that JSON has (not NaN,
   not infinite) and is held to the range of its field, and names and ids have no control characters. Ids of peers, groups and threads in keys are visible,

@@ -109,7 +109,7 @@ def release(
 
 
 def _wait(operator: Operating, answer: JsonMapping, after: int, seconds: float) -> None:
-    """Wait until what was released here is over, or held again, or nothing came for so many seconds."""
+    """Wait until what was released here is over, or held again, or nothing came for this many seconds."""
     flows = operator.reader.flows
     named = (answer["runId"],) if "runId" in answer else answer["released"]
     under_way = {f"exchange:{flows.exchange_of_run(run_id)}" for run_id in named}

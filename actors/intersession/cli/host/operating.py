@@ -23,7 +23,7 @@ class Operating(NamedTuple):
     """Whether this command is the log's host, so that what is begun ends with it."""
 
     def events(self, after: int, *, quiet_s: float) -> Iterator[Recorded]:
-        """Iterate over the events behind a position, until nothing came for so many seconds."""
+        """Iterate over the events behind a position, until nothing came for this many seconds."""
         return followed(self.reader.log, after, timeout=quiet_s)
 
 

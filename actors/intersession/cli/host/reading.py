@@ -107,7 +107,7 @@ def store_of(reading: Reading) -> Located:
 
 
 def acting_as(reader: Reader, key: str | None) -> Requester:
-    """Return who asks: the operator, or the session it acts as (VIS-6).
+    """Return the caller: the operator, or the session it acts as (VIS-6).
 
     Raises:
         ToolRefused: there is no such session.

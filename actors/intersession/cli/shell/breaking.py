@@ -2,7 +2,7 @@
 
 
 def broken(line: str, room: int) -> list[str]:
-    """Return the parts of a line that is broken to fit into so many columns, between words if it can be.
+    """Return the parts of a line that is broken to fit into the columns, between words if it can be.
 
     Spaces at its ends, and where it is broken, are left out. A word that is longer than a line begins one, and is cut.
     """

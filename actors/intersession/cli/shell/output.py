@@ -167,7 +167,7 @@ class Output:
         self.write(captured.get())
 
     def folded(self, text: Text, room: int) -> Iterator[Text]:
-        """Yield lines as they are once each is broken to fit into so many columns."""
+        """Yield lines as they are once each is broken to fit into the columns."""
         for line in text.split(allow_blank=True):
             line.expand_tabs(_TAB)
             if self._fits(line.plain, room):
@@ -176,7 +176,7 @@ class Output:
                 yield from line.wrap(self.console, room)
 
     def _fits(self, line: str, room: int) -> bool:
-        """Whether nothing of a line has to be broken or cut to be shown in so many columns. In doubt it has."""
+        """Whether nothing of a line has to be broken or cut to be shown in the columns. In doubt it has."""
         if line.isascii():
             return len(line) <= room
         # An emoji by what follows it is not as wide as its parts: rich knows where such a line breaks.

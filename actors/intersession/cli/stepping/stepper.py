@@ -92,7 +92,7 @@ class Stepper:
             self.index = index
 
     def jump(self, index: int) -> bool:
-        """Move behind so many events; 0 is before the first."""
+        """Move behind a number of events; 0 is before the first."""
         return self._to(index)
 
     @property

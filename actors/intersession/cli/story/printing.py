@@ -81,7 +81,7 @@ class BeatPrinter:
 
 
 def _compact(text: str) -> str:
-    """Return JSON on one line, and what is none as it is."""
+    """Return JSON on one line, and other text as it is."""
     try:
         return json.dumps(json.loads(text), ensure_ascii=False)
     except (ValueError, RecursionError):

@@ -79,7 +79,7 @@ def _place(row: DeliverySummary, note: DeliveryNote | None) -> str:
 def delivery_in_words(  # noqa: C901 - one case a state
     row: DeliverySummary, note: DeliveryNote | None, *, at_work: bool, goes_on: bool = False
 ) -> str:
-    """Return what became of a text, in a few words. `goes_on`: what it is of says itself who goes on with it."""
+    """Return what became of a text, in a few words. `goes_on`: the flow's own line already says who continues it."""
     place, why = _place(row, note), _why(note)
     if goes_on and not at_work and row.state in {"retrying", "decided"}:
         return f"not delivered to {place} yet{why}"

@@ -24,7 +24,7 @@ def normalised(address: str | None) -> str:
 
 
 def _read(address: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return an address, for IPv4 in IPv6 the IPv4 one; None for what is none."""
+    """Return an address, for IPv4 in IPv6 the IPv4 one; None for anything else."""
     try:
         found = ipaddress.ip_address((address or "").partition("%")[0])
     except ValueError:
@@ -110,7 +110,7 @@ def printable(text: str) -> str:
 
 
 def _host_name(host: str | None) -> str | None:
-    """Return the name in a `Host` header, lower case, without its port; None for what is none."""
+    """Return the name in a `Host` header, lower case, without its port; None for anything else."""
     if not host or any(character in host for character in "/@?#\\ "):
         return None
     try:

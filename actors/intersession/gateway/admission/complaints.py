@@ -1,4 +1,4 @@
-"""A logger for what strangers can cause: so many lines of a kind a minute, the others are only counted."""
+"""A logger for what strangers can cause: a number of lines of a kind a minute, the others are only counted."""
 
 import logging
 from collections import Counter
@@ -12,7 +12,7 @@ WINDOW_S: Final = 60.0
 
 
 class _Limit(logging.Filter):
-    """Lets so many warnings of each kind through; a kind is a message before its values are put in. Errors always pass."""
+    """Lets a limited number of warnings of each kind through; a kind is a message before its values are put in. Errors always pass."""
 
     def __init__(self, shared: logging.Logger, monotonic: Callable[[], float]) -> None:
         super().__init__()

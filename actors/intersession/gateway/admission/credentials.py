@@ -67,7 +67,7 @@ class Credentials:
         return found
 
     def of_ticket(self, digest: bytes) -> Credential | None:
-        """Return whom a ticket stands for, by its digest; a token is none."""
+        """Return whom a ticket stands for, by its digest; a token is no ticket."""
         found = self._tickets.get(digest)
         return found if found is not None and self.count(found) else None
 

@@ -48,7 +48,7 @@ class Shares:
         return hold
 
     def _make_room(self, mine: int) -> bool:
-        """Have who holds the most end what it has held for longest, if it holds more than the one who asks would."""
+        """Close the oldest connection of the busiest caller, unless the requester would then be the busiest."""
         limited = [holds for name, holds in self._held.items() if name != OPERATOR.name]
         nobody: dict[Hold, None] = {}
         largest = max(limited, key=len, default=nobody)

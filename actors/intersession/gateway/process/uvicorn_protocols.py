@@ -289,7 +289,7 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
             super().handle_ping()
 
     def send_receive_event_to_app(self) -> None:
-        """Hand a message on, unless it is a text that is none."""
+        """Hand a message on, unless it is an invalid text."""
         if self.curr_msg_data_type == "text" and not _is_text(self.frames):
             self._fail(1007, "the text is not UTF-8")
             return

@@ -118,7 +118,7 @@ async def answered(
     view: str | None = None,
     revealed: bool = False,
 ) -> Response[object]:
-    """Answer a question as far as who asks may have it answered, and not too often. Every route of a question comes by here.
+    """Answer a question as far as the caller may have it answered, and not too often. Every route of a question comes by here.
 
     Secrets are hidden, whoever asks, and `redacted` says so; they are `revealed` one event at a time.
     """

@@ -58,7 +58,7 @@ _STYLE: Final = (
 
 
 class FileWanted(NamedTuple):
-    """What is wanted as a file: which run, as what, up to which place (its head, if none is given)."""
+    """The query for a file: which run, as what, up to which place (its head, if none is given)."""
 
     run: str
     what: What

@@ -12,7 +12,7 @@ Same = tuple[str, str, int]
 
 
 class Kept(Generic[T]):
-    """Keeps so many; the one that was not asked for longest is forgotten."""
+    """A cache of limited size that forgets the least recently used entry."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -48,7 +48,7 @@ class Kept(Generic[T]):
 
 
 class _Making:
-    """Who makes a thing has its lock; so many wait for it, or have it."""
+    """The lock of a thing that is being made, and how many hold it or wait for it."""
 
     def __init__(self) -> None:
         self.lock = Lock()

@@ -136,7 +136,7 @@ def _recorded(view: View, position: int) -> Recorded | None:
 
 
 def _readable(view: View, sessions: Sequence[str], text: str) -> str:
-    """Return words of an event without the secrets that who asks may not read in any of its sessions."""
+    """Return words of an event without the secrets that the caller may not read in any of its sessions."""
     if view.is_operator:
         return text
     shown = [view.shown(text, key) or "" for key in sessions]

@@ -301,7 +301,7 @@ def _as_it_is(view: View, flow: Flow) -> tuple[str, str, int]:
 
 
 def positions_of(view: View, flow: Flow) -> list[int]:
-    """Return where the events of a run stand, as far as who asks sees them."""
+    """Return where the events of a run stand, as far as the caller sees them."""
     positions = [step.position for step in steps_of(view, flow)]
     if view.is_operator:
         return positions

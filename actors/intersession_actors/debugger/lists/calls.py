@@ -102,7 +102,7 @@ def calls_in(log: Log, wanted: CallsWanted) -> Iterator[Called]:
 
 
 def list_calls(view: View, given: CallsOf) -> CallsAnswer:
-    """Return calls of tools, as far as who asks sees the sessions that made them.
+    """Return calls of tools, as far as the caller sees the sessions that made them.
 
     Raises:
         ToolRefused: a name, a place or the cursor is none, or there is no word in `args`.
@@ -112,7 +112,7 @@ def list_calls(view: View, given: CallsOf) -> CallsAnswer:
 
 
 def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
-    """Return the same, as rows of which about so many are read: what one message called stays on one page.
+    """Return the same, as rows up to about a limit: what one message called stays on one page.
 
     Raises:
         ToolRefused: as `list_calls`.

@@ -81,7 +81,7 @@ def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
 
 
 def deliveries_found(view: View, given: Deliveries, most: int) -> Listed[Delivered]:
-    """Return the same, as rows of which at most so many are read.
+    """Return the same, as rows up to a limit.
 
     Raises:
         ToolRefused: as `list_deliveries`.

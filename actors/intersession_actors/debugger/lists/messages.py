@@ -61,7 +61,7 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
 
 
 def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[Said, Texts]]:
-    """Return the same, each with the texts that went outside for it if those are asked for, as rows of which at most so many are read.
+    """Return the same, each with the texts that went outside for it if those are wanted, as rows up to a limit.
 
     Raises:
         ToolRefused: as `list_messages`.

@@ -205,7 +205,7 @@ def list_runs(view: View, given: Runs) -> RunsAnswer:
 
 
 def runs_found(view: View, given: Runs, most: int) -> Listed[Stands]:
-    """Return the same, as rows of which at most so many are read: who shows them to people puts them into words.
+    """Return the same, as rows up to a limit; the one who shows them puts them into words.
 
     Raises:
         ToolRefused: as `list_runs`.

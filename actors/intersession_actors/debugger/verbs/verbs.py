@@ -73,7 +73,7 @@ class Verb(Generic[_Taken, _Answer]):
         }
 
     def described(self, method: Callable[..., object]) -> None:
-        """Have a method look, to whoever asks Python about it, as what it is."""
+        """Have a method look, to Python's introspection, as what it is."""
         method.__name__, method.__doc__ = self.name, f"{self.title}. {self.description}"
         method.__signature__ = inspect.signature(self.arguments)  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
 

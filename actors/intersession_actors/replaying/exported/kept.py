@@ -1,4 +1,4 @@
-"""A recording in a file: what it is of, and then an event a line, as JSON."""
+"""A recording in a file: its run, and then an event a line, as JSON."""
 
 import hashlib
 from collections.abc import Sequence

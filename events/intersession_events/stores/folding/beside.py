@@ -37,7 +37,7 @@ class ViewsBeside:
         head: Callable[[], int],
         progress: Progress | None = None,
     ) -> None:
-        """Make the views, empty. `rows` returns rows after a position, up to another, and no more than so many."""
+        """Make the views, empty. `rows` returns rows after a position, up to another, and up to a limit."""
         self._proven = proven
         self._rows = rows
         self._head = head

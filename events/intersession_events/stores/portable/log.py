@@ -112,7 +112,7 @@ class PortableLog(ReadableLog):
         return self._events.head() if self._writer is None else self._writer.head()
 
     def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
-        """Run several reading statements, in one way to the store and back where it takes them so.
+        """Run several reading statements, in one round trip where the store takes them so.
 
         Raises:
             StoreUnavailable: the database refused one.
@@ -121,7 +121,7 @@ class PortableLog(ReadableLog):
         return self._views.each(questions)
 
     def gather(self, wanted: Reads, /) -> Gathered:
-        """Read several things of no one moment, in one way to the store and back where it takes them so; every event is proven.
+        """Read several things of no one moment, in one round trip where the store takes them so; every event is proven.
 
         Raises:
             CorruptEvent: an event was changed or is missing.
@@ -133,7 +133,7 @@ class PortableLog(ReadableLog):
 
     @property
     def takes_many(self) -> bool:
-        """Whether several statements cost about what one does: the way there and back."""
+        """Whether several statements cost about what one does: the round trip."""
         return self._recorder.takes_many
 
     @contextmanager

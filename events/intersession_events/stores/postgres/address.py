@@ -135,7 +135,7 @@ def _parts_of(url: str) -> tuple[SplitResult, list[tuple[str, str]]]:
 
 
 def _without_role(hosts: str, path: str, name: str, where: Sequence[tuple[str, str]]) -> str:
-    """Return where a log is, whoever asks: its owner, its writer and its readers find the same files.
+    """Return where a log is, the same for every caller: its owner, its writer and its readers find the same files.
 
     Where no database is named, libpq takes that of the role's name.
     """

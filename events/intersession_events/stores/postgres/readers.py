@@ -1,4 +1,4 @@
-"""Connections that only read, as few ways to the server and back as can be: each costs what the network takes.
+"""Connections that only read, in as few round trips as can be: each costs what the network takes.
 
 A transaction begins with the first statement that it is for, and nobody waits for the answer to its end.
 """
@@ -38,7 +38,7 @@ class _Free(NamedTuple):
 
 
 class Readers:
-    """Lends connections that only read: the one that came back last first, and no more than so many at once."""
+    """Lends connections that only read: the one that came back last first, up to a limit at once."""
 
     def __init__(self, connect: Callable[[], Connection[TupleRow]], *, size: int, timeout: float) -> None:
         """Have connections made by `connect`. Whoever waits longer than `timeout` seconds is told that all are lent."""

@@ -72,7 +72,7 @@ class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
         return self.store.readers.each(list(questions))
 
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Return rows of events: the server keeps no text that is none."""
+        """Return rows of events: the server keeps no invalid text."""
         return self.store.readers.query(statement, parameters)
 
     def positions_given(self) -> int:

@@ -84,7 +84,7 @@ class Frames:
         return max(self.size - _HEADER, 0) // (_FRAME + self._page) if self._page else 0
 
     def whole(self, most: int) -> int:
-        """Return how many of the first frames, of at most so many, are what was written."""
+        """Return how many of the first frames, up to a limit, are what was written."""
         before = self._begins
         for number in range(1, (most if self.is_known else 0) + 1):
             frame = self._read(number)

@@ -124,7 +124,7 @@ def open_for_writing(
 
 
 def _recent_in(cursor: Cursor) -> Recent:
-    """Return what the last events say. A state that somebody made text, and is none, is told by whoever reads it."""
+    """Return what the last events say. A state that was made invalid text is reported by its reader."""
     connection = raw_of(cursor)
     factory, connection.text_factory = connection.text_factory, text_or_none
     try:

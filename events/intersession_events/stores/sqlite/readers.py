@@ -172,11 +172,11 @@ _NO_TEXT: Final = "Could not decode to UTF-8"
 
 
 class NoText(bytes):
-    """What stands where text should be and is none. It is told from bytes that were stored as such: those may be genuine."""
+    """Bytes in the place of a text. It is told from bytes that were stored as such: those may be genuine."""
 
 
 def text_or_none(stored: bytes) -> str | NoText:
-    """Return text as it is stored, for `text_factory`; `NoText`, if it is none."""
+    """Return text as it is stored, for `text_factory`; `NoText`, if it is invalid."""
     try:
         return stored.decode()
     except UnicodeDecodeError:

@@ -20,7 +20,7 @@ class SqliteViews:
         return cursor if isinstance(cursor, PlainSql) else PlainSql(raw_of(cursor))
 
     def make_room(self, sql: Sql, layout: Layout) -> None:
-        """Take away what somebody has put in the place of a view's tables and is none, and what SQLite can't drop by itself.
+        """Take away what a stranger has put in the place of a view's tables, and what SQLite can't drop by itself.
 
         It drops no index of text of which a part is gone.
         """

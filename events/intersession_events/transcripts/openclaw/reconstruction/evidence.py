@@ -49,7 +49,7 @@ class Completion(NamedTuple):
 
 
 def completion_of(text: str) -> Completion | None:
-    """Return what a completion event says; None if the text is none."""
+    """Return what a completion event says; None if the text is no such event."""
     text = strip_stamp(text)
     if _COMPLETION not in text:
         return None
@@ -175,7 +175,7 @@ def _followers(transcript: Transcript, starts: Sequence[tuple[str, int, str]]) -
 
 
 def _single(found: Iterator[Found]) -> Found | None:
-    """Return what all evidence of a kind agrees on; contradicting evidence is none."""
+    """Return what all evidence of a kind agrees on; contradicting evidence does not count."""
     by_key = {item.key.lower(): item for item in found}
     return next(iter(by_key.values())) if len(by_key) == 1 else None
 

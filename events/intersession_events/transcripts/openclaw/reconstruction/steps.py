@@ -28,7 +28,7 @@ _MOST_OF_A_REASON: Final = 500
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call and its result, which may be missing. `details` is the result as an object, `{}` if it is none."""
+    """A tool call and its result, which may be missing. `details` is the result as an object, `{}` if it is no object."""
 
     name: str
     line: Line
