@@ -12,7 +12,7 @@ import msgspec
 
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.facts import CheckpointTaken, has_words
+from intersession_events.facts import CheckpointTaken
 from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, hash_in, left_in
 from intersession_events.proofs import (
     PUBLISHED,
@@ -99,18 +99,16 @@ class CheckpointTaker:
             if topic not in _OWN:
                 self.fresh += 1
                 self.has_erased = self.has_erased or topic == ERASED
-            if has_words(topic):
-                self._leave(position, topic, state)
+            try:
+                if (left := left_in(state, topic, where=f"position {position}")) is not None:
+                    self._unsaid.update(unsaid_line(position, left))
+            except (CorruptEvent, UnknownTopic):
+                self._is_known = (
+                    False  # a later version may know: what is said of it here would be wrong there
+                )
             if self._heads is not None:
                 self._heads.tell(stream, version, hashed)
         return len(rows) == PAGE
-
-    def _leave(self, position: int, topic: str, state: bytes) -> None:
-        try:
-            if (left := left_in(state, topic, where=f"position {position}")) is not None:
-                self._unsaid.update(unsaid_line(position, left))
-        except (CorruptEvent, UnknownTopic):
-            self._is_known = False  # a later version may know: what is said of it here would be wrong there
 
     def know_heads(self, may_go_on: Callable[[], bool] = lambda: True) -> bool:
         """Read the heads of all streams as of the position, once; from then on they are kept up.

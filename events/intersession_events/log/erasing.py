@@ -16,7 +16,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log.envelope import Erasing, damaged, replaced
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.row_state import is_short, opened, payload_in
+from intersession_events.log.row_state import SHORT, opened, payload_in
 from intersession_events.log.sql import Row
 
 _NEVER: Final = "erased.1"
@@ -43,10 +43,10 @@ def left_in(state: bytes, topic: str, *, where: str) -> bytes | None:
         CorruptEvent: it is no envelope, or its payload can't be read.
         UnknownTopic: this version does not know the topic.
     """
+    if type(state) is bytes and state[:1] == SHORT:  # `is_short`, for each event
+        return left_of_payload(topic, payload_in(state) or b"")  # such a row was never erased
     if not has_words(topic):
         return None
-    if is_short(state):
-        return left_of_payload(topic, payload_in(state) or b"")  # such a row was never erased
     envelope = opened(state, where=where)
     payload = bytes(envelope.data)
     return payload if envelope.is_erased else left_of_payload(topic, payload)

@@ -31,7 +31,8 @@ import msgspec
 
 from intersession_events.errors import CorruptEvent
 
-_FORM: Final = b"\x01"
+SHORT: Final = b"\x01"
+"""What the short form begins with."""
 _PLACES: Final = struct.Struct(">c32s32s16s16s16s16sI13s4s")
 _NONE: Final = bytes(16)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -157,7 +158,7 @@ def in_places(
     return b"".join(
         (
             _PLACES.pack(
-                _FORM,
+                SHORT,
                 hashed,
                 bytes.fromhex(prev),
                 salt,
@@ -183,7 +184,7 @@ def _bytes_of(name: str) -> bytes | None:
 
 def is_short(state: object) -> bool:
     """Whether a state is in the short form. A damaged file can hold anything there."""
-    return type(state) is bytes and state[:1] == _FORM
+    return type(state) is bytes and state[:1] == SHORT
 
 
 def of_id(beginning: str) -> list[tuple[str, tuple[bytes | int, ...]]]:
@@ -193,7 +194,7 @@ def of_id(beginning: str) -> list[tuple[str, tuple[bytes | int, ...]]]:
     last at the whole of a JSON state, which may have the text in its payload: who finds nothing by one tries the next.
     """
     as_json = f'"id":"{beginning}'.encode(errors="replace")
-    anywhere = ("substr(state, 1, 1) <> ? AND instr(state, ?) > 0", (_FORM, as_json))
+    anywhere = ("substr(state, 1, 1) <> ? AND instr(state, ?) > 0", (SHORT, as_json))
     if not beginning or not _UUID.fullmatch(beginning + _ANY_UUID[len(beginning) :]):
         return [anywhere]
     digits = beginning.replace("-", "")
@@ -210,7 +211,7 @@ def hash_in(state: bytes, *, where: str) -> str:
     Raises:
         CorruptEvent: it is no envelope, or not written as we write it.
     """
-    if type(state) is bytes and state[:1] == _FORM and len(state) > _PLACES.size:
+    if type(state) is bytes and state[:1] == SHORT and len(state) > _PLACES.size:
         return state[1:33].hex()
     return opened(state, where=where).hash
 
@@ -331,7 +332,7 @@ def name_of(packed: bytes) -> str:
 
 def payload_in(state: bytes) -> bytes | None:
     """Return the payload in the state of a row, with nothing proven, for who looks through many; None if it is no envelope."""
-    if is_short(state):
+    if type(state) is bytes and state[:1] == SHORT:  # `is_short`, for each event
         behind = _behind(state)
         return None if behind is None else behind[1]
     try:

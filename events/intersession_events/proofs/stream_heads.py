@@ -125,15 +125,18 @@ class StreamHeads:
             self._streams += len(known) - before
             records = b"".join(key + known[key] for key in sorted(known))
             self._parts[number] = records
-            self._put(_LEAVES + number, leaf_hash(levels_of(_leaves(records))[-1][0]))
-        nodes = {_LEAVES + number for number in moved}
-        for _ in range(PARTS_BITS):
-            nodes = {node >> 1 for node in nodes}
-            for node in nodes:
-                self._put(node, node_hash(self._node(2 * node), self._node(2 * node + 1)))
-
-    def _put(self, node: int, hashed: bytes) -> None:
-        self._nodes[node * _KEY : (node + 1) * _KEY] = hashed
+            at = (_LEAVES + number) * _KEY
+            self._nodes[at : at + _KEY] = leaf_hash(levels_of(_leaves(records))[-1][0])
+        nodes, above = self._nodes, {_LEAVES + number for number in moved}
+        for nothing in _OF_NOTHING[:PARTS_BITS]:
+            above = {node >> 1 for node in above}
+            for node in above:
+                # Written out: a stream that moves changes sixteen nodes.
+                at = 2 * node * _KEY
+                left, right = nodes[at : at + _KEY], nodes[at + _KEY : at + 2 * _KEY]
+                nodes[node * _KEY : (node + 1) * _KEY] = node_hash(
+                    nothing if left == _UNWRITTEN else left, nothing if right == _UNWRITTEN else right
+                )
 
     def _node(self, node: int) -> bytes:
         hashed = self._nodes[node * _KEY : (node + 1) * _KEY]

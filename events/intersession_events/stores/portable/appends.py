@@ -6,6 +6,8 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+import msgspec
+
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Erased, encode, topic_of
@@ -105,7 +107,7 @@ _AT_VERSION: Final = COLUMNS + "WHERE originator_id=? AND originator_version=?"
 _AT_POSITION: Final = COLUMNS + "WHERE rowid=?"
 
 
-class Part(NamedTuple):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """A `StreamAppend` whose drafts are stored events to be, made in the thread of whoever appends."""
 
     stream: str
@@ -192,7 +194,8 @@ class Append:
         ends: dict[str, Head] = {}
         versions: dict[str, int] = {}
         anywhere = self._anywhere = []
-        for stream, expected, events in self.parts:
+        for part in self.parts:
+            stream, expected, events = part.stream, part.expected, part.events
             if stream not in ends:
                 ends[stream] = heads.of(cursor, stream)
             version = versions.get(stream, ends[stream][0])

@@ -49,7 +49,7 @@ class BatchObserver(Protocol):
         """Hear that the transaction is durable, before those who wait do."""
         ...
 
-    def acknowledged(self, written: Sequence[Work]) -> None:
+    def acknowledged(self) -> None:
         """Hear that all who waited were told."""
         ...
 
@@ -134,8 +134,8 @@ class Committing(ReadsLog):
         An error of any of them is raised at the next row that is asked for, or by the commit, which has not happened then.
         """
 
-    def check_name(self, stream: str) -> None:
-        """Make sure that the database takes a name of a stream.
+    def check_nul(self, stream: str) -> None:
+        """Make sure that the database takes a name of a stream that holds a NUL.
 
         Raises:
             NotStorable: it does not.
@@ -227,7 +227,7 @@ class Committing(ReadsLog):
         for work in batch:
             work.done(failed.get(work))
         if written:
-            self.observer.acknowledged(written)
+            self.observer.acknowledged()
 
     def _check_present(self, *, written: bool) -> None:
         try:
@@ -330,7 +330,7 @@ class _Nobody:
     def committed(self, written: Sequence[Work]) -> None:
         pass
 
-    def acknowledged(self, written: Sequence[Work]) -> None:
+    def acknowledged(self) -> None:
         pass
 
     def undone(self) -> None:

@@ -74,9 +74,8 @@ _STEPS: Final = topics_of(ClockStepped)
 
 
 class _Mark(NamedTuple):
-    """What a clock knew."""
+    """When a clock last agreed with the wall clock: what that said, and the monotonic one."""
 
-    latest: int
     wall: int
     at: float
 
@@ -92,21 +91,21 @@ class LogClock:
 
     def __init__(self, latest: int, *, now_ms: Callable[[], int], monotonic: Callable[[], float]) -> None:
         self._now_ms, self._monotonic = now_ms, monotonic
-        self._mark = _Mark(latest, now_ms(), monotonic())
-        self._before: list[_Mark] = []
+        self._latest = latest
+        self._mark = _Mark(now_ms(), monotonic())
+        self._before: list[tuple[int, _Mark]] = []
         """What it knew before each step of the transaction that goes on."""
 
     def of(self, draft: Draft) -> int:
         """Return the time to record for a draft. What an import brings keeps the time it had."""
         if draft.is_dated:
             return draft.time
-        if draft.time > self._mark.latest:
-            self._mark = self._mark._replace(latest=draft.time)
-        return self._mark.latest
+        self._latest = max(self._latest, draft.time)
+        return self._latest
 
     def step(self, draft: Draft) -> ClockStepped | None:
         """Return the event that has to be recorded before a draft, and let the log's time step; None if the clock has not."""
-        latest = self._mark.latest
+        latest = self._latest
         if draft.is_dated or -STEP_MS <= draft.time - latest <= STEP_MS:
             return None
         wall, at = self._now_ms(), self._monotonic()
@@ -117,23 +116,23 @@ class LogClock:
         else:
             expected = self._mark.wall + round((at - self._mark.at) * 1000)
             if -STEP_MS <= wall - expected <= STEP_MS:
-                self._mark = _Mark(latest, wall, at)
+                self._mark = _Mark(wall, at)
                 return None  # nothing had happened for so long
             if draft.time <= expected + STEP_MS:
                 return None  # it was made before the step
-        self._before.append(self._mark)
-        self._mark = _Mark(draft.time, wall, at)
+        self._before.append((self._latest, self._mark))
+        self._latest, self._mark = draft.time, _Mark(wall, at)
         return ClockStepped(from_ms=expected, to_ms=draft.time)
 
     def begin(self) -> None:
         """Begin a transaction, and forget the steps of one that has failed."""
         if self._before:
-            self._mark = self._before[0]
+            self._latest, self._mark = self._before[0]
             self._before.clear()
 
     def undo(self) -> None:
         """Forget the last step: its event was rolled back, while the transaction goes on."""
-        self._mark = self._before.pop()
+        self._latest, self._mark = self._before.pop()
 
     def committed(self) -> None:
         """Hear that the steps are durable."""

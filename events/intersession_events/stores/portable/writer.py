@@ -153,6 +153,8 @@ class Writer:
         self._views = views
         self._answers: Answers = {}
         """What views asked ahead in the transaction that goes on."""
+        self._finished: Sequence[Recorded] | None = None
+        """What the transaction put in the log that was finished last, if it was not undone."""
 
     def head(self) -> int:
         """Return the position of the last event that anybody can have read.
@@ -287,7 +289,7 @@ class Writer:
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Write the views, and note which topics a reader of this log must know."""
-        recorded = _recorded(written)
+        recorded = self._finished = _recorded(written)
         if fresh := {event.topic for event in recorded} - self._topics:
             for topic in sorted(fresh):
                 cursor.execute("INSERT INTO log_topics VALUES (?) ON CONFLICT DO NOTHING", (topic,))
@@ -298,7 +300,9 @@ class Writer:
 
     def committed(self, written: Sequence[Work]) -> None:
         """Move on, before those who wait are told."""
-        recorded = _recorded(written)
+        if self._finished is None:  # it was read back
+            self._finished = _recorded(written)
+        recorded = self._finished
         self._known.committed()
         self._sealing.clock.committed()
         _pass(_STORED, recorded)
@@ -313,13 +317,15 @@ class Writer:
             self._frontier.tell_first(recorded)
         self._under_way = self._unsure
 
-    def acknowledged(self, written: Sequence[Work]) -> None:
+    def acknowledged(self) -> None:
         """Tell the listeners who are not told first."""
-        if recorded := _recorded(written):
+        recorded, self._finished = self._finished, None
+        if recorded:
             self._frontier.tell_others(recorded)
 
     def undone(self) -> None:
         """Forget what only that transaction knew."""
+        self._finished = None
         self._views.forget()
         self._heads.forget()
         self._topics.clear()
@@ -345,7 +351,8 @@ class Writer:
             one.stream.encode()
         except UnicodeEncodeError as error:
             raise NotStorable(f"the stream's name {one.stream!r} can't be encoded: {error}") from error
-        self._recorder.check_name(one.stream)
+        if "\0" in one.stream:
+            self._recorder.check_nul(one.stream)
         return Part(one.stream, one.expected, [Pending(one.stream, draft) for draft in one.drafts])
 
     def _check_may_wait(self) -> None:

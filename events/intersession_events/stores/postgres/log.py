@@ -63,7 +63,7 @@ class PostgresLog(PortableLog):
                 app.close()
                 raise NoSuchStore(self.path, "there is no log to be read")
             app.chained.lineage = known.lineage
-            self._log_id, self._epoch, self._frontier = known.log_id, 0, Frontier(0)
+            self.log_id, self.epoch, self._frontier = known.log_id, 0, Frontier(0)
         else:
             opened = open_for_writing(
                 settings_of(url, environment or {}),
@@ -74,7 +74,7 @@ class PostgresLog(PortableLog):
                 keeps_views=bool(inline),
             )
             app = opened.app
-            self._log_id, self._epoch, self._frontier = opened.log_id, opened.epoch, Frontier(opened.head)
+            self.log_id, self.epoch, self._frontier = opened.log_id, opened.epoch, Frontier(opened.head)
             app.reading.frontier = self._frontier
         self._application: PostgresApplication = app
         self._recorder = app.reading

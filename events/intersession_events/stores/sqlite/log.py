@@ -64,7 +64,7 @@ class SqliteLog(PortableLog):
         opened = open_for_writing(
             self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
         )
-        self._log_id, self._epoch = opened.log_id, opened.epoch
+        self.log_id, self.epoch = opened.log_id, opened.epoch
         recorder = opened.app.commits
         if self.path != MEMORY:
             recorder.readers = FileReaders(self.path, alone=False)
@@ -158,7 +158,7 @@ class SqliteLog(PortableLog):
     ) -> None:
         app = SessionLog({"SQLITE_DBNAME": self.path})
         self._application = app
-        self._log_id, self._epoch = app.log_id, 0
+        self.log_id, self.epoch = app.log_id, 0
         self._readers = app.reading.readers
         self._recorder = app.reading
         self._events = EventReader(app.reading, app.chained)

@@ -37,8 +37,10 @@ class ReadableLog(Gathers):
     """Where the log is, in words: a file's real path, or a URL without its password."""
     place: str
     """Beside which path lies what is kept in files beside the log (`<place>.forks`, workspaces); `:memory:` for nowhere."""
-    _log_id: str
-    _epoch: int
+    log_id: str
+    """The log's identity, a UUID."""
+    epoch: int
+    """The writer's epoch; 0 for a reader."""
     _recorder: ReadsLog
     _events: EventReader
     _states: StreamStates
@@ -49,16 +51,6 @@ class ReadableLog(Gathers):
         self._loader = Loader(threads=threads, check=self._check_process)
 
     @property
-    def log_id(self) -> str:
-        """The log's identity, a UUID."""
-        return self._log_id
-
-    @property
-    def epoch(self) -> int:
-        """The writer's epoch; 0 for a reader."""
-        return self._epoch
-
-    @property
     def forked(self) -> ForkedFrom | None:
         """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
         return self.lineage.forked
@@ -66,7 +58,7 @@ class ReadableLog(Gathers):
     @property
     def log_ids(self) -> tuple[str, ...]:
         """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
-        return (self._log_id, *(fork.log_id for fork in self.lineage.forks))
+        return (self.log_id, *(fork.log_id for fork in self.lineage.forks))
 
     @property
     def lineage(self) -> Lineage:
