@@ -28,10 +28,8 @@ END: Final = "<!-- end of the calls -->\n"
 CALLS: Final = (
     "gateway call health",
     """gateway call agent --expect-final --params '{"message": "good morning", "agentId": "main", "idempotencyKey": "morning"}'""",
-    "gateway call sessions.list",
     """gateway call agent.wait --params '{"runId": "morning", "timeoutMs": 1000}'""",
     """gateway call sessions.patch --params '{"key": "agent:main:main", "sendPolicy": "deny", "label": "desk"}'""",
-    """gateway call sessions.patch --params '{"key": "agent:main:main", "sendPolicy": null}'""",
     """gateway call sessions.patch --params '{"key": "agent:main:main", "spawnedBy": "agent:ops:main"}'""",
     """gateway call chat.history --params '{"sessionKey": "agent:main:main", "limit": 2}'""",
     "gateway call cron.list",

@@ -28,9 +28,8 @@ SECTION = """{heading}
 (`tests/conformance/test_recordings.py`). Compared are what the tools answered, what was said in which session and from where, what went out to
 channels, and what changed in the list of sessions; ids, times, the words of refusals and fields that are ours alone are not. {same} scenarios give the
 same. {differing} differ, each in some of these ways and in no other; what exactly, is in `tests/data/recordings/differences.jsonl`.
+By clause, with the number of scenarios:
 
-| clause | what differs | scenarios |
-| --- | --- | --- |
 {counts}
 
 {crashes} more are crashes, in which the original loses what was under way. Here it goes on: `tests/data/recordings/crashes.json` names the tests that
@@ -58,10 +57,11 @@ def section() -> str:
     """Return what docs/differences.md says of all this."""
     known = names_of_differences()
     counted = Counter(name for names in known.values() for name in names)
-    rows = sorted((_place(name), name) for name in counted)
-    counts = "\n".join(
-        f"| {name.partition(' ')[0]} | {name.partition(' ')[2]} | {counted[name]} |" for _, name in rows
-    )
+    ways: dict[str, list[str]] = {}
+    for name in sorted(counted, key=lambda name: (_place(name), name)):
+        clause, _, way = name.partition(" ")
+        ways.setdefault(clause, []).append(f"{way} ({counted[name]})")
+    counts = "\n".join(f"- {clause}: {'; '.join(of_one)}" for clause, of_one in ways.items())
     section = SECTION.format(
         heading=HEADING,
         played=len(played()),
