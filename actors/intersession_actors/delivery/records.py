@@ -134,13 +134,13 @@ def _result(inputs: JsonMapping, words: Words) -> Delivered | NotDelivered:
 
 
 RULES: Final = Rules[Delivery, DeliveryCommand, Circumstances](
-    DeliveryCommand,
-    facts.DeliveryEvent,
-    facts.DeliveryDecided,
-    fold,
-    decide,
-    inputs_of,
-    knew_of,
-    command_in,
-    circumstances_in,
+    commands=DeliveryCommand,
+    events=facts.DeliveryEvent,
+    begins=facts.DeliveryDecided,
+    fold=fold,
+    decide=decide,
+    inputs_of=inputs_of,
+    knew_of=knew_of,
+    command_in=command_in,
+    circumstances_in=circumstances_in,
 )

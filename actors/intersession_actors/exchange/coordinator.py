@@ -320,11 +320,12 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         if state.is_announcing:
             has_route = self.world.rules.announce_route(accepted) is not None
             return msgspec.structs.replace(known, has_route=has_route)
+        budget = state.budget
         return msgspec.structs.replace(
             known,
-            now_ms=self.world.now_of(state.budget),
+            now_ms=self.world.now_of(budget),
             requester_has_agent=accepted.requester is None or self._has_agent(accepted.requester),
-            spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
+            spent=self.world.chains.spent(budget.root, besides=flow.stream),
             gone=self._gone(accepted),
         )
 

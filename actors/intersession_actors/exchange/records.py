@@ -35,16 +35,18 @@ def inputs_of(command: ExchangeCommand) -> JsonObject:
 
 def knew_of(state: Exchange, now: Circumstances) -> JsonObject:
     """Return what a record says of circumstances: what is not as it nearly always is."""
-    return present(
-        flows.knew_of(_budget(state, now.held_ms), now)
-        | {
-            "gone": now.gone,
-            "heldMs": now.held_ms,
-            "noAgent": not now.requester_has_agent,
-            "orders": [_order(order) for order in now.orders] if now.orders else None,
-            "wallMs": now.wall_ms,
-        }
-    )
+    knew = flows.knew_of(_budget(state, now.held_ms), now)
+    if now.gone:
+        knew["gone"] = now.gone
+    if now.held_ms:
+        knew["heldMs"] = now.held_ms
+    if not now.requester_has_agent:
+        knew["noAgent"] = True
+    if now.orders:
+        knew["orders"] = [_order(order) for order in now.orders]
+    if now.wall_ms:
+        knew["wallMs"] = now.wall_ms
+    return knew
 
 
 def command_in(read: RecordRead) -> HoldExchange | ReleaseExchange | None:
@@ -109,13 +111,13 @@ def _order_in(order: JsonMapping, words: Words) -> HoldOrder:
 
 
 RULES: Final = Rules[Exchange, ExchangeCommand, Circumstances](
-    ExchangeCommand,
-    facts.ExchangeEvent,
-    facts.ExchangeAccepted,
-    fold,
-    decide,
-    inputs_of,
-    knew_of,
-    command_in,
-    circumstances_in,
+    commands=ExchangeCommand,
+    events=facts.ExchangeEvent,
+    begins=facts.ExchangeAccepted,
+    fold=fold,
+    decide=decide,
+    inputs_of=inputs_of,
+    knew_of=knew_of,
+    command_in=command_in,
+    circumstances_in=circumstances_in,
 )

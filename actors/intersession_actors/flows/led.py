@@ -23,6 +23,7 @@ from intersession_events import facts, ids
 from intersession_events.plain_json import JsonObject
 
 Accepted = facts.ExchangeAccepted | facts.SpawnAccepted
+_UNUSED: Final = Spent()
 
 
 class Begins(BeginsFlow, frozen=True, kw_only=True):
@@ -89,12 +90,16 @@ ENDS: Final[
 
 def knew_of(budget: facts.Budget, now: Circumstances) -> JsonObject:
     """Return what a record says of circumstances; `budget` is the chain's, whose age stands for the time."""
-    return {
-        "age": age_s(budget, now.now_ms) if now.now_ms else 0,
-        "hasRoute": now.has_route,
-        "refused": refused_of(now.refused) if now.refused else None,
-        "spent": spent_of(now.spent),
-    }
+    knew: JsonObject = {}
+    if now.now_ms and (age := age_s(budget, now.now_ms)):
+        knew["age"] = age
+    if now.has_route:
+        knew["hasRoute"] = True
+    if now.refused:
+        knew["refused"] = refused_of(now.refused)
+    if now.spent != _UNUSED:
+        knew["spent"] = spent_of(now.spent)
+    return knew
 
 
 def circumstances_in(read: RecordRead, budget: facts.Budget) -> Circumstances:

@@ -192,7 +192,8 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 super().do(owner, effect)
 
     def _act(self, owner: Owner[S, C], durable: Durable[S, C]) -> None:
-        self._flow(owner.stream).refused.clear()
+        if isinstance(owner, Flow):
+            owner.refused.clear()
         for item in durable.fresh:
             if owner.state is not None:
                 self.act(owner.stream, owner.state, item)

@@ -147,14 +147,14 @@ class Workers:
 
     def _room(self, lane: Hashable) -> int:
         most = self._per_lane if isinstance(self._per_lane, int) else self._per_lane(lane)
-        return max(most - self._at_work[lane], 0)
+        return max(most - self._at_work.get(lane, 0), 0)
 
     def _has_seat(self, lane: Hashable) -> bool:
         return self._room(lane) > 0
 
     def _work_on(self, job: Job) -> None:
         self._busy += 1
-        self._at_work[job.lane] += 1
+        self._at_work[job.lane] = self._at_work.get(job.lane, 0) + 1
 
     def _rest(self, job: Job) -> None:
         self._busy -= 1

@@ -197,8 +197,9 @@ def find_wait_cycle(
 def _first_full(*guards: tuple[LimitName, str, int, int]) -> Tripped | None:
     """Return the first guard of which all that it allows is used. 0 turns one off."""
     for limit, name, used, allowed in guards:
-        if allowed and used >= allowed:
-            return Tripped(
-                limit=limit, setting=f"session.agentToAgent.limits.{name}", value=used, allowed=allowed
-            )
+        if allowed == 0 or used < allowed:
+            continue
+        return Tripped(
+            limit=limit, setting=f"session.agentToAgent.limits.{name}", value=used, allowed=allowed
+        )
     return None

@@ -170,11 +170,11 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     def _committed(self, durable: Durable[Session, commands.SessionCommand]) -> None:
         """Do what the session's own events ask for."""
         command, fresh = durable.command, durable.fresh
-        results, state, started = self.world.agents.results, self.state, False
+        state, started = self.state, False
         for item in fresh:
             if isinstance(item.event, facts.RunStarted):
                 started = True
-                results.due(item.event.run_id, item.event.attempt)
+                self.world.agents.results.due(item.event.run_id, item.event.attempt)
         self._memory.take(fresh, self._owner.state or EMPTY)
         if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")
@@ -269,7 +269,10 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         if isinstance(event, facts.RunStarted):
             self._starter.start(event, state, self._owner.decided_at)
         elif isinstance(event, facts.RunEnd):
-            self._starter.unwatch(event.run_id)
+            if not isinstance(
+                event, facts.RunCompleted
+            ):  # the clock of one that answered was stopped when it did
+                self._starter.unwatch(event.run_id)
             self._starter.ended(event.run_id, before.running)
             # Nobody works on a run that is over: where it timed out or was aborted, somebody still does.
             self.world.agents.cancel(event.run_id)

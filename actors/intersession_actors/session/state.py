@@ -132,7 +132,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
             self.running is not None and self.running.waiting.queued.run_id == run_id
         ):
             return True
-        return run_id in [waiting.queued.run_id for waiting in self.queue]
+        return bool(self.queue) and run_id in [waiting.queued.run_id for waiting in self.queue]
 
 
 def without(state: Session, frozen: Collection[str]) -> Session:

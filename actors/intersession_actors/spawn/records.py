@@ -73,13 +73,13 @@ def circumstances_in(read: RecordRead, state: Spawn) -> Circumstances:
 
 
 RULES: Final = Rules[Spawn, SpawnCommand, Circumstances](
-    SpawnCommand,
-    facts.SpawnEvent,
-    facts.SpawnAccepted,
-    fold,
-    decide,
-    inputs_of,
-    knew_of,
-    command_in,
-    circumstances_in,
+    commands=SpawnCommand,
+    events=facts.SpawnEvent,
+    begins=facts.SpawnAccepted,
+    fold=fold,
+    decide=decide,
+    inputs_of=inputs_of,
+    knew_of=knew_of,
+    command_in=command_in,
+    circumstances_in=circumstances_in,
 )

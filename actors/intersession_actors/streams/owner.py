@@ -162,12 +162,6 @@ class Owner(Generic[S, C]):
         """Take a command that comes before all that wait."""
         self.waiting.insert(0, Told(command))
 
-    def go_on(self) -> bool:
-        """Decide what waits, as far as can be, until there is something to do; say whether there is."""
-        while not self.effects and self.waiting and not self.is_busy:
-            self._decide(self.waiting.pop(0))
-        return bool(self.effects)
-
     def give_up(self) -> tuple[C, ...]:
         """Do nothing any more; return the commands that wait."""
         waiting = self.commands()
@@ -250,7 +244,9 @@ class Owner(Generic[S, C]):
 
     # --- deciding and appending
 
-    def _decide(self, told: Told[C]) -> None:
+    def decide_next(self) -> None:
+        """Decide the first command that waits."""
+        told = self.waiting.pop(0)
         self.decided_at = self._world.time.clock.monotonic()
         if told.asked is not None:
             self._ask(told, told.asked)

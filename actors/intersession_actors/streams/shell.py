@@ -68,8 +68,13 @@ class Shell(Handler, Generic[S, C]):
     def carry_out(self, owner: Owner[S, C]) -> None:
         """Do what an owner gives back, until it waits for an answer or has nothing left to do."""
         effects = owner.effects
-        while effects or (owner.waiting and not owner.is_busy and owner.go_on()):
-            self.do(owner, effects.pop(0))
+        while True:
+            if effects:
+                self.do(owner, effects.pop(0))
+            elif owner.waiting and not owner.is_busy:
+                owner.decide_next()
+            else:
+                break
         if not owner.is_busy:
             self.at_rest(owner)
 

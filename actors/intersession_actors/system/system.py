@@ -168,7 +168,7 @@ class SessionSystem(Operated):
             self._settings.overlay(set_in(log))
             parts = Assembly(
                 log,
-                config=lambda: settings.config,
+                config=partial(getattr, settings, "config"),
                 agents=self._agents,
                 channels=self._channels,
                 clock=clock,
@@ -190,7 +190,7 @@ class SessionSystem(Operated):
             self._forks = Forks(
                 parts.service,
                 named=self._agents,
-                config=lambda: settings.config,
+                config=partial(getattr, settings, "config"),
                 beside=self._on_fork,
                 stopping=self._stopping,
             )
