@@ -48,7 +48,7 @@ class Exchange(Led, frozen=True, kw_only=True):
 
     @property
     def budget(self) -> facts.Budget:
-        """What the causal chain that the exchange is of may use (LOOP-5); the time that it was held is none of it."""
+        """What the causal chain of the exchange may use (LOOP-5); held time is not counted."""
         budget = self.accepted.budget or budget_of(self.accepted, None, 0)
         if not self.held_ms:
             return budget

@@ -1,4 +1,4 @@
-"""What becomes of an agent's answer: transcript messages, the reply, a delivery, and the word to the flow it is of."""
+"""What becomes of an agent's answer: transcript messages, the reply, a delivery, and the message that tells its flow."""
 
 from collections.abc import Sequence
 from typing import Final

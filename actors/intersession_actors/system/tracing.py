@@ -74,7 +74,7 @@ class Tracing:
         return sys.modules.get("opentelemetry.trace")
 
     def _tracer(self) -> "Tracer | None":
-        """Return the tracer; None where nobody would see what it makes."""
+        """Return the tracer; None if tracing is off."""
         otel = self._otel
         if otel is None or not self._settings().enabled:
             return None
@@ -85,7 +85,7 @@ class Tracing:
         return tracer
 
     def around(self, turn: Turn) -> AbstractContextManager[object] | None:
-        """Return what has all that an agent does inside of it be part of its run's span; None where nobody would see it."""
+        """Return a context that makes all that an agent does in it part of its run's span; None if tracing is off."""
         otel = self._otel
         span = None if otel is None else self._span_of(turn)
         if span is None or otel is None:
@@ -96,7 +96,7 @@ class Tracing:
         return within
 
     def _span_of(self, turn: Turn) -> "Span | None":
-        """Return the span of a run; None where nobody would see it, or where the host's provider fails: the run goes on."""
+        """Return the span of a run; None if tracing is off or the host's provider fails: the run goes on."""
         try:
             tracer = self._tracer()
             if tracer is None:

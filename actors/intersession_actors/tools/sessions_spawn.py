@@ -77,7 +77,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class _Asked(NamedTuple):
-    """What a caller gives, what of it is taken over as it is, and what stands for contents of files that a fork does not have."""
+    """Checked arguments of a spawn; a fork has placeholders for files."""
 
     given: SessionsSpawn
     words: SpawnWords

@@ -55,7 +55,7 @@ class StreamEnds:
             self._file.close()
 
     def _spill(self) -> None:
-        """Write what was not looked at for longest; what was is in memory as well, and newer."""
+        """Spill the least recently used entries; what is in memory is newer."""
         if self._file is None:
             self._file = _temporary()
             self._file.execute("CREATE TABLE ends (stream PRIMARY KEY, version, hash) WITHOUT ROWID")

@@ -281,7 +281,7 @@ MADE: Final = "SELECT type, CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql
 
 
 def made_of(rows: Iterable[Row]) -> Sequence[Made]:
-    """Return what was made in a database, of the rows that `MADE` gives. What is no text there is like nothing of ours."""
+    """Return what was made in a database, of the rows that `MADE` gives. A value that is not text matches nothing."""
     return [Made(kind, *(part and part.decode(errors="replace") for part in parts)) for kind, *parts in rows]
 
 

@@ -92,7 +92,7 @@ def holder_of(database: str) -> Holder | None:
 
 
 def writer_of(database: str) -> Holder | None:
-    """Return who writes a log now; None if nobody does. The name is of one who lives; what it says of itself is not proven."""
+    """Return who writes a log now; None if nobody does. The process id is alive; its other claims are not checked."""
     try:
         path = lock_path(os.path.realpath(database))
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
