@@ -57,7 +57,7 @@ class Decision(NamedTuple, Generic[S, C, N]):
 
 
 def are_erased(came: Sequence[Recorded], outcome: object) -> bool:
-    """True if the input or its events were erased; the decision can't be repeated then."""
+    """Whether the input or its events were erased; the decision can't be repeated then."""
     said = outcome.text if isinstance(outcome, RunEnded) else None
     return said == facts.ERASED or facts.ERASED in texts_in(came)
 

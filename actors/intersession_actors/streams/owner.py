@@ -351,7 +351,7 @@ class Owner(Generic[S, C]):
         return told
 
     def _answered_late(self, outcome: Outcome) -> None:
-        """A late answer: its command is queued again, so read the stream if the append succeeded."""
+        """Take a late answer: its command is queued again, so read the stream if the append succeeded."""
         if isinstance(outcome, Committed) and self.is_fresh(outcome.recorded):
             self.read_back()
 

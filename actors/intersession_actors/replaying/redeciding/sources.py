@@ -284,7 +284,7 @@ _LEFT: Final = frozenset({facts.ERASED, f'"{facts.ERASED}"'})
 
 
 def are_erased(append: Sequence[Recorded], command: object) -> bool:
-    """True if words of the input or of the append were erased."""
+    """Whether words of the input or of the append were erased."""
     match command:
         case RunEnded():
             came_in: tuple[str | None, ...] = (command.text, command.error, command.last_tool_result)
