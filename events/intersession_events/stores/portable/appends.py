@@ -32,7 +32,7 @@ from intersession_events.stores.database import COLUMNS, Cursor, Row, notificati
 from intersession_events.stores.later import tell
 from intersession_events.stores.library import ChainedMapper, Pending
 from intersession_events.stores.portable.committing import Committing
-from intersession_events.stores.portable.recent import KnownIds, LogClock
+from intersession_events.stores.portable.recent import STEP_MS, KnownIds, LogClock
 from intersession_events.stores.snapshots import KeepsSnapshots
 
 CACHED: Final = 20_000
@@ -163,24 +163,22 @@ class Append:
         """What this append put in the log; empty if it was a conflict or had been recorded before."""
         self.erases = False
         """Whether one of these erases what was said in others."""
+        self.written: tuple[Recorded, ...] = ()
+        """All that was put in the log: beside these, before them, the event that says that the clock has stepped."""
         self._step: Recorded | None = None
-        """The event that was put before it, since the clock has stepped."""
+        """That event."""
         self._sealing = sealing
         self.parts = parts
-        self._in_order = causal_order(parts)
+        self._in_order = parts[0].events if len(parts) == 1 else causal_order(parts)
         self._anywhere: list[Pending] = []
         """Those that no version was expected for."""
         self._on_outcome = on_outcome
         self._verdict: Outcome | None = None
 
-    @property
-    def written(self) -> Sequence[Recorded]:
-        """All that was put in the log: beside what this append wanted, the event that says that the clock has stepped."""
-        return self.recorded if self._step is None else (self._step, *self.recorded)
-
     def write(self, cursor: Cursor) -> None:
         """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
-        self.recorded, self._verdict, self.stands, self._step, self.erases = (), None, False, None, False
+        self.recorded = self.written = ()
+        self._verdict, self.stands, self._step, self.erases = None, False, None, False
         before = self._behind
         if isinstance(before, Append | NotTaken) and not before.stands:
             self._verdict = Conflict(
@@ -214,7 +212,10 @@ class Append:
                 self.stands = again is not None
                 return
             versions[stream] = version + len(events)
-        self._note_step(cursor)
+        first = self._in_order[0].draft if self._in_order else None
+        # Nearly always that is all: the first event is of about the time of the last one.
+        if first is None or first.is_dated or not -STEP_MS <= first.time - sealing.clock.latest <= STEP_MS:
+            self._note_step(cursor)
         self._seal(ends)
         for event in anywhere:
             known.note(event.draft.id, event.recorded.position)
@@ -266,7 +267,7 @@ class Append:
     def done(self, error: Exception | None) -> None:
         """Tell the caller."""
         if error is not None or self._verdict is None:
-            self.recorded, self._step = (), None
+            self.recorded, self.written, self._step = (), (), None
             self._verdict = Unavailable(
                 error=self._sealing.recorder.failures.log_error(error or RuntimeError("never written"))
             )
@@ -306,26 +307,32 @@ class Append:
     def _seal(self, ends: dict[str, Head]) -> None:
         """Seal the events at the next positions, each behind the end of its stream, which it is then itself."""
         sealing, in_order = self._sealing, self._in_order
-        seal, time_of, epoch = sealing.mapper.seal, sealing.clock.of, sealing.epoch
+        seal, clock, epoch = sealing.mapper.seal, sealing.clock, sealing.epoch
+        latest = clock.latest
         salts = sealing.entropy(SALT_BYTES * len(in_order))
         recorded: list[Recorded] = []
         for index, position in enumerate(sealing.recorder.queue(in_order)):
             pending = in_order[index]
             stream: str = pending.originator_id  # type: ignore[assignment]  # never a UUID; done for each event, so no cast
             version, prev = ends[stream]
+            draft = pending.draft
+            if not draft.is_dated and draft.time > latest:
+                latest = draft.time
             one = seal(
                 pending,
                 position=position,
                 version=version + 1,
                 prev=prev,
                 epoch=epoch,
-                time=time_of(pending.draft),
+                time=draft.time if draft.is_dated else latest,
                 salt=salts[SALT_BYTES * index : SALT_BYTES * (index + 1)],
             )
             ends[stream] = version + 1, one.hash
             self.erases = self.erases or type(one.event) is Erased
             recorded.append(one)
+        clock.latest = latest
         self.recorded = tuple(recorded)
+        self.written = self.recorded if self._step is None else (self._step, *self.recorded)
 
     def _recorded_before(self, cursor: Cursor) -> tuple[Recorded, ...] | None:
         """Return the same events if an earlier try recorded them all, or None.
@@ -386,8 +393,6 @@ def causal_order(parts: Sequence[Part]) -> Sequence[Pending]:
 
     Each stream keeps its order, and all else stays as it was given.
     """
-    if len(parts) == 1:
-        return parts[0].events
     left = [event for part in parts for event in part.events]
     missing = {event.draft.id for event in left}
     ordered: list[Pending] = []

@@ -155,7 +155,8 @@ class Committing(ReadsLog):
             StoreBusy: too many wait already.
             StoreUnavailable: the store is closed, or its device failed and it must be opened again.
         """
-        self._check_whole()
+        if self._broken is not None:
+            self._check_whole()
         self.commits.submit(work, patient=patient)
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **_: object) -> Sequence[int]:

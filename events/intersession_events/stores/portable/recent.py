@@ -91,21 +91,15 @@ class LogClock:
 
     def __init__(self, latest: int, *, now_ms: Callable[[], int], monotonic: Callable[[], float]) -> None:
         self._now_ms, self._monotonic = now_ms, monotonic
-        self._latest = latest
+        self.latest = latest
+        """The latest time that the log has, with the transaction that goes on: a draft that is earlier is recorded with this one."""
         self._mark = _Mark(now_ms(), monotonic())
         self._before: list[tuple[int, _Mark]] = []
         """What it knew before each step of the transaction that goes on."""
 
-    def of(self, draft: Draft) -> int:
-        """Return the time to record for a draft. What an import brings keeps the time it had."""
-        if draft.is_dated:
-            return draft.time
-        self._latest = max(self._latest, draft.time)
-        return self._latest
-
     def step(self, draft: Draft) -> ClockStepped | None:
         """Return the event that has to be recorded before a draft, and let the log's time step; None if the clock has not."""
-        latest = self._latest
+        latest = self.latest
         if draft.is_dated or -STEP_MS <= draft.time - latest <= STEP_MS:
             return None
         wall, at = self._now_ms(), self._monotonic()
@@ -120,19 +114,19 @@ class LogClock:
                 return None  # nothing had happened for so long
             if draft.time <= expected + STEP_MS:
                 return None  # it was made before the step
-        self._before.append((self._latest, self._mark))
-        self._latest, self._mark = draft.time, _Mark(wall, at)
+        self._before.append((self.latest, self._mark))
+        self.latest, self._mark = draft.time, _Mark(wall, at)
         return ClockStepped(from_ms=expected, to_ms=draft.time)
 
     def begin(self) -> None:
         """Begin a transaction, and forget the steps of one that has failed."""
         if self._before:
-            self._latest, self._mark = self._before[0]
+            self.latest, self._mark = self._before[0]
             self._before.clear()
 
     def undo(self) -> None:
         """Forget the last step: its event was rolled back, while the transaction goes on."""
-        self._latest, self._mark = self._before.pop()
+        self.latest, self._mark = self._before.pop()
 
     def committed(self) -> None:
         """Hear that the steps are durable."""

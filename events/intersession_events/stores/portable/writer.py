@@ -178,7 +178,7 @@ class Writer:
     ) -> InFlight:
         """Queue an append; a refusal is told at once, in the calling thread."""
         try:
-            append = Append(self._sealing, [self._part(one) for one in batch], on_outcome, behind=behind)
+            append = Append(self._sealing, self._parts(batch), on_outcome, behind=behind)
             self._recorder.submit(append, patient=patient)
         except LogError as error:
             tell(on_outcome, Unavailable(error=error))
@@ -346,14 +346,21 @@ class Writer:
         self._end = End(last.position, last.hash)
         self._frontier.advance(last.position)
 
-    def _part(self, one: StreamAppend) -> Part:
-        try:
-            one.stream.encode()
-        except UnicodeEncodeError as error:
-            raise NotStorable(f"the stream's name {one.stream!r} can't be encoded: {error}") from error
-        if "\0" in one.stream:
-            self._recorder.check_nul(one.stream)
-        return Part(one.stream, one.expected, [Pending(one.stream, draft) for draft in one.drafts])
+    def _parts(self, batch: Sequence[StreamAppend]) -> list[Part]:
+        parts: list[Part] = []
+        for one in batch:
+            stream = one.stream
+            try:
+                stream.encode()
+            except UnicodeEncodeError as error:
+                raise NotStorable(f"the stream's name {stream!r} can't be encoded: {error}") from error
+            if "\0" in stream:
+                self._recorder.check_nul(stream)
+            events: list[Pending] = []
+            for draft in one.drafts:  # a comprehension would be one more call for each part
+                events.append(Pending(stream, draft))  # noqa: PERF401
+            parts.append(Part(stream, one.expected, events))
+        return parts
 
     def _check_may_wait(self) -> None:
         if not self._recorder.commits.may_wait():
