@@ -1,5 +1,6 @@
 """`sessions_send`: a message goes to another session, and, if asked to, its reply comes back."""
 
+import gc
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -673,3 +674,30 @@ def test_a_send_asks_once_for_its_target_and_its_caller(
 
     # From outside of a run it is looked up beforehand who calls: that says which tools it has.
     assert counts == [1, 2]
+
+
+def test_a_send_leaves_nothing_to_the_garbage_collector(booth: Booth) -> None:
+    channel = MemoryChannel()
+    system = booth.start(AGENTS, {"telegram": channel})
+    system.inbound(channel="telegram", chat_id="42", text="hi", sender="p", wait=WAIT)
+
+    def send() -> None:
+        answer = system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": "x"})
+        closed_exchange(system, answer["runId"])
+
+    send()
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for _ in range(3):
+            send()
+        gc.collect()
+        kinds = {type(one) for one in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+    # What refers to itself in a circle stays until the collector comes, which then has to look at all that there is.
+    assert {kind.__name__ for kind in kinds if kind.__module__.startswith("intersession")} == set()

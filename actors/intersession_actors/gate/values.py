@@ -104,7 +104,8 @@ def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
 
 def _is_flat_and_sound(fields: JsonMapping, most: int) -> bool:
     """Whether nothing is wrong with values that are side by side. What this can't say is looked at one by one."""
-    characters, texts = 0, list[str]()
+    characters = 0
+    texts: list[str] = []
     for key, value in fields.items():
         if type(key) is not str or type(value) not in _FLAT:
             return False

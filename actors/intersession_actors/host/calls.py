@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
+from types import FunctionType
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import pykka
@@ -80,6 +81,9 @@ class Call:
                 return
             self._settled = True
             listener = self._late if self._cancelled else self._done
+            # They have the call themselves: in a circle, it would be there until the garbage collector comes.
+            self._done = self._late = _nobody
+            self._undo = None
             if (
                 self._cancelled
                 and isinstance(outcome, Raised)
@@ -100,7 +104,7 @@ class Call:
             if self._cancelled or self._settled:
                 return False
             self._cancelled = True
-            undo = self._undo
+            undo, self._undo = self._undo, None
         if undo is not None:
             self._stop(undo)
         return True
@@ -108,8 +112,9 @@ class Call:
     def undo_with(self, undo: Callable[[], bool]) -> None:
         """Say how the call is stopped from now on; `undo` says whether it may still come back."""
         with self._lock:
-            self._undo = undo
             cancelled = self._cancelled
+            if not cancelled and not self._settled:
+                self._undo = undo
         if cancelled:
             self._stop(undo)
 
@@ -293,6 +298,8 @@ def _is_cut_off(error: BaseException) -> bool:
 
 def is_async(function: Callable[..., object]) -> bool:
     """Return whether calling a function gives a coroutine, which runs nothing of it yet."""
+    if isinstance(function, FunctionType) and not vars(function):  # what marks one as such stands in these
+        return bool(function.__code__.co_flags & inspect.CO_COROUTINE)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - whether calling it gives a coroutine
     )
@@ -318,6 +325,10 @@ def _result_of(future: concurrent.futures.Future[object]) -> Outcome:
         return Came(future.result())
     except BaseException as error:  # noqa: BLE001 - the outcome of the call, whatever it is
         return Raised(error)
+
+
+def _nobody(_: Outcome) -> None:
+    """Hear of nothing more."""
 
 
 def _cannot() -> bool:

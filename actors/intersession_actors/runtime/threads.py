@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -113,9 +112,11 @@ class MachineThreads:
 
     def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
         """Wait until a future is done."""
-        with suppress(TimeoutError, CancelledError):
+        try:
             future.exception(timeout)
-        return future.done()
+        except (TimeoutError, CancelledError):
+            return future.done()
+        return True
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return an event loop of the machine's."""

@@ -264,11 +264,14 @@ class FirstAnswer:
 
     def __init__(self) -> None:
         self._future: Future[Accepted | Refused] = Future()
+        self._answer: Accepted | Refused | None = None
 
     def __call__(self, outcome: Accepted | Refused) -> None:
         """Take an answer."""
-        if not self._future.done():
-            self._future.set_result(outcome)
+        if self._answer is None:
+            self._answer = outcome
+            if not self._future.done():  # a task that waited for it may have been cancelled
+                self._future.set_result(outcome)
 
     def wait(self, blocking: Threads, seconds: float, late: str) -> Accepted:
         """Return the answer once it is there; `late` is what an error says of one that does not come in time.
@@ -292,9 +295,9 @@ class FirstAnswer:
         return Pending(future=self._future, timeout=seconds, finish=finish, over=_nothing)
 
     def _outcome(self, late: str) -> Accepted:
-        if not self._future.done():
+        outcome = self._answer
+        if outcome is None:
             raise ToolRefused("unavailable", f"{late}, try again")
-        outcome = self._future.result()
         if isinstance(outcome, Accepted):
             return outcome
         if outcome.tripped is not None:

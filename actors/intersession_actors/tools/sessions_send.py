@@ -1,5 +1,6 @@
 """`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
 
+from concurrent.futures import CancelledError
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Final
@@ -320,7 +321,7 @@ class _Awaited:
         self._name = awaited_for(send.service, send.call.caller, send.run_id)
         self._future = self._waits.expect(self._name)
         if wait is not None:
-            wait.give_up = self._done
+            wait.give_up = partial(self._waits.finish, self._name, self._future)
 
     def look(self) -> None:
         """Look whether the reply is there already, to a send that was accepted before."""
@@ -372,8 +373,10 @@ class _Awaited:
 
     def _end(self) -> RunEnd | None:
         """Return the event that ended the run, where it is the whole answer, and came in time."""
-        future = self._future
-        return future.result() if future.done() and not future.cancelled() else None
+        try:
+            return self._future.result(0)
+        except (TimeoutError, CancelledError):
+            return None
 
 
 def send_result(
