@@ -44,7 +44,6 @@ with on_demand(globals()):
         RunText,
         SearchText,
     )
-    from intersession_actors.gate.numbers import invalid, position_of, seconds_of
     from intersession_actors.gate.shapes import (
         callable_of,
         callables_of,
@@ -65,10 +64,13 @@ with on_demand(globals()):
     )
     from intersession_actors.gate.values import (
         flaw_of,
+        invalid,
         is_storable,
         json_or_text,
         plain,
         plain_text,
+        position_of,
+        seconds_of,
         storable,
         storable_value,
     )

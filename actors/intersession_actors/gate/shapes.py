@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar, cast
 
-from intersession_actors.gate.numbers import invalid
-from intersession_actors.gate.values import plain_text
+from intersession_actors.gate.values import invalid, plain_text
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., object])

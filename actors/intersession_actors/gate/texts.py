@@ -9,8 +9,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.gate.limits import CHAT_NAME, NAME, TOOL_ARGUMENTS, TOOL_RESULT, WORD
-from intersession_actors.gate.numbers import invalid
-from intersession_actors.gate.values import is_storable, plain_text, storable, storable_value
+from intersession_actors.gate.values import invalid, is_storable, plain_text, storable, storable_value
 from intersession_events.plain_json import JsonValue, is_object, is_too_deep
 
 _CUT: Final = "…"

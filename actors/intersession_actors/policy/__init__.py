@@ -41,10 +41,16 @@ with on_demand(globals()):
     )
     from intersession_actors.policy.holding import HoldOrder
     from intersession_actors.policy.judgements import KNOWN, denial_of
-    from intersession_actors.policy.looping import why_no_loop
     from intersession_actors.policy.models import find_model, model_names
     from intersession_actors.policy.questions import OPERATORS, check_asked
-    from intersession_actors.policy.sending import Speak, Speech, Verdict, judge_send, parse_send_command
+    from intersession_actors.policy.sending import (
+        Speak,
+        Speech,
+        Verdict,
+        judge_send,
+        parse_send_command,
+        why_no_loop,
+    )
     from intersession_actors.policy.spawning import (
         THINKING_LEVELS,
         Nursery,

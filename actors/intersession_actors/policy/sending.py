@@ -1,12 +1,13 @@
-"""May a session's words go outside? The send policy: pure (POL-1, POL-2)."""
+"""May a session's words go outside, and does a reply-back loop follow them? Pure (POL-1, POL-2, LOOP-4)."""
 
+from collections.abc import Collection
 from typing import Final, Literal
 
 import msgspec
 
 from intersession_actors.config import SendAction, SendMatch, SendRule
 from intersession_actors.errors import Judgement, Known, Question
-from intersession_events.facts import ChatType
+from intersession_events.facts import ChatType, LoopEnd
 from intersession_events.keys import SessionKey
 
 _COMMANDS: Final[dict[str, Literal["allow", "deny", "inherit"]]] = {
@@ -73,6 +74,16 @@ def _said(asked: Speak, known: Speech) -> tuple[SendAction, str]:
     if known.default is not None:
         return known.default, f"session.sendPolicy.default: {known.default}"
     return "allow", "no rule of session.sendPolicy matches: allow"
+
+
+def why_no_loop(one_way: Collection[str], requester: SessionKey | None, target: SessionKey) -> LoopEnd | None:
+    """Return why no loop follows a send; None if one does. `one_way` are the kinds of sessions that have none."""
+    if requester is None:
+        return "no_requester"
+    for key in (requester, target):
+        if key.kind in one_way or (key.is_subagent and "subagent" in one_way):
+            return "one_way"
+    return None
 
 
 def parse_send_command(text: str) -> Literal["allow", "deny", "inherit"] | None:

@@ -5,9 +5,8 @@ from intersession_events.faces import on_demand
 with on_demand(globals()):
     from intersession_actors.tools.agents_list import AgentsList
     from intersession_actors.tools.made_before import asked_anew
-    from intersession_actors.tools.offered import tools_offered
     from intersession_actors.tools.recorder import RunRecorder
-    from intersession_actors.tools.registry import TOOLS, described, schema_of, schemas
+    from intersession_actors.tools.registry import TOOLS, described, schema_of, schemas, tools_offered
     from intersession_actors.tools.searching import Hit, before_of, page_of, words_asked
     from intersession_actors.tools.sessions_history import SessionsHistory, read_history
     from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, SessionsList, list_sessions

@@ -24,11 +24,6 @@ GOES_ON: Final = FirstReply()
 """It is given as it was said."""
 
 
-def awaited_for(service: Service, caller: Caller, run_id: str) -> str:
-    """Return what a caller waits for: the operator for the end of the run, a session until its exchange lets the reply go on."""
-    return run_id if caller.key is None else _stream(service, run_id)
-
-
 def has_answer(service: Service, caller: Caller, run_id: str) -> bool:
     """Whether what a caller waits for is there."""
     return service.runs.has_ended(run_id) and not first_reply(service, caller, run_id).waits

@@ -10,7 +10,15 @@ import msgspec
 from intersession_actors import gate
 from intersession_actors.errors import Judgement, ToolRefused
 from intersession_actors.exchange import OpenExchange
-from intersession_actors.policy import Requester, Verdict, WaitFor, Waits, denial_of
+from intersession_actors.policy import (
+    Requester,
+    Verdict,
+    WaitFor,
+    Waits,
+    denial_of,
+    effective_visibility,
+    why_no_loop,
+)
 from intersession_actors.prompt import spoken
 from intersession_actors.service import (
     AccessSummary,
@@ -22,6 +30,7 @@ from intersession_actors.service import (
     TargetRefused,
     Wait,
     ask_flow,
+    calling_row,
     digest_of,
     flow_begun_by,
     goes_on,
@@ -40,16 +49,16 @@ from intersession_actors.service import (
 from intersession_actors.tools.first_reply import (
     GOES_ON,
     FirstReply,
-    awaited_for,
     first_reply,
     has_answer,
 )
-from intersession_actors.tools.send_request import Send, Target, accepted_send
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import ExchangeAccepted, Route, RunEnd, SendRefused, ready
+from intersession_events.facts import ExchangeAccepted, Route, RunEnd, SendRefused, SessionOpened, ready
+from intersession_events.keys import SessionKey
 from intersession_projections.run_outcomes import EndOfRun, RunOutcome, end_of
+from intersession_projections.sessions import SessionRow
 
 DEFAULT_TIMEOUT_S: Final = 30
 
@@ -66,6 +75,36 @@ class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": gate.WAIT.most})
     ] = None
     idempotency_key: gate.IdempotencyKey | None = None
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom the message is for, as `judged`; `opening` where the session does not exist yet (SEND-2).
+
+    `caller` is the session that sends, where it was looked at together with the other.
+    """
+
+    key: SessionKey
+    shown: str
+    session_id: str
+    opening: SessionOpened | None = None
+    row: SessionRow | None = None
+    caller: SessionRow | None = None
+    judged: Judgement | None = None
+
+
+class Send(msgspec.Struct, frozen=True, kw_only=True):
+    """A send on its way: the call, what it says, how long it waits (seconds), the run that it asks for, and the exchange that begins."""
+
+    service: Service
+    call: Call
+    message: str
+    idempotency_key: str | None
+    timeout: float
+    run_id: str
+    exchange_id: str
+    digest: str
+    asked: str | None = None
+    """The digest of the call as it was typed, where it has an idempotency key."""
 
 
 def send_message(service: Service, call: Call, arguments: Result) -> Result | Pending:
@@ -87,7 +126,8 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
         if given.idempotency_key is None
         else digest_of([given.message, given.session_key, given.label, given.agent_id])
     )
-    again = _accepted_before(service, call, run_id, asked)
+    exchange_id = flow_begun_by(service, "exchange", run_id)
+    again = _accepted_before(service, call, exchange_id, asked)
     target = _target(service, call, given) if again is None else _target_again(service, call, again)
     send = Send(
         service=service,
@@ -96,6 +136,7 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
         idempotency_key=given.idempotency_key,
         timeout=timeout,
         run_id=run_id,
+        exchange_id=exchange_id,
         digest=digest_of([str(target.key), given.message]),
         asked=asked,
     )
@@ -121,15 +162,16 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     return {"runId": send.run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
 
 
-def _accepted_before(service: Service, call: Call, run_id: str, asked: str | None) -> ExchangeAccepted | None:
+def _accepted_before(
+    service: Service, call: Call, exchange_id: str, asked: str | None
+) -> ExchangeAccepted | None:
     """Return the send that this requester made before: under the same key (SEND-11), in an attempt that was cut off (SEND-13), or before a fork's cut (FORK-4).
 
     It has its answer, for ever: nothing is judged again, neither what has become of the target nor what can be seen now.
     """
     if asked is None and not call.again:
         return None
-    stream = ids.exchange_stream(flow_begun_by(service, "exchange", run_id))
-    for item in service.log.stream(stream, to=1):
+    for item in service.log.stream(ids.exchange_stream(exchange_id), to=1):
         event = item.event
         if isinstance(event, ExchangeAccepted) and event.requester == call.caller.key:
             return event if call.again or event.asked_digest == asked else None
@@ -275,7 +317,7 @@ def _accept(send: Send, target: Target) -> bool:
     with keeping_refusals(service, call.caller, origin, "sessions_send", key):
         command = OpenExchange(
             budget=gone_on(service, origin, key, "sessionKey"),
-            accepted=accepted_send(send, target, verdict),
+            accepted=_accepted(send, target, verdict),
             opening=target.opening,
             run_timeout_ms=service.config.run_timeout_ms(),
             at_most=service.config.runs.inbox_max,
@@ -283,6 +325,45 @@ def _accept(send: Send, target: Target) -> bool:
             judged=tuple(one for one in (target.judged, verdict.judged) if one is not None),
         )
         return ask_flow(service, command).again
+
+
+def _accepted(send: Send, target: Target, verdict: Verdict) -> ExchangeAccepted:
+    """Return the event that accepts a send. The main session that calls is opened where it is not there yet.
+
+    What its causal chain has used, the coordinator adds: it alone knows of what other branches do meanwhile.
+    """
+    service, caller, requester = send.service, send.call.caller, send.call.requester
+    config = service.config
+    reader, log_id = service.reader, service.log.log_id
+    no_loop = why_no_loop(config.session.agent_to_agent.one_way, requester.key, target.key)
+    requester_row = calling_row(service, requester, target.caller)
+    return ExchangeAccepted(
+        exchange_id=send.exchange_id,
+        run_id=send.run_id,
+        target=str(target.key),
+        target_session_id=target.session_id,
+        message_id=ids.derive(log_id, "message", send.run_id),
+        message=send.message,
+        settings=config.session.exchange,
+        caller=caller.name,
+        requester=caller.key,
+        requester_session_id=requester_row.session_id if requester_row is not None else None,
+        requester_channel=reader.channel_of(requester_row, requester.key)
+        if requester_row is not None
+        else None,
+        requester_run_id=caller.run.run_id if caller.run is not None else None,
+        target_channel=reader.channel_of(target.row, target.key) if target.row is not None else None,
+        route=route_of(target.row, target.key),
+        loop=no_loop is None,
+        loop_reason=no_loop,
+        idempotency_key=send.idempotency_key,
+        request_digest=send.digest,
+        asked_digest=send.asked,
+        timeout_ms=round(send.timeout * 1000),
+        send_rule=verdict.rule,
+        target_version=0 if target.row is None else target.row.version,
+        visibility=None if caller.key is None else effective_visibility(reader.sight(requester)),
+    )
 
 
 def _policy(service: Service, target: Target) -> Verdict:
@@ -318,7 +399,8 @@ class _Awaited:
         self._send = send
         self._wait = wait
         self._waits = send.service.waits
-        self._name = awaited_for(send.service, send.call.caller, send.run_id)
+        # The operator waits for the end of the run, a session until its exchange lets the reply go on.
+        self._name = send.run_id if send.call.caller.key is None else ids.exchange_stream(send.exchange_id)
         self._future = self._waits.expect(self._name)
         if wait is not None:
             wait.give_up = partial(self._waits.finish, self._name, self._future)

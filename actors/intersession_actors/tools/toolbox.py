@@ -26,9 +26,8 @@ from intersession_actors.service import (
     was_asked_for,
 )
 from intersession_actors.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
-from intersession_actors.tools.offered import tools_offered, workshop
 from intersession_actors.tools.recorder import RunRecorder
-from intersession_actors.tools.registry import TOOLS, Tool, schemas
+from intersession_actors.tools.registry import TOOLS, Tool, schemas, tools_offered, workshop
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, SessionOpened
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue
