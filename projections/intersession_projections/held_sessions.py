@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from intersession_events.facts import SessionArchived, SessionPatched, topics_of
-from intersession_events.log import Log, Recorded, Sql
+from intersession_events.log import Ask, Log, Recorded, Sql
 
 _STREAM: Final = "session:"
 _HOLD: Final = "hold"
@@ -50,6 +50,17 @@ class HeldSessions:
 
     def all(self) -> Iterator[Recorded]:
         """Yield the event by which each of them is held, in order of their keys."""
-        rows = self._log.query("SELECT position FROM held_sessions ORDER BY session", ())
-        found = {recorded.position: recorded for recorded in self._log.at(position for (position,) in rows)}
-        yield from (found[position] for (position,) in rows if position in found)
+        (positions,) = self._log.answers(self.ask_positions())
+        return self.at(positions)
+
+    def ask_positions(self) -> Ask[list[int]]:
+        """Ask where these events stand."""
+        return Ask(
+            [("SELECT position FROM held_sessions ORDER BY session", ())],
+            lambda rows: [position for (position,) in rows[0]],
+        )
+
+    def at(self, positions: Sequence[int]) -> Iterator[Recorded]:
+        """Yield the events by which sessions are held, of their positions, in that order."""
+        found = {recorded.position: recorded for recorded in self._log.at(positions)}
+        yield from (found[position] for position in positions if position in found)

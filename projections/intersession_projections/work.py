@@ -15,13 +15,13 @@ from intersession_events.facts import (
     parts_of,
     topic_of,
 )
-from intersession_events.log import Log, Row, for_each, payload_in
+from intersession_events.log import Log, Row, payload_in
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.said import BegunBy, Messages
 from intersession_projections.sieve import Holding
 from intersession_projections.spans import Span
-from intersession_projections.timeline import Step, Timeline
+from intersession_projections.timeline import Timeline, steps_of
 from intersession_projections.wording import words_of
 
 Work = ExchangeSummary | SpawnSummary | RunOutcome
@@ -239,8 +239,8 @@ class WorkFound:
         ]
         wanted = words.casefold().split()
         last = None if self._stood is None else self._stood.position
-        for work, steps in zip(may_be, for_each(self._log, may_be, _steps_in), strict=True):
-            told = (step for step in steps if last is None or step.position <= last)
+        for work, events in zip(may_be, Timeline(self._log).events_of_each(may_be), strict=True):
+            told = (step for step in steps_of(events) if last is None or step.position <= last)
             said = (step.words.casefold() for step in told if step.event in _SPOKEN)
             if any(all(word in text for word in wanted) for text in said):
                 yield work.accepted
@@ -268,22 +268,6 @@ class _Ahead(NamedTuple):
     codes: dict[str, str | None]
     worded: dict[int, Work]
     saying: set[int]
-
-
-def _steps_in(log: Log) -> Callable[[Work], list[Step]]:
-    """Return what reads the steps of a work."""
-    timeline = Timeline(log)
-
-    def steps(work: Work) -> list[Step]:
-        match work:
-            case ExchangeSummary():
-                return timeline.of_exchange(work.exchange_id)
-            case SpawnSummary():
-                return timeline.of_spawn(work.spawn_id)
-            case RunOutcome():
-                return timeline.of_run(work.run_id)
-
-    return steps
 
 
 def _may_be(work: Work, wanted: WorkWanted) -> bool:

@@ -1,7 +1,7 @@
 """The verb `diff`: what differs between two runs (DIFF)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 
 import msgspec
@@ -11,19 +11,17 @@ from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import PlaceText
 from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready, run_named
-from intersession_events.log import Log, Recorded, for_each
+from intersession_events.log import Recorded, StreamPart
 from intersession_events.plain_json import JsonObject
 from intersession_projections.differences import FlowKind, Outline, Part, Row, RowKind, compare, outline_of
 from intersession_projections.flow_summary import kind_of
-from intersession_projections.flows import Position
+from intersession_projections.flows import DeliverySummary, Position
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import (
     Flow,
+    events_of_flow,
     flow_id,
-    flow_stream,
-    steps_of_flow,
 )
-from intersession_projections.run_outcomes import RunOutcome
 
 _MOST: Final = 1000
 """So many exchanges and spawns that one run began are looked at."""
@@ -190,17 +188,17 @@ def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
 
 
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
-    positions = (step.position for step in steps_of_flow(view.log, flow) if step.position <= at)
-    return list(view.known(view.log.at(positions)))
+    found = {recorded.position: recorded for recorded in events_of_flow(view.log, flow)}
+    return list(view.known(found[position] for position in sorted(found) if position <= at))
 
 
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:
     """Return a flow by its parts; `around` are the flows that it is inside of."""
     inside = around | {flow_id(flow)}
-    known: Mapping[str, list[Flow]] = _begun_by_each(view, events) if view.log.takes_many else {}
+    known = _begun_by_each(view, events)
 
     def begun(run_id: str) -> Iterator[tuple[str, Outline]]:
-        for inner in known[run_id] if run_id in known else _begun_by(view, run_id):
+        for inner in known.get(run_id, ()):
             name = flow_id(inner)
             if name not in inside and inner.accepted <= at and (of_inner := _events(view, inner, at)):
                 yield name, _outline(view, inner, of_inner, at, inside)
@@ -214,30 +212,28 @@ def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: fr
     )
 
 
-def _begun_by_each(view: View, events: Iterable[Recorded]) -> Mapping[str, list[Flow]]:
-    """Return what was begun by each run that some events are of: asked one by one, each would be a way to the store."""
-    runs = list(filter(None, dict.fromkeys(run_named(recorded.event) for recorded in events)))
-
-    def reading(log: Log) -> Callable[[str], list[Flow]]:
-        return partial(_begun_by, view.on(log))
-
-    return dict(zip(runs, for_each(view.log, runs, reading), strict=True))
-
-
-def _begun_by(view: View, run_id: str) -> list[Flow]:
-    """Return the exchanges and spawns that the agent of a run began, in the order they were accepted."""
-    run = view.reader.runs.get(run_id)
-    if run is None:
-        return []
-    where = Position(run.accepted, run.position if run.ended else view.log.head(), run.session_key)
+def _begun_by_each(view: View, events: Iterable[Recorded]) -> dict[str, list[Flow]]:
+    """Return the exchanges and spawns that the agent of each run began that some events are of, in the order they were accepted."""
+    runs = view.reader.runs.many_without_words(
+        filter(None, (run_named(recorded.event) for recorded in events))
+    )
+    head = 0 if all(run.ended for run in runs.values()) else view.log.head()
+    where = [
+        Position(run.accepted, run.position if run.ended else head, run.session_key) for run in runs.values()
+    ]
     flows = view.reader.flows
-    found: list[Flow] = [*flows.exchanges_at(where, _MOST), *flows.spawns_at(where, _MOST)]
-    return sorted((flow for flow in found if _is_begun(view, flow, run)), key=lambda flow: flow.accepted)
-
-
-def _is_begun(view: View, flow: Flow, run: RunOutcome) -> bool:
-    stream = flow_stream(flow)
-    for recorded in () if stream is None else view.log.stream(stream, limit=1):
-        event = recorded.event
-        return isinstance(event, ExchangeAccepted | SpawnAccepted) and event.requester_run_id == run.run_id
-    return False
+    exchanges, spawns = view.log.answers(
+        flows.ask_at("exchange", where, _MOST), flows.ask_at("spawn", where, _MOST)
+    )
+    may_be = {
+        flow.stream: flow
+        for flow in chain.from_iterable([*exchanges, *spawns])
+        if not isinstance(flow, DeliverySummary)
+    }
+    firsts = view.log.parts([StreamPart(stream, 0, 1) for stream in may_be]) if may_be else ()
+    begun: dict[str, list[Flow]] = {}
+    for flow, (first,) in zip(may_be.values(), firsts, strict=True):
+        event = first.event
+        if isinstance(event, ExchangeAccepted | SpawnAccepted) and event.requester_run_id in runs:
+            begun.setdefault(event.requester_run_id, []).append(flow)
+    return {run_id: sorted(found, key=lambda flow: flow.accepted) for run_id, found in begun.items()}

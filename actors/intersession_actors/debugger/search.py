@@ -11,6 +11,7 @@ from intersession_actors.service import bounded
 from intersession_actors.tools import Hit, before_of, page_of, words_asked
 from intersession_events.facts import EVENT_KINDS, TOPICS, ready
 from intersession_projections.full_text import Found, Wanted, events_of, private_of, shown_of
+from intersession_projections.places import sessions_of_each
 from intersession_projections.spans import Span
 
 DEFAULT_LIMIT: Final = 50
@@ -120,7 +121,7 @@ def search(view: View, given: Search) -> SearchAnswer:
             redacts=view.is_stranger,
             limit=limit.value,
         )
-        sessions = view.sessions_of_each([hit.recorded for hit in page.hits])
+        sessions = sessions_of_each(view.log, [hit.recorded for hit in page.hits])
         return {
             "hits": [_answer(view, hit, of) for hit, of in zip(page.hits, sessions, strict=True)],
             "cursor": page.cursor,

@@ -1,6 +1,6 @@
 """The verb `smells`: what is seldom meant in a run, or in all runs of a log (SMELL-1)."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Final, TypedDict
 
@@ -12,10 +12,9 @@ from intersession_actors.debugger.view import View
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, invalid
 from intersession_actors.service import bounded
 from intersession_events.facts import ready
-from intersession_events.log import Log, for_each
 from intersession_projections.places import Flow, Then, flow_id, flow_sessions
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.smells import Smells
+from intersession_projections.smells import Smell, Smells
 from intersession_projections.work import WorkFound, WorkWanted
 
 DEFAULT_LIMIT: Final = 50
@@ -102,13 +101,10 @@ def smells_of(view: View, flow: Flow, at: int | None = None) -> list[SmellAnswer
 
 def smells_of_all(view: View, flows: Iterable[Flow], at: int | None = None) -> list[list[SmellAnswer]]:
     """Return the same of some."""
-
-    def reading(log: Log) -> Callable[[Flow], list[SmellAnswer]]:
-        seeing = view.on(log)
-        rules = Smells(log, view.reader.smells)
-        return lambda flow: _found(seeing, rules, flow, at)
-
-    return for_each(view.log, flows, reading)
+    each = list(flows)
+    smelled = Smells(view.log, view.reader.smells).of_each(each, to=at)
+    places = view.at_each(smell.position for smells in smelled for smell in smells)
+    return [_seen(view, flow, smells, places) for flow, smells in zip(each, smelled, strict=True)]
 
 
 def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
@@ -141,15 +137,16 @@ def _smelled(view: View, flows: Iterator[Flow], at: int | None) -> Iterator[tupl
         size *= 4
 
 
-def _found(view: View, rules: Smells, flow: Flow, at: int | None) -> list[SmellAnswer]:
+def _seen(
+    view: View, flow: Flow, smells: Iterable[Smell], places: Mapping[int, PlaceAnswer]
+) -> list[SmellAnswer]:
     for session in flow_sessions(flow):
         view.is_seen(session)
-    found = ((smell, view.at(smell.position)) for smell in rules.of(flow, to=at))
     key = flow.session_key if isinstance(flow, RunOutcome) else ""
     return [
         {"code": smell.code, "place": place, "text": view.shown(smell.text, key) or ""}
-        for smell, place in found
-        if place["eventId"] is not None
+        for smell in smells
+        if (place := places[smell.position])["eventId"] is not None
     ]
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeVar
 
 import msgspec
@@ -16,7 +16,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, check_asked, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log, Recorded, as_it_is, for_each, remembering, reworded
+from intersession_events.log import Log, Recorded, as_it_is, remembering, reworded
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_projections.places import (
     Flow,
@@ -29,6 +29,7 @@ from intersession_projections.places import (
     UnknownPlace,
     parse_place,
     sessions_of,
+    sessions_of_each,
 )
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.spans import Span, backwards
@@ -155,21 +156,19 @@ class View:
         if self.is_operator:
             yield from (one for one in found if any(map(self.is_seen, sessions(one))))
             return
-
-        def reading(log: Log) -> Sees:
-            sees = self.on(log).sees
-            return lambda key: sees is None or sees(key)
-
         left, size = iter(found), _LOOKED_AT
         while some := list(islice(left, size)):
-            keys = dict.fromkeys(key for one in some for key in sessions(one))
-            seen = dict(zip(keys, for_each(self.log, keys, reading), strict=True))
+            seen = self._seen_among(list(dict.fromkeys(key for one in some for key in sessions(one))))
             for one in some:
-                key = next((key for key in sessions(one) if seen[key]), None)
+                key = next((key for key in sessions(one) if key in seen), None)
                 if key is not None:
                     self.touched.add(key)
                     yield one
             size *= 2
+
+    def _seen_among(self, keys: Sequence[str]) -> set[str]:
+        seen = self.reader.seen_among(self.requester, keys)
+        return seen if self._within is None else set(filter(self._within, seen))
 
     def may_know(self, recorded: Recorded) -> bool:
         """Whether the caller sees an event: it is of a session of theirs."""
@@ -182,17 +181,10 @@ class View:
             return
         left, size = iter(found), _LOOKED_AT
         while some := list(islice(left, size)):
-            sessions = dict(zip(map(_position, some), self.sessions_of_each(some), strict=True))
+            each = sessions_of_each(self.log, some)
+            sessions = {recorded.position: of_one for recorded, of_one in zip(some, each, strict=True)}
             yield from self.seen_of(some, partial(_known_of, sessions))
             size *= 2
-
-    def sessions_of_each(self, events: Sequence[Recorded]) -> list[tuple[str, ...]]:
-        """Return the sessions of each of some events."""
-
-        def reading(log: Log) -> Callable[[Recorded], tuple[str, ...]]:
-            return partial(sessions_of, log)
-
-        return for_each(self.log, events, reading)
 
     def place(self, at: At | None, *, field: str = "at", is_end: bool = False) -> Located:
         """Return where a place is; None is the head, and so is a time that has not come yet where it `is_end` of what is asked for.
@@ -234,7 +226,13 @@ class View:
     def at_each(self, positions: Iterable[int]) -> dict[int, PlaceAnswer]:
         """Return the same of some events."""
         each = list(dict.fromkeys(positions))
-        return dict(zip(each, for_each(self.log, each, lambda log: self.on(log).at), strict=True))
+        there = list(self.log.at(each))
+        if not self.is_operator:
+            sessions = sessions_of_each(self.log, there)
+            seen = self._seen_among(list(dict.fromkeys(chain.from_iterable(sessions))))
+            there = [one for one, keys in zip(there, sessions, strict=True) if not seen.isdisjoint(keys)]
+        told = {place.position: place_answer(place) for place in self._words.behind(there)}
+        return {position: told.get(position) or self.at(position) for position in each}
 
     def flow(self, name: str, *, field: str = "run") -> Flow:
         """Return the exchange or spawn that a run's name means, else the run.
@@ -396,10 +394,6 @@ def _both(first: Sees | None, second: Sees | None) -> Sees | None:
 
 def _known_of(sessions: Mapping[int, tuple[str, ...]], recorded: Recorded) -> tuple[str, ...]:
     return sessions[recorded.position]
-
-
-def _position(recorded: Recorded) -> int:
-    return recorded.position
 
 
 _SETTINGS: Final = frozenset({"settings", "config"})

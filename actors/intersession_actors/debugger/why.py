@@ -16,7 +16,15 @@ from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.causes import Causes, Effect, Effects, RootKind, Told
 from intersession_projections.causes import Why as Found
-from intersession_projections.places import FEWEST, FORMS, Flow, UnknownPlace, parse_place, steps_of_flow
+from intersession_projections.places import (
+    FEWEST,
+    FORMS,
+    Flow,
+    UnknownPlace,
+    events_of_flow,
+    parse_place,
+    steps_of_flow,
+)
 
 _EVENT = "event:"
 
@@ -226,9 +234,9 @@ def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) ->
     explaining = Explaining(view.reader, secretly=not view.is_operator)
     found = {(one.position, one.about): one for one in explaining.along(path)}
     if flow is not None:
-        positions = (step.position for step in steps_of_flow(view.log, flow))
-        steps = view.log.at(filter(seeing.is_seen, positions))
-        found |= {(one.position, one.about): one for one in explaining.of_all(steps)}
+        steps = {recorded.position: recorded for recorded in events_of_flow(view.log, flow)}
+        seen = view.known(steps[position] for position in sorted(steps))
+        found |= {(one.position, one.about): one for one in explaining.of_all(seen)}
     yield from sorted(found.values(), key=lambda one: one.position)
 
 

@@ -134,7 +134,7 @@ def _append_of(log: Log, recorded: Recorded) -> tuple[Recorded, ...]:
 
 def _told_at(log: Log, outcome: object, first: Recorded) -> int | None:
     if isinstance(outcome, RunEnded):
-        run = Runs(log).get(outcome.run_id)
+        run = Runs(log).without_words(outcome.run_id)
         return None if run is None else run.position
     if not isinstance(outcome, DeliveryEnded):
         return first.position
@@ -175,7 +175,7 @@ def _delivery_ended(log: Log, delivery_id: str, position: int) -> DeliveryEnded 
 
 
 def _run_ended(log: Log, stream: str, run_id: str) -> RunEnded | None:
-    outcome = Runs(log).get(run_id)
+    outcome = Runs(log).without_words(run_id)
     if outcome is None or not outcome.ended:
         return None
     session = ids.session_stream(outcome.session_key)

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from intersession_actors.exchange import RULES, ReleaseExchange
+from intersession_actors.exchange import ReleaseExchange
 from intersession_actors.explaining.changes import ANNOUNCE, TURNS, Decision, instead_of
-from intersession_actors.explaining.decisions import decision_of
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead, Rule
 from intersession_actors.explaining.rules import CLOSES, LOOP_ENDS, SILENCES
 from intersession_actors.explaining.settings import InForce
@@ -17,10 +16,11 @@ from intersession_projections.wording import plain_note, route_text, told_more
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 
 
-def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
-    """Explain an end in an exchange's stream."""
+def explain_ending(
+    log: Log, in_force: InForce, recorded: Recorded, event: Ending, decision: Decision | None
+) -> Explanation:
+    """Explain an end in an exchange's stream, by the decision that it is of."""
     about, code, rule, said = _told(event)
-    decision = decision_of(log, recorded, RULES)
     holds = None if decision is None else decision.holds
     instead: tuple[Instead, ...] = ()
     if decision is not None and holds:

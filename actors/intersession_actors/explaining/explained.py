@@ -1,16 +1,18 @@
 """Explains events: every end, every refusal and every text that reached nobody has a rule (WHY-2). The debugger asks it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from intersession_actors.explaining import deliveries, exchanges, runs, sessions, spawns, waiting
+from intersession_actors import exchange, spawn
+from intersession_actors.explaining import changes, deliveries, exchanges, runs, sessions, spawns, waiting
 from intersession_actors.explaining.calls import explain_refusal, refusal_in
+from intersession_actors.explaining.decisions import decision_of
 from intersession_actors.explaining.explanation import Explanation
 from intersession_actors.explaining.settings import InForce
 from intersession_actors.service import Reader
 from intersession_events import facts
-from intersession_events.log import Log, Recorded, for_each
+from intersession_events.log import Recorded
 
 _WELL = frozenset({"text", "announced", "handed_over"})
 """Codes of what went as it is meant to: it is explained to whoever asks for that event, not beside another."""
@@ -23,6 +25,9 @@ class Explaining:
         self._reader = reader
         self._secretly = secretly
         self._in_force = InForce(reader.log)
+        self._exchanges: dict[int, changes.Decision | None] = {}
+        self._spawns: dict[int, spawns.SpawnDecision | None] = {}
+        """The decisions by the positions of their events: an event may say several ends."""
 
     def of(self, recorded: Recorded) -> tuple[Explanation, ...]:
         """Return why an event is as it is; nothing for one that neither ends, refuses nor keeps anything waiting.
@@ -43,16 +48,8 @@ class Explaining:
             for step in steps
             if not isinstance(step.event, facts.DeliveryFailed) or step.position >= last[step.stream]
         ]
-        for found in self._of_each(asked):
-            yield from (one for one in found if one.code not in _WELL)
-
-    def _of_each(self, events: Sequence[Recorded]) -> list[tuple[Explanation, ...]]:
-        """Return why each of some events is as it is; what they are judged by is read together."""
-
-        def reading(log: Log) -> Callable[[Recorded], tuple[Explanation, ...]]:
-            return Explaining(self._reader.on(log), secretly=self._secretly).of
-
-        return for_each(self._reader.log, events, reading)
+        for step in asked:
+            yield from (one for one in self.of(step) if one.code not in _WELL)
 
     def _of(self, recorded: Recorded) -> tuple[Explanation, ...]:
         return tuple(one for part in recorded.parts() for one in self._of_part(part))
@@ -61,11 +58,14 @@ class Explaining:
         log, event = self._reader.log, recorded.event
         match event:
             case facts.LoopEnded() | facts.ExchangeClosed():
-                return (exchanges.explain_ending(log, self._in_force, recorded, event),)
+                return (self._end_of_exchange(recorded, event),)
             case facts.AnnounceDecided() if recorded.stream.startswith("exchange:"):
-                return (exchanges.explain_ending(log, self._in_force, recorded, event),)
+                return (self._end_of_exchange(recorded, event),)
             case facts.AnnounceDecided() | facts.SpawnClosed():
-                return (spawns.explain_ending(log, recorded, event),)
+                at = recorded.position
+                if at not in self._spawns:
+                    self._spawns[at] = decision_of(log, recorded, spawn.RULES)
+                return (spawns.explain_ending(log, recorded, event, self._spawns[at]),)
             case facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() | facts.LateReplyDropped():
                 return (runs.explain_ending(log, self._in_force, recorded, event),)
             case facts.RunCompleted():
@@ -88,11 +88,18 @@ class Explaining:
                     for refusal in refusal_in(self._reader, recorded)
                 )
 
+    def _end_of_exchange(self, recorded: Recorded, event: exchanges.Ending) -> Explanation:
+        log, at = self._reader.log, recorded.position
+        if at not in self._exchanges:
+            self._exchanges[at] = decision_of(log, recorded, exchange.RULES)
+        return exchanges.explain_ending(log, self._in_force, recorded, event, self._exchanges[at])
+
     def along(self, path: Iterable[Recorded]) -> Iterator[Explanation]:
         """Yield why an event is as it is, and then why its causes in the same stream are that did not go as they are meant to."""
         events = list(path)
         asked = [one for one in events if one.stream == events[0].stream or _is_of_a_text(one)]
-        for recorded, found in zip(asked, self._of_each(asked), strict=True):
+        for recorded in asked:
+            found = self.of(recorded)
             last = found[-1] if found and recorded is events[0] else None
             yield from (one for one in found if one is last or one.code not in _WELL)
 

@@ -10,7 +10,7 @@ from intersession_actors.config import Config
 from intersession_actors.explaining.explanation import Input
 from intersession_actors.streams import lists_in
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log
+from intersession_events.log import Log, StreamPart
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 
 _STREAM: Final = "log"
@@ -47,10 +47,12 @@ class InForce:
 
     @cached_property
     def _loaded(self) -> list[Loaded]:
+        versions = self._log.query(_LOADED, (_STREAM,))
+        parts = self._log.parts([StreamPart(_STREAM, version - 1, version) for (version,) in versions])
         return [
             Loaded(recorded.position, msgspec.json.decode(recorded.event.config))
-            for (version,) in self._log.query(_LOADED, (_STREAM,))
-            for recorded in self._log.stream(_STREAM, after=version - 1, to=version)
+            for events in parts
+            for recorded in events
             if isinstance(recorded.event, ConfigLoaded)
         ]
 

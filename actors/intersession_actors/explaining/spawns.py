@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from intersession_actors.explaining.changes import LIMITS
-from intersession_actors.explaining.decisions import Decision, decision_of
+from intersession_actors.explaining.decisions import Decision
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
 from intersession_actors.explaining.rules import CLOSES, SILENCES
 from intersession_actors.policy import check_run
 from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
-from intersession_actors.spawn import RULES, Circumstances, Spawn, SpawnCommand
+from intersession_actors.spawn import Circumstances, Spawn, SpawnCommand
 from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
 from intersession_events.facts import topic_of
@@ -20,10 +20,10 @@ from intersession_projections.wording import route_text
 Ending = facts.AnnounceDecided | facts.SpawnClosed
 
 
-_Decision = Decision[Spawn, SpawnCommand, Circumstances]
+SpawnDecision = Decision[Spawn, SpawnCommand, Circumstances]
 
 
-def _verdict(decision: _Decision, of: Ending) -> str:
+def _verdict(decision: SpawnDecision, of: Ending) -> str:
     """Return what is said where an event of a decision stands: the code of one of its kind, else the name of the last event."""
     events = decision.decided()
     for event in events:
@@ -37,9 +37,10 @@ def _verdict(decision: _Decision, of: Ending) -> str:
     return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"
 
 
-def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
-    """Explain an end in a spawn's stream."""
-    decision = decision_of(log, recorded, RULES)
+def explain_ending(
+    log: Log, recorded: Recorded, event: Ending, decision: SpawnDecision | None
+) -> Explanation:
+    """Explain an end in a spawn's stream, by the decision that it is of."""
     code: str
     match event:
         case facts.AnnounceDecided():
@@ -55,7 +56,7 @@ def explain_ending(log: Log, recorded: Recorded, event: Ending) -> Explanation:
     return rule.explains(recorded, about, code, said, inputs, instead=instead, as_decided=holds)
 
 
-def _instead_of(decision: _Decision | None, event: Ending) -> tuple[Instead, ...]:
+def _instead_of(decision: SpawnDecision | None, event: Ending) -> tuple[Instead, ...]:
     """Return which single changes would have led to something else than an event of a decision, and to what."""
     if decision is None or not decision.holds:
         return ()
@@ -67,7 +68,7 @@ def _instead_of(decision: _Decision | None, event: Ending) -> tuple[Instead, ...
     )
 
 
-def _changes(decision: _Decision) -> Iterator[tuple[Instead, _Decision]]:
+def _changes(decision: SpawnDecision) -> Iterator[tuple[Instead, SpawnDecision]]:
     outcome, now, accepted = decision.outcome, decision.now, decision.state.accepted
     match outcome:
         case RunEnded(status="ok"):
@@ -105,7 +106,7 @@ def _changes(decision: _Decision) -> Iterator[tuple[Instead, _Decision]]:
         )
 
 
-def _inputs(log: Log, recorded: Recorded, decision: _Decision | None) -> Iterator[Input]:
+def _inputs(log: Log, recorded: Recorded, decision: SpawnDecision | None) -> Iterator[Input]:
     stream = log.stream(recorded.stream, to=recorded.version)
     for earlier in stream:
         match earlier.event:

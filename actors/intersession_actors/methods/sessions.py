@@ -1,6 +1,6 @@
 """The methods on sessions: `sessions.*`, `chat.history`, `chat.inject` (GATE-1, GATE-2)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -35,9 +35,8 @@ from intersession_actors.service import (
 from intersession_actors.session import AddMessage, Archive, Patch, Reset
 from intersession_actors.tools import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
 from intersession_events.facts import Message, Provenance, TextBlock
-from intersession_events.log import Log, for_each
 from intersession_events.plain_json import JsonMapping, present
-from intersession_projections.sessions import SessionRow, Sessions
+from intersession_projections.sessions import SessionRow
 
 MOST_PREVIEWS: Final = 64
 MOST_PREVIEWED: Final = 50
@@ -139,7 +138,8 @@ class GatewaySessions:
             within=None if caller.is_operator else lambda key: caller.reaches(reader.parse(key)),
         )
         rows: list[Result] = answer["sessions"]
-        for row, named in zip(rows, self._named(rows), strict=True):
+        of_ids = self._service.sessions.of_session_ids([row["sessionId"] for row in rows])
+        for row, named in zip(rows, of_ids, strict=True):
             if named is not None:
                 row["key"], full = named
                 if full is not None:
@@ -159,20 +159,6 @@ class GatewaySessions:
             **answer,
             **limit.told,
         }
-
-    def _named(self, rows: Sequence[Result]) -> Sequence[tuple[str, SessionRow | None] | None]:
-        """Return the whole key of each of some sessions, and its row; None for one that is gone."""
-
-        def reading(log: Log) -> Callable[[Result], tuple[str, SessionRow | None] | None]:
-            sessions = Sessions(log)
-
-            def read(row: Result) -> tuple[str, SessionRow | None] | None:
-                found = sessions.by_session_id(row["sessionId"])
-                return None if found is None else (found.key, sessions.get(found.key))
-
-            return read
-
-        return for_each(self._service.log, rows, reading)
 
     def preview(self, call: Call, params: JsonMapping) -> Result:
         """Return the last words of several sessions; one that is not there is `missing`."""

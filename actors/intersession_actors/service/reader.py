@@ -146,14 +146,19 @@ class Reader:
     def sees(self, requester: Requester) -> Sees | None:
         """Return what says of a session, by its canonical key, whether a requester sees it (VIS-2); None for all of them."""
         reach = self.reach(requester)
-        if reach.everything:
-            return None
+        return None if reach.everything else lambda key: bool(self._seen(reach, (key,)))
 
-        def is_seen(key: str) -> bool:
-            in_tree = reach.tree and reach.key in self.sessions.ancestors(key)
-            return reach.sees(key=key, agent_id=self.parse(key).agent_id, in_tree=in_tree)
+    def seen_among(self, requester: Requester, keys: Sequence[str]) -> set[str]:
+        """Return which of some sessions a requester sees, in one question for all of them."""
+        return self._seen(self.reach(requester), keys)
 
-        return is_seen
+    def _seen(self, reach: Reach, keys: Sequence[str]) -> set[str]:
+        above = self.sessions.ancestors_of_each(keys) if reach.tree else ([] for _ in keys)
+        return {
+            key
+            for key, ancestors in zip(keys, above, strict=True)
+            if reach.sees(key=key, agent_id=self.parse(key).agent_id, in_tree=reach.key in ancestors)
+        }
 
     def place(
         self,

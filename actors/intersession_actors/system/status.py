@@ -13,13 +13,12 @@ from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.settings import Settings
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import SessionPatched
-from intersession_events.log import Log, read_together
+from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import PortableLog
-from intersession_projections.flows import Flows, held_value
+from intersession_projections.flows import held_value
 from intersession_projections.forks import frozen_in
 from intersession_projections.held_sessions import HeldSessions
-from intersession_projections.run_outcomes import Runs
 
 _NEWEST: Final = 20
 
@@ -95,13 +94,13 @@ def _open_work(
     `has_agent` is asked for a session's key, `has_channel` for a channel's name.
     """
     frozen = frozen_in(reader.log).runs
-    open_runs, open_deliveries, held, held_sessions, failed = read_together(
-        reader.log,
-        lambda log: Runs(log).open_runs(),
-        lambda log: Flows(log).open_deliveries_by_channel(),
-        lambda log: Flows(log).held_exchanges(),
-        lambda log: list(HeldSessions(log).all()),
-        lambda log: Runs(log).failed_lately(_NEWEST),
+    holding = HeldSessions(reader.log)
+    open_runs, open_deliveries, held, held_sessions, newest = reader.log.answers(
+        reader.runs.ask_open(),
+        reader.flows.ask_open_deliveries_by_channel(),
+        reader.flows.ask_stopped(),
+        holding.ask_positions(),
+        reader.runs.ask_newest(_NEWEST),
     )
     parked = Counter(
         run.session_key
@@ -123,11 +122,12 @@ def _open_work(
         "held": [held_value(exchange) for exchange in held],
         "heldSessions": {
             recorded.stream.partition(":")[2]: recorded.event.values["hold"]
-            for recorded in held_sessions
+            for recorded in holding.at(held_sessions)
             if isinstance(recorded.event, SessionPatched)
         },
         "failedRuns": [
-            {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code} for run in failed
+            {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code}
+            for run in reader.runs.not_retried(newest)
         ],
     }
 

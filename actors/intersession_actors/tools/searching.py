@@ -10,7 +10,7 @@ from intersession_actors.gate import invalid
 from intersession_actors.service import Reader
 from intersession_events.facts import message_in, run_named
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, for_each
+from intersession_events.log import Recorded
 from intersession_projections.full_text import (
     Found,
     Term,
@@ -85,27 +85,18 @@ def _hits(
     reader: Reader, found: Found, wanted: Wanted, redacts: Callable[[str], bool], at_once: int
 ) -> Iterator[Hit]:
     """Yield what is found, the newest first; read in batches."""
-
-    def reading(log: Log) -> Callable[[int], Hit | None]:
-        def read(position: int) -> Hit | None:
-            recorded = next(iter(log.all(after=position - 1, to=position)), None)
-            if recorded is None:
-                return None
+    positions = found.positions(wanted)
+    while some := list(islice(positions, at_once)):
+        there = {recorded.position: recorded for recorded in reader.log.at(some)}
+        for recorded in filter(None, map(there.get, some)):
             key = None
             if recorded.stream.startswith(_SESSION):
                 key = recorded.stream.removeprefix(_SESSION)
             texts = _texts(recorded, redacted=key is not None and redacts(key))
             # It may have been erased meanwhile, and what is a secret is decided by the rules of today.
-            if not holds(terms(texts), wanted.terms):
-                return None
-            shown = _spoken(recorded, texts, wanted.terms)
-            return Hit(recorded, key, _run_id(recorded), snippet(shown, wanted.terms))
-
-        return read
-
-    positions = found.positions(wanted)
-    while some := list(islice(positions, at_once)):
-        yield from filter(None, for_each(reader.log, some, reading))
+            if holds(terms(texts), wanted.terms):
+                shown = _spoken(recorded, texts, wanted.terms)
+                yield Hit(recorded, key, _run_id(recorded), snippet(shown, wanted.terms))
 
 
 def _texts(recorded: Recorded, *, redacted: bool) -> list[str]:

@@ -69,6 +69,7 @@ with on_demand(globals()):
     )
     from intersession_events.log.sql import (
         ID_TEXT,
+        Ask,
         IdText,
         Question,
         Row,
@@ -147,6 +148,7 @@ __all__ = [
     "ActorsLog",
     "AddingView",
     "Appends",
+    "Ask",
     "AskingView",
     "Authorised",
     "CarriedView",

@@ -6,9 +6,9 @@ doors and projections read events and views. `stores/` has the implementations.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain
+from itertools import chain, islice
 from types import UnionType
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar, overload
 
 from intersession_events.facts import Event, ForkedFrom
 from intersession_events.log.lineage import Lineage
@@ -22,8 +22,14 @@ from intersession_events.log.recorded import (
     StreamAppend,
     StreamPart,
 )
-from intersession_events.log.sql import Question, Row, SqlValue, Together
+from intersession_events.log.sql import Ask, Question, Row, SqlValue, Together
 from intersession_events.log.states import States
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
 
 OnLoaded = Callable[[Sequence[Recorded] | Exception], None]
 OnCommitted = Callable[[Sequence[Recorded]], None]
@@ -144,6 +150,24 @@ class Gathers(Protocol):
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return the rows of a reading statement on a view's tables."""
         return self.each([(statement, parameters)])[0]
+
+    @overload
+    def answers(self, ask: Ask[A], /) -> tuple[A]: ...
+    @overload
+    def answers(self, ask: Ask[A], other: Ask[B], /) -> tuple[A, B]: ...
+    @overload
+    def answers(self, ask: Ask[A], other: Ask[B], third: Ask[C], /) -> tuple[A, B, C]: ...
+    @overload
+    def answers(self, ask: Ask[A], other: Ask[B], third: Ask[C], fourth: Ask[D], /) -> tuple[A, B, C, D]: ...
+
+    @overload
+    def answers(
+        self, ask: Ask[A], other: Ask[B], third: Ask[C], fourth: Ask[D], fifth: Ask[E], /
+    ) -> tuple[A, B, C, D, E]: ...
+    def answers(self, *asked: Ask[Any]) -> tuple[Any, ...]:  # of each its own
+        """Return what several readers ask for, of no one moment."""
+        rows = iter(self.each(question for ask in asked for question in ask.questions))
+        return tuple(ask.told(list(islice(rows, len(ask.questions)))) for ask in asked)
 
 
 class ReadsEvents(Gathers, Protocol):

@@ -1,7 +1,7 @@
 """Portable SQL as views and their queries have it: what a statement is given, what it returns, and how several are asked at once."""
 
 from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -57,6 +57,13 @@ Together = Callable[[Sequence[Question]], list[list[Row]]]
 def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:
     """Return the rows of several questions, asked together."""
     return [answer() for answer in [sql.later(*question) for question in questions]]
+
+
+class Ask(NamedTuple, Generic[T]):
+    """What a reader asks of the tables of views, and what it makes of the rows: several readers ask together (`Gathers.answers`)."""
+
+    questions: Sequence[Question]
+    told: Callable[[list[list[Row]]], T]
 
 
 _AT_ONCE: Final = 256

@@ -64,11 +64,11 @@ class Causes:
         last = path[-1]
         behind = self._log.stream(last.stream, after=last.version, to=last.version + _BESIDE)
         words = words_beside(last, behind) or last
-        told = [self._telling.told(recorded) for recorded in path]
+        event, *causes, root = self._telling.told_each([*path, words])
         return Why(
-            event=told[0],
-            causes=tuple(told[1:]),
-            root=told[-1] if words is last else self._telling.told(words),
+            event=event,
+            causes=tuple(causes),
+            root=root,
             root_kind=root_kind(words),
             root_by=doer(words.event),
         )

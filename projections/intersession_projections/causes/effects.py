@@ -63,9 +63,10 @@ class Effects:
         events = {recorded.position: recorded for recorded in self._log.at([position, *causes])}
         if position not in events:
             return None
-        whole = _tree(position, causes, {at: self._telling.told(found) for at, found in events.items()})
+        told = dict(zip(events, self._telling.told_each(events.values()), strict=True))
+        whole = _tree(position, causes, told)
         left = (one for one in _open(events.values()) if to is not None or self._is_open(one))
-        return Led(event=self._telling.told(events[position]), effects=whole.effects, open=tuple(left))
+        return Led(event=told[position], effects=whole.effects, open=tuple(left))
 
     def _is_open(self, begun: StillOpen) -> bool:
         """Whether something is open now: what ended it may not have come of the same event."""

@@ -1,11 +1,12 @@
 """Tells an event for `why`: who did what to whom, in which words; names that stand in other events are looked up."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, StreamPart
 from intersession_projections.run_outcomes import told_in
 from intersession_projections.wording import (
     Kind,
@@ -55,7 +56,16 @@ class Telling:
 
     def told(self, recorded: Recorded) -> Told:
         """Return an event in words."""
-        words = self._words(*told_in(self._log, [recorded]))
+        return self.told_each([recorded])[0]
+
+    def told_each(self, events: Iterable[Recorded]) -> list[Told]:
+        """Return some events in words."""
+        each = told_in(self._log, events)
+        self._begin(recorded.stream for recorded in each)
+        return [self._told(recorded) for recorded in each]
+
+    def _told(self, recorded: Recorded) -> Told:
+        words = self._words(recorded)
         return Told(
             position=recorded.position,
             event_id=recorded.id,
@@ -76,7 +86,7 @@ class Telling:
             words = _of_session(words_of(event, name), event)
             caller = caller_of(event)
             return words if caller is None else words._replace(who=caller)
-        match self._first_of(recorded.stream):
+        match self._begun.get(recorded.stream):
             case facts.ExchangeAccepted() as accepted:
                 words = words_of(event, None, max_turns=accepted.settings.max_turns)
                 return _between(words, event, asker_of(accepted), accepted.target)
@@ -89,11 +99,16 @@ class Telling:
             case _:
                 return words_of(event, None)
 
-    def _first_of(self, stream: str) -> facts.Event | None:
-        if stream not in self._begun:
-            first = self._log.stream(stream, to=1)
+    def _begin(self, streams: Iterable[str]) -> None:
+        """Read the first events of streams of flows, as far as they are not known."""
+        new = [one for one in dict.fromkeys(streams) if one not in self._begun and _is_of_a_flow(one)]
+        firsts = self._log.parts([StreamPart(stream, 0, 1) for stream in new]) if new else ()
+        for stream, first in zip(new, firsts, strict=True):
             self._begun[stream] = first[0].event if first else None
-        return self._begun[stream]
+
+
+def _is_of_a_flow(stream: str) -> bool:
+    return stream.partition(":")[0] in {"exchange", "spawn", "delivery"}
 
 
 def _of_session(words: Words, event: facts.Event) -> Words:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, DeliveryUnknown
-from intersession_events.log import Log, Recorded, SqlValue, among
+from intersession_events.log import Ask, Log, Recorded, Row, SqlValue, among
 from intersession_projections.columns import beginning_with, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliveriesWanted,
@@ -28,6 +28,11 @@ from intersession_projections.flows.stored import (
     restored,
 )
 
+_OPEN_BY_CHANNEL: Final = (
+    "SELECT channel, outcome, COUNT(*) "
+    "FROM flows WHERE kind = 'delivery' AND is_open = 1 GROUP BY 1, 2 ORDER BY 1, 2"
+)
+
 T = TypeVar("T", ExchangeSummary, SpawnSummary, DeliverySummary)
 
 
@@ -43,11 +48,21 @@ class Flows:
 
     def held_exchanges(self) -> list[ExchangeSummary]:
         """Return the exchanges that have stopped and wait for a release, in the order they were accepted (LIVE-1)."""
-        return self._stopped(HELD)
+        (found,) = self._log.answers(self.ask_stopped(HELD))
+        return found
 
     def released_exchanges(self) -> list[ExchangeSummary]:
         """Return the exchanges that were released and have not gone on yet, in the order they were accepted."""
-        return self._stopped(RELEASED)
+        (found,) = self._log.answers(self.ask_stopped(RELEASED))
+        return found
+
+    def ask_stopped(self, outcome: str = HELD) -> Ask[list[ExchangeSummary]]:
+        """Ask for the exchanges that have stopped so, in the order they were accepted."""
+        condition = "kind = 'exchange' AND is_open = 1 AND outcome = ? ORDER BY accepted"
+        return Ask(
+            [(f"SELECT {COLUMNS} FROM flows WHERE {condition}", (outcome,))],  # noqa: S608 - our own words
+            lambda rows: [row for row in map(restored, rows[0]) if isinstance(row, ExchangeSummary)],
+        )
 
     def open_spawns(self) -> list[str]:
         """Return the streams of the spawns whose announce is not final."""
@@ -73,30 +88,53 @@ class Flows:
 
     def many(self, ids: Mapping[str, Iterable[str]]) -> dict[str, Summary]:
         """Return where exchanges, spawns and deliveries stand, by their streams; `ids` are those of each kind."""
-        wanted = {f"{kind}:{one}" for kind, some in ids.items() for one in some}
-        asked = among(
-            f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})",  # noqa: S608 - our own words
-            (packed(one) for some in ids.values() for one in some),
+        (found,) = self._log.answers(self.ask_many(ids))
+        return found
+
+    def ask_many(self, ids: Mapping[str, Iterable[str]]) -> Ask[dict[str, Summary]]:
+        """Ask the same."""
+        wanted = {f"{kind}:{one}": one for kind, some in ids.items() for one in some}
+        return Ask(
+            among(f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})", map(packed, wanted.values())),  # noqa: S608 - our own words
+            lambda rows: {
+                flow.stream: flow
+                for flow in map(restored, chain.from_iterable(rows))
+                if flow.stream in wanted
+            },
         )
-        found = [restored(row) for rows in self._log.each(asked) for row in rows]
-        return {flow.stream: flow for flow in found if flow.stream in wanted}
 
     def deliveries_of_all(self, owners: Iterable[str], runs: Iterable[str]) -> list[DeliverySummary]:
         """Return the deliveries that exchanges and spawns (by stream) wait for, and those of the replies of runs, oldest first."""
-        asked = [
-            *among(f"SELECT {COLUMNS} FROM flows WHERE owner IN ({{}})", map(hashed, owners)),  # noqa: S608 - our own words
-            *among(
-                f"SELECT {COLUMNS} FROM flows WHERE run IN ({{}}) AND kind = 'delivery'",  # noqa: S608 - the same
-                map(hashed, runs),
-            ),
-        ]
-        found = [restored(row) for rows in self._log.each(asked) for row in rows]
-        each = {row.delivery_id: row for row in found if isinstance(row, DeliverySummary)}
-        return sorted(each.values(), key=lambda row: row.accepted)
+        (found,) = self._log.answers(self.ask_deliveries_of_all(owners, runs))
+        return found
+
+    def ask_deliveries_of_all(self, owners: Iterable[str], runs: Iterable[str]) -> Ask[list[DeliverySummary]]:
+        """Ask for the same."""
+        return Ask(
+            [
+                *among(f"SELECT {COLUMNS} FROM flows WHERE owner IN ({{}})", map(hashed, owners)),  # noqa: S608 - our own words
+                *among(
+                    f"SELECT {COLUMNS} FROM flows WHERE run IN ({{}}) AND kind = 'delivery'",  # noqa: S608 - the same
+                    map(hashed, runs),
+                ),
+            ],
+            _deliveries,
+        )
 
     def delivery(self, delivery_id: str) -> DeliverySummary | None:
         """Return where a delivery stands."""
         return self._one(DeliverySummary, "id = ? AND kind = 'delivery'", (packed(delivery_id),))
+
+    def ask_at(self, kind: str, where: Iterable[Position], limit: int) -> Ask[list[list[Summary]]]:
+        """Ask for the exchanges (or the spawns: `kind`) of each of some parts of the log, newest first."""
+        conditions = [_at(kind, one, limit) for one in where]
+        return Ask(
+            [
+                (f"SELECT {COLUMNS} FROM flows WHERE {condition}", given)  # noqa: S608 - our own words
+                for condition, given in conditions
+            ],
+            lambda each: [[*map(restored, rows)] for rows in each],
+        )
 
     def exchanges_at(self, where: Position, limit: int) -> list[ExchangeSummary]:
         """Return exchanges of a part of the log, newest first."""
@@ -187,16 +225,17 @@ class Flows:
         """Return the ids of exchanges and spawns that begin with a text."""
         return self._ids(EXCHANGE, beginning, limit) + self._ids(SPAWN, beginning, limit)
 
-    def open_deliveries_by_channel(self) -> list[tuple[str, str, int]]:
-        """Return (channel, state, number) of the deliveries without an outcome."""
-        return [
-            (str(channel), str(state), int(number))
-            for channel, state, number in self._log.query(
-                "SELECT channel, outcome, COUNT(*) "
-                "FROM flows WHERE kind = 'delivery' AND is_open = 1 GROUP BY 1, 2 ORDER BY 1, 2",
-                (),
-            )
-        ]
+    def ask_open_deliveries_by_channel(self) -> Ask[list[tuple[str, str, int]]]:
+        """Ask for (channel, state, number) of the deliveries without an outcome."""
+        return Ask(
+            [
+                (
+                    _OPEN_BY_CHANNEL,
+                    (),
+                )
+            ],
+            lambda rows: [(str(channel), str(state), int(number)) for channel, state, number in rows[0]],
+        )
 
     def note_of(self, delivery: DeliverySummary) -> DeliveryNote | None:
         """Return where a delivery goes and why it did not; None where the log's events can't be read any more."""
@@ -248,13 +287,6 @@ class Flows:
         """Return the spawns whose announce is final and whose files are still there, as far as is known (ATT-5)."""
         return self._select(SpawnSummary, "has_files = 1 AND is_open = 0 ORDER BY accepted", ())
 
-    def _stopped(self, outcome: str) -> list[ExchangeSummary]:
-        return self._select(
-            ExchangeSummary,
-            "kind = 'exchange' AND is_open = 1 AND outcome = ? ORDER BY accepted",
-            (outcome,),
-        )
-
     def _ids(self, kind: str, beginning: str, limit: int) -> list[str]:
         statement = "SELECT id FROM flows WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?"
         return beginning_with(self._log.query, statement, beginning, limit, kind)
@@ -271,6 +303,12 @@ class Flows:
     def _select(self, kind: type[T], condition: str, parameters: Sequence[SqlValue]) -> list[T]:
         rows = self._log.query(f"SELECT {COLUMNS} FROM flows WHERE {condition}", parameters)  # noqa: S608 - our own words
         return [row for row in map(restored, rows) if isinstance(row, kind)]
+
+
+def _deliveries(rows: Iterable[Iterable[Row]]) -> list[DeliverySummary]:
+    found = map(restored, chain.from_iterable(rows))
+    each = {row.delivery_id: row for row in found if isinstance(row, DeliverySummary)}
+    return sorted(each.values(), key=lambda row: row.accepted)
 
 
 def _note(first: Recorded | None, last: Recorded | None) -> DeliveryNote | None:

@@ -8,6 +8,7 @@ from intersession_projections.places.located import (
     Places,
     events_of_flow,
     sessions_of,
+    sessions_of_each,
     steps_of_flow,
 )
 from intersession_projections.places.runs_named import (
@@ -45,5 +46,6 @@ __all__ = [
     "parse_place",
     "parse_time",
     "sessions_of",
+    "sessions_of_each",
     "steps_of_flow",
 ]

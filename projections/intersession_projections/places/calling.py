@@ -59,7 +59,7 @@ def calling_run(log: Log, flow: Flow, events: Iterable[Recorded] | None = None) 
     )
     if run_id is None:
         return None
-    found = {one.position: one for one in Timeline(log).events_of_that_run(run_id)}
+    found = {one.position: one for one in Timeline(log).events_of_runs([run_id])[0]}
     own = [one for _, one in sorted(found.items()) if flow.is_open or one.position <= flow.position]
     return _read(run_id, own)
 

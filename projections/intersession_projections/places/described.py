@@ -3,12 +3,16 @@
 No word of what anybody said is in it, so that a place can be shown to whoever may know of its event.
 """
 
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
 import msgspec
 
 from intersession_events.facts import run_named
 from intersession_events.log import Log, Recorded
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary, Summary
-from intersession_projections.places.located import Located, sessions_of, steps_of_flow
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.places.located import Located, flows_of, sessions_of, steps_of_flow
 from intersession_projections.places.runs_named import Flow, Sees
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import SessionNames
@@ -33,9 +37,8 @@ class PlaceWords:
 
     def __init__(self, log: Log, sees: Sees | None = None) -> None:
         self._log = log
-        self._flows = Flows(log)
         self._runs = Runs(log)
-        self._called = SessionNames(log, sees).one
+        self._names = SessionNames(log, sees)
         self._sees = sees
 
     def say(self, place: Located, of: Flow | None = None) -> Described:
@@ -48,14 +51,15 @@ class PlaceWords:
             return msgspec.structs.replace(said, text=f"before the start; {said.text}")
         if own.position == place.position:
             return self._said(msgspec.structs.replace(place, is_named=True))
-        stood = f"{how}, at #{own.position}" if (how := self._words(own).after) else self._after(own)
+        words = self._words([own])[0]
+        stood = f"{words.after}, at #{own.position}" if words.after else words.after_it(own)
         later = counted(place.position - own.position, "event")
         return msgspec.structs.replace(self._said(place), text=f"{stood}, and {later} of the log later")
 
     def step_at(self, position: int) -> str:
         """Return which step an event is, as a place names it: `turn 2 is asked of research`. Empty for an event that is no step."""
         recorded = self._at(position)
-        return "" if recorded is None else self._words(recorded).step
+        return "" if recorded is None else self._words([recorded])[0].step
 
     def last_of(self, flow: Flow, position: int) -> Recorded | None:
         """Return the last event of a run, up to a position, that the caller may know of."""
@@ -69,12 +73,14 @@ class PlaceWords:
         if recorded is None:
             text = "before the first event" if place.position == 0 else "as it stood there"
             return Described(position=place.position, event_id=None, time_ms=None, text=text)
-        return Described(
-            position=recorded.position,
-            event_id=recorded.id,
-            time_ms=recorded.time,
-            text=self._after(recorded),
-        )
+        return self.behind([recorded])[0]
+
+    def behind(self, events: Sequence[Recorded]) -> list[Described]:
+        """Return the places after some events that the caller may know of."""
+        return [
+            _described(recorded, words.after_it(recorded))
+            for recorded, words in zip(events, self._words(events), strict=True)
+        ]
 
     def next(self, place: Located, of: Flow | None = None) -> Described | None:
         """Return what comes next: among a run's own events for a place of a run, or looked at for one; in the whole log else.
@@ -89,12 +95,7 @@ class PlaceWords:
         recorded = self._at(position)
         if recorded is None:
             return None
-        return Described(
-            position=recorded.position,
-            event_id=recorded.id,
-            time_ms=recorded.time,
-            text=self._event(recorded),
-        )
+        return _described(recorded, self._words([recorded])[0].of(recorded))
 
     def _at(self, position: int) -> Recorded | None:
         if position <= 0:
@@ -115,58 +116,86 @@ class PlaceWords:
         """Return where the next event stands; 0 where there is none."""
         return next((recorded.position for recorded in self._log.all(after=position, limit=1)), 0)
 
-    def _after(self, recorded: Recorded) -> str:
-        return self._words(recorded).after or f"after #{recorded.position}, {self._event(recorded)}"
+    def _words(self, events: Sequence[Recorded]) -> list["_Told"]:
+        """Return events in words, by the names of those who take part; how all stands then, where that is of its own run."""
+        flows = flows_of(self._log, events)
+        named = {run_id for one in events if (run_id := _run_of(one)) is not None}
+        runs = self._runs.many_without_words(named) if named else {}
+        called = self._names.of(
+            chain.from_iterable(_sessions_in(one.stream, flows.get(one.stream)) for one in events)
+        )
+        return [
+            _told(one, flows.get(one.stream), runs.get(_run_of(one) or ""), lambda key: called.get(key, key))
+            for one in events
+        ]
 
-    def _words(self, recorded: Recorded) -> Words:
-        """Return an event in words, by the names of those who take part; how all stands then, where that is of its own run."""
-        event, called = recorded.event, self._called
-        kind, _, name = recorded.stream.partition(":")
-        match self._flow(kind, name, recorded.position):
-            case ExchangeSummary() as exchange:
-                asker = "the operator" if exchange.requester is None else called(exchange.requester)
-                return words_of(event, None, sides=Sides(asker, called(exchange.target)), named=called)
-            case SpawnSummary() as spawn:
-                sides = Sides(called(spawn.asker), called(spawn.child))
-                return words_of(event, None, sides=sides, named=called)
-            case DeliverySummary() as text:
-                return words_of(event, None, sides=Sides(called(text.session_key), text.channel))
-            case None if kind == "session":
-                run_id = run_named(event)
-                run = None if run_id is None else self._runs.without_words(run_id)
-                if run is None or run.accepted > recorded.position:
-                    return words_of(event, name, named=called)._replace(after="")
-                words = words_of(event, name, task=_task_of(run), named=called)
-                return words if run.is_alone else words._replace(after="")
-            case None:
-                return Words(None, None, "")
 
-    def _flow(self, kind: str, name: str, position: int) -> Summary | None:
-        found: Summary | None = None
-        match kind:
-            case "exchange":
-                found = self._flows.exchange(name)
-            case "spawn":
-                found = self._flows.spawn(name)
-            case "delivery":
-                found = self._flows.delivery(name)
-            case _:
-                pass
-        return found if found is not None and found.accepted <= position else None
+class _Told(NamedTuple):
+    """An event in words: its `step`, how all stands `after` it, and what it is called else."""
 
-    def _event(self, recorded: Recorded) -> str:
-        """Return an event in a few words: whose it is, and its name."""
-        if step := self._words(recorded).step:
-            return step
-        kind, _, name = recorded.stream.partition(":")
-        event = recorded.kind.replace("_", " ")
-        match kind:
-            case "session":
-                return f"{self._called(name)}: {event}"
-            case "exchange" | "spawn" | "delivery":
-                return f"{kind} {name[:8]}: {event}"
-            case _:
-                return event
+    step: str
+    after: str
+    name: str
+
+    def of(self, recorded: Recorded) -> str:
+        """Return the event in a few words: whose it is, and its name."""
+        return self.step or f"{self.name}{recorded.kind.replace('_', ' ')}"
+
+    def after_it(self, recorded: Recorded) -> str:
+        """Return the place after it."""
+        return self.after or f"after #{recorded.position}, {self.of(recorded)}"
+
+
+def _told(
+    recorded: Recorded, flow: Summary | None, run: RunOutcome | None, called: Callable[[str], str]
+) -> _Told:
+    event = recorded.event
+    kind, _, name = recorded.stream.partition(":")
+    match None if flow is None or flow.accepted > recorded.position else flow:
+        case ExchangeSummary() as exchange:
+            asker = "the operator" if exchange.requester is None else called(exchange.requester)
+            words = words_of(event, None, sides=Sides(asker, called(exchange.target)), named=called)
+        case SpawnSummary() as spawn:
+            sides = Sides(called(spawn.asker), called(spawn.child))
+            words = words_of(event, None, sides=sides, named=called)
+        case DeliverySummary() as text:
+            words = words_of(event, None, sides=Sides(called(text.session_key), text.channel))
+        case None if kind == "session" and run is not None and run.accepted <= recorded.position:
+            words = words_of(event, name, task=_task_of(run), named=called)
+            words = words if run.is_alone else words._replace(after="")
+        case None if kind == "session":
+            words = words_of(event, name, named=called)._replace(after="")
+        case None:
+            words = Words(None, None, "")
+    match kind:
+        case "session":
+            return _Told(words.step, words.after, f"{called(name)}: ")
+        case "exchange" | "spawn" | "delivery":
+            return _Told(words.step, words.after, f"{kind} {name[:8]}: ")
+        case _:
+            return _Told(words.step, words.after, "")
+
+
+def _run_of(recorded: Recorded) -> str | None:
+    return run_named(recorded.event) if recorded.stream.startswith("session:") else None
+
+
+def _sessions_in(stream: str, flow: Summary | None) -> tuple[str, ...]:
+    """Return the sessions that are named where an event of a stream is told."""
+    match flow:
+        case ExchangeSummary():
+            return tuple(filter(None, (flow.requester, flow.target)))
+        case SpawnSummary():
+            return flow.asker, flow.child
+        case DeliverySummary():
+            return (flow.session_key,)
+        case None:
+            kind, _, name = stream.partition(":")
+            return (name,) if kind == "session" else ()
+
+
+def _described(recorded: Recorded, text: str) -> Described:
+    return Described(position=recorded.position, event_id=recorded.id, time_ms=recorded.time, text=text)
 
 
 def _task_of(run: RunOutcome) -> str:

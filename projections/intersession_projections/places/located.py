@@ -1,12 +1,13 @@
 """From a place to a position: what a typed place means in a log, now (PLACE-1)."""
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
-from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary, Summary
 from intersession_projections.places.grammar import (
     AtEvent,
     AtHead,
@@ -18,11 +19,12 @@ from intersession_projections.places.grammar import (
     no_place,
     shown,
 )
-from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_id, flow_stream
+from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_stream
 from intersession_projections.positions import Positions
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.timeline import Step, Timeline, steps_of
 
+_FLOWS: Final = frozenset({"exchange", "spawn", "delivery"})
 _MOST: Final = 32
 """So many events whose ids begin alike are looked at."""
 
@@ -175,29 +177,41 @@ def steps_of_flow(log: Log, flow: Flow) -> list[Step]:
 
 def events_of_flow(log: Log, flow: Flow) -> list[Recorded]:
     """Return the same as they are recorded: in any order, some twice. Of streams that are no session's they are whole."""
-    stream = flow_stream(flow)
-    timeline = Timeline(log)
-    return timeline.events_of_run(flow_id(flow)) if stream is None else timeline.events_of_flow(stream)
+    return Timeline(log).events_of_each([flow])[0]
 
 
 def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:
     """Return the sessions whose event this is: of an exchange both sides; none for what is the operator's alone."""
-    kind, _, name = recorded.stream.partition(":")
-    flows = Flows(log)
-    match kind:
-        case "session":
-            return (name,)
-        case "exchange":
-            exchange = flows.exchange(name)
-            return () if exchange is None else tuple(filter(None, (exchange.requester, exchange.target)))
-        case "spawn":
-            spawn = flows.spawn(name)
-            return () if spawn is None else tuple(filter(None, (spawn.requester, spawn.child)))
-        case "delivery":
-            delivery = flows.delivery(name)
-            return () if delivery is None else (delivery.session_key,)
-        case _:
-            return ()
+    return sessions_of_each(log, [recorded])[0]
+
+
+def sessions_of_each(log: Log, events: Sequence[Recorded]) -> list[tuple[str, ...]]:
+    """Return the same of some events."""
+    flows = flows_of(log, events)
+    return [_sessions_in(recorded.stream, flows.get(recorded.stream)) for recorded in events]
+
+
+def flows_of(log: Log, events: Iterable[Recorded]) -> dict[str, Summary]:
+    """Return by their streams the exchanges, spawns and deliveries that some events are of."""
+    ids: dict[str, list[str]] = {}
+    for stream in dict.fromkeys(recorded.stream for recorded in events):
+        kind, _, name = stream.partition(":")
+        if kind in _FLOWS:
+            ids.setdefault(kind, []).append(name)
+    return Flows(log).many(ids) if ids else {}
+
+
+def _sessions_in(stream: str, flow: Summary | None) -> tuple[str, ...]:
+    match flow:
+        case ExchangeSummary():
+            return tuple(filter(None, (flow.requester, flow.target)))
+        case SpawnSummary():
+            return tuple(filter(None, (flow.requester, flow.child)))
+        case DeliverySummary():
+            return (flow.session_key,)
+        case None:
+            kind, _, name = stream.partition(":")
+            return (name,) if kind == "session" else ()
 
 
 def _is_at(recorded: Recorded, base: InRun) -> bool:

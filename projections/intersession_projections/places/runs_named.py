@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from intersession_events.ids import exchange_stream, spawn_stream
-from intersession_events.log import Log, read_together
-from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
+from intersession_events.log import Log
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.places.grammar import UnknownPlace
 from intersession_projections.run_outcomes import RunOutcome, Runs
 
@@ -119,15 +119,21 @@ class RunNames:
         return next(iter(begun.values()))
 
     def _exact(self, name: str) -> Iterator[Flow]:
-        found = read_together(
-            self._log,
-            lambda log: Flows(log).exchange(name),
-            lambda log: Flows(log).spawn(name),
-            lambda log: Runs(log).get(name),
-            lambda log: _by_any_key(Runs(log), name),
+        flows, runs, keyed = self._log.answers(
+            self._flows.ask_many({"exchange": [name], "spawn": [name]}),
+            self._runs.ask_without_words([name]),
+            self._runs.ask_under_key(name),
         )
-        seen = [flow for flow in found if flow is not None and self._is_seen(flow)]
-        if not seen and not any(found) and (stream := self._flows.flow_of_run(name)) is not None:
+        by_key = keyed[0][1] if keyed else name
+        if by_key != name:
+            runs |= self._runs.many_without_words([by_key])
+        runs = {run.run_id: run for run in self._runs.with_words(runs.values())}
+        found = [
+            *(flow for flow in flows.values() if not isinstance(flow, DeliverySummary)),
+            *(runs[run_id] for run_id in dict.fromkeys((name, by_key)) if run_id in runs),
+        ]
+        seen = [flow for flow in found if self._is_seen(flow)]
+        if not found and (stream := self._flows.flow_of_run(name)) is not None:
             seen = [flow for flow in (self._of_stream(stream),) if flow is not None and self._is_seen(flow)]
         return iter(seen)
 
@@ -158,11 +164,6 @@ def not_recorded(flow: Flow, field: str) -> UnknownPlace:
         f"{field}: {kind} {name} was imported: what was said in it is recorded, what its agents were given is not; "
         f"`intersession show {name[:8]}` has what was said, `intersession state {name[:8]} --at {name[:8]}@reply` what they knew"
     )
-
-
-def _by_any_key(runs: Runs, name: str) -> RunOutcome | None:
-    run_id = runs.by_any_key(name)
-    return None if run_id is None else runs.get(run_id)
 
 
 def _unknown(name: str, field: str) -> UnknownPlace:

@@ -1,12 +1,12 @@
 """How exchanges, spawns, deliveries and runs stood at a position: read from their rows, or folded from their own short streams."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Final, TypeVar
 
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, StreamPart
+from intersession_events.log import Ask, Log, Recorded, StreamPart
 from intersession_projections.columns import hashed, unpacked
 from intersession_projections.flows import (
     DeliverySummary,
@@ -85,22 +85,36 @@ class Then:
         then: dict[int, Flow] = {flow.accepted: flow for flow in (*runs, *flows)}
         return [then[flow.accepted] for flow in now if flow.accepted in then]
 
-    def exchanges(self, limit: int, session_key: str | None = None) -> list[ExchangeSummary]:
-        """Return the exchanges that were accepted last, of all or of one session."""
-        return self._stood(self._flows.exchanges_at(Position(0, self.position, session_key), limit))
+    def exchanges(self, limit: int) -> list[ExchangeSummary]:
+        """Return the exchanges that were accepted last."""
+        return self._stood(self._flows.exchanges_at(Position(0, self.position), limit))
 
-    def spawns(self, limit: int, session_key: str | None = None) -> list[SpawnSummary]:
-        """Return the spawns that were accepted last, of all or of one session."""
-        return self._stood(self._flows.spawns_at(Position(0, self.position, session_key), limit))
+    def spawns(self, limit: int) -> list[SpawnSummary]:
+        """Return the spawns that were accepted last."""
+        return self._stood(self._flows.spawns_at(Position(0, self.position), limit))
 
-    def runs(self, limit: int, session_key: str | None = None) -> list[RunOutcome]:
-        """Return the runs that were accepted last, of all or of one session."""
-        rows = (
-            self._log.query(_RUNS, (self.position, limit))
-            if session_key is None
-            else self._log.query(_RUNS_OF, (self.position, hashed(session_key), limit))
-        )
+    def runs(self, limit: int) -> list[RunOutcome]:
+        """Return the runs that were accepted last."""
+        rows = self._log.query(_RUNS, (self.position, limit))
         return self._each(unpacked(run_id) for (run_id,) in rows)
+
+    def of_sessions(self, keys: Sequence[str], limit: int) -> list[Flow]:
+        """Return the runs, the exchanges and the spawns that each of some sessions took part in last, in any order."""
+        where = [Position(0, self.position, key) for key in keys]
+        runs, exchanges, spawns = self._log.answers(
+            Ask(
+                [(_RUNS_OF, (self.position, hashed(key), limit)) for key in keys],
+                lambda each: [unpacked(run_id) for rows in each for (run_id,) in rows],
+            ),
+            self._flows.ask_at("exchange", where, limit),
+            self._flows.ask_at("spawn", where, limit),
+        )
+        flows = {
+            flow.accepted: flow
+            for flow in chain.from_iterable([*exchanges, *spawns])
+            if not isinstance(flow, DeliverySummary)
+        }
+        return [*self._each(runs), *self._stood(flows.values())]
 
     def runs_of(self, stream: str) -> list[RunOutcome]:
         """Return the runs that an exchange or a spawn, by its stream, had asked for."""

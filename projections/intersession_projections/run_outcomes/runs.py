@@ -8,7 +8,7 @@ import msgspec
 
 from intersession_events.facts import Event, RunEnd, RunQueued
 from intersession_events.ids import retry_of
-from intersession_events.log import Log, Row, SqlValue, among
+from intersession_events.log import Ask, Log, Row, SqlValue, among
 from intersession_projections.columns import beginning_with, hashed, packed, to_text, unpacked
 from intersession_projections.flows import Position
 from intersession_projections.run_outcomes.outcome import Asked, RunOutcome, asked_in, end_of
@@ -48,8 +48,15 @@ class Runs:
 
     def many_without_words(self, run_ids: Iterable[str]) -> dict[str, RunOutcome]:
         """Return the same, but for what they said."""
-        statement = f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})"  # noqa: S608 - our own words
-        return {run.run_id: run for run in map(restored, self._among(statement, run_ids))}
+        (found,) = self._log.answers(self.ask_without_words(run_ids))
+        return found
+
+    def ask_without_words(self, run_ids: Iterable[str]) -> Ask[dict[str, RunOutcome]]:
+        """Ask what became of some runs, by their ids, but for what they said; unknown ones are left out."""
+        return Ask(
+            among(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})", map(packed, run_ids)),  # noqa: S608 - our own words
+            lambda rows: {run.run_id: run for run in map(restored, chain.from_iterable(rows))},
+        )
 
     def without_words(self, run_id: str) -> RunOutcome | None:
         """Return what became of a run, but for what it said, which lies elsewhere; None for an unknown one."""
@@ -77,10 +84,18 @@ class Runs:
 
     def taken_versions(self, run_ids: Iterable[str]) -> dict[str, int]:
         """Return the same of some runs, by their ids; one that waits is left out."""
+        (found,) = self._log.answers(self.ask_taken_versions(run_ids))
+        return found
+
+    def ask_taken_versions(self, run_ids: Iterable[str]) -> Ask[dict[str, int]]:
+        """Ask the same."""
         statement = "SELECT run_id, taken_version FROM run_outcomes WHERE run_id IN ({})"
-        return {
-            unpacked(run_id): taken for run_id, taken in self._among(statement, run_ids) if taken is not None
-        }
+        return Ask(
+            among(statement, map(packed, run_ids)),
+            lambda rows: {
+                unpacked(run_id): taken for run_id, taken in chain.from_iterable(rows) if taken is not None
+            },
+        )
 
     def has_ended(self, run_id: str) -> bool:
         """Whether a run has come to its end; False for an unknown one."""
@@ -102,10 +117,16 @@ class Runs:
 
     def under_key(self, key: str) -> list[tuple[str, str]]:
         """Return who used an idempotency key, and the run that it stands for, in the order of its uses."""
-        rows = self._log.query(
-            "SELECT caller, run_id FROM run_keys WHERE key = ? ORDER BY position, run_id", (to_text(key),)
+        (found,) = self._log.answers(self.ask_under_key(key))
+        return found
+
+    def ask_under_key(self, key: str) -> Ask[list[tuple[str, str]]]:
+        """Ask the same."""
+        statement = "SELECT caller, run_id FROM run_keys WHERE key = ? ORDER BY position, run_id"
+        return Ask(
+            [(statement, (to_text(key),))],
+            lambda rows: [(caller, unpacked(run_id)) for caller, run_id in rows[0]],
         )
-        return [(caller, unpacked(run_id)) for caller, run_id in rows]
 
     def asked(self, run_id: str) -> Asked | None:
         """Return who asked for a run and under which key, as `asked_in` has it; None for an unknown one, too."""
@@ -118,7 +139,8 @@ class Runs:
 
     def open_runs(self) -> list[RunOutcome]:
         """Return all runs that have not ended, in the order they were accepted."""
-        return self._select("WHERE ended = 0 ORDER BY accepted")
+        (found,) = self._log.answers(self.ask_open())
+        return found
 
     def open_by_status(self) -> dict[str, int]:
         """Return how many runs wait and how many are under way."""
@@ -131,8 +153,22 @@ class Runs:
 
     def failed_lately(self, among: int) -> list[RunOutcome]:
         """Return the runs that failed and that nobody has tried again, `among` the newest, without their words; newest first."""
-        rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes ORDER BY accepted DESC LIMIT ?", (among,))  # noqa: S608 - our own words
-        failed = {run.run_id: run for run in map(restored, rows) if run.failed}
+        (newest,) = self._log.answers(self.ask_newest(among))
+        return self.not_retried(newest)
+
+    def ask_newest(self, number: int) -> Ask[list[RunOutcome]]:
+        """Ask for a number of the newest runs, without their words; newest first."""
+        return self._ask("ORDER BY accepted DESC LIMIT ?", (number,))
+
+    def ask_open(self) -> Ask[list[RunOutcome]]:
+        """Ask for all runs that have not ended, in the order they were accepted."""
+        return self._ask("WHERE ended = 0 ORDER BY accepted")
+
+    def not_retried(self, runs: Iterable[RunOutcome]) -> list[RunOutcome]:
+        """Return those of some runs that failed and that nobody has tried again."""
+        failed = {run.run_id: run for run in runs if run.failed}
+        if not failed:
+            return []
         again = {run_id: self._retries(run_id) for run_id in failed}
         there = {
             unpacked(run_id)
@@ -206,8 +242,14 @@ class Runs:
         return list(chain.from_iterable(self._log.each(among(statement, map(packed, run_ids)))))
 
     def _select(self, condition: str, parameters: Sequence[SqlValue] = ()) -> list[RunOutcome]:
-        rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes {condition}", parameters)  # noqa: S608 - our own words
-        return self.with_words([restored(row) for row in rows])
+        (found,) = self._log.answers(self._ask(condition, parameters))
+        return self.with_words(found)
+
+    def _ask(self, condition: str, parameters: Sequence[SqlValue] = ()) -> Ask[list[RunOutcome]]:
+        return Ask(
+            [(f"SELECT {COLUMNS} FROM run_outcomes {condition}", parameters)],  # noqa: S608 - our own words
+            lambda rows: [*map(restored, rows[0])],
+        )
 
     def with_words(self, outcomes: Collection[RunOutcome]) -> list[RunOutcome]:
         """Add the replies and the errors from the events that ended the runs: the rows have no copy of the texts."""

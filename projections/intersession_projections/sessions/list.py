@@ -25,6 +25,21 @@ _HAD: Final = (
     "SELECT DISTINCT p.session_key FROM session_labels l JOIN session_past p ON p.scope = 0 AND p.label = l.label "
     "WHERE l.text = ?"
 )
+_HAD_ID: Final = (
+    "SELECT s.session_key FROM session_generations g JOIN session_list s ON s.no = g.no "
+    "WHERE g.session_id = ? AND g.position <= ? ORDER BY g.position DESC, s.session_key"
+)
+_MESSAGE: Final = (
+    "SELECT m.version FROM session_messages m JOIN session_list s ON s.no = m.no "
+    "WHERE s.session_key = ? AND m.message = ? ORDER BY m.version DESC"
+)
+# Looked up one by one, for a join need not keep their order.
+_UP: Final = (
+    "WITH RECURSIVE up (no) AS ("
+    "SELECT parent FROM session_list WHERE session_key = ? UNION "
+    "SELECT s.parent FROM session_list s JOIN up ON s.no = up.no) "
+    "SELECT (SELECT s.session_key FROM session_list s WHERE s.no = up.no) FROM up"
+)
 
 
 class Generation(NamedTuple):
@@ -96,13 +111,18 @@ class Sessions:
 
     def by_session_id(self, session_id: str, as_of: int | None = None) -> Generation | None:
         """Return the key a session id belongs or belonged to (KEY-5)."""
-        rows = self._log.query(
-            "SELECT s.session_key FROM session_generations g JOIN session_list s ON s.no = g.no "
-            "WHERE g.session_id = ? AND g.position <= ? ORDER BY g.position DESC, s.session_key",
-            (packed(session_id), _NOW if as_of is None else as_of),
-        )
-        found = [Generation(key, self._is_current(key, session_id, as_of)) for (key,) in rows]
-        return next((generation for generation in found if generation.current), found[0] if found else None)
+        rows = self._log.query(_HAD_ID, (packed(session_id), _NOW if as_of is None else as_of))
+        return _generation(Generation(key, _is_current(self.get(key, as_of), session_id)) for (key,) in rows)
+
+    def of_session_ids(self, session_ids: Sequence[str]) -> list[tuple[str, SessionRow | None] | None]:
+        """Return the key that each of some session ids belongs or belonged to, and the row of that key."""
+        asked = self._log.each((_HAD_ID, (packed(session_id), _NOW)) for session_id in session_ids)
+        rows = {row.key: row for row in self.many(key for found in asked for (key,) in found)}
+        each = [
+            _generation(Generation(key, _is_current(rows.get(key), session_id)) for (key,) in found)
+            for session_id, found in zip(session_ids, asked, strict=True)
+        ]
+        return [None if found is None else (found.key, rows.get(found.key)) for found in each]
 
     def keys_beginning(self, text: str) -> list[str]:
         """Return the keys of sessions that begin with a text, archived ones too."""
@@ -145,12 +165,12 @@ class Sessions:
 
         Another id may share the number that stands for it: whoever reads there compares.
         """
-        rows = self._log.query(
-            "SELECT m.version FROM session_messages m JOIN session_list s ON s.no = m.no "
-            "WHERE s.session_key = ? AND m.message = ? ORDER BY m.version DESC",
-            (key, hashed(message_id)),
-        )
-        return [version for (version,) in rows]
+        return self.versions_of_messages([(key, message_id)])[0]
+
+    def versions_of_messages(self, messages: Iterable[tuple[str, str]]) -> list[list[int]]:
+        """Return the same of some messages, each by the key of its session and its id."""
+        each = self._log.each((_MESSAGE, (key, hashed(message_id))) for key, message_id in messages)
+        return [[version for (version,) in rows] for rows in each]
 
     def by_label(
         self, label: str, agent_id: str | None = None, *, seen: Seen | None = None
@@ -190,19 +210,25 @@ class Sessions:
 
     def ancestors(self, key: str) -> list[str]:
         """Return the keys of those that spawned it, the nearest first. It takes as long for a key that is not there."""
-        # Looked up one by one, for a join need not keep their order.
-        rows = self._log.query(
-            "WITH RECURSIVE up (no) AS ("
-            "SELECT parent FROM session_list WHERE session_key = ? UNION "
-            "SELECT s.parent FROM session_list s JOIN up ON s.no = up.no) "
-            "SELECT (SELECT s.session_key FROM session_list s WHERE s.no = up.no) FROM up",
-            (key,),
-        )
-        return [parent for (parent,) in rows if parent not in {None, key}]
+        return self.ancestors_of_each([key])[0]
 
-    def _is_current(self, key: str, session_id: str, as_of: int | None) -> bool:
-        row = self.get(key, as_of)
-        return row is not None and row.session_id == session_id and row.archived is None
+    def ancestors_of_each(self, keys: Sequence[str]) -> list[list[str]]:
+        """Return the same of some keys."""
+        each = self._log.each((_UP, (key,)) for key in keys)
+        return [
+            [parent for (parent,) in rows if parent not in {None, key}]
+            for key, rows in zip(keys, each, strict=True)
+        ]
+
+
+def _is_current(row: SessionRow | None, session_id: str) -> bool:
+    return row is not None and row.session_id == session_id and row.archived is None
+
+
+def _generation(found: Iterable[Generation]) -> Generation | None:
+    """Return the generation that is current, else the first, of those that had one id."""
+    each = list(found)
+    return next((generation for generation in each if generation.current), each[0] if each else None)
 
 
 def _spans_of(generations: Sequence[tuple[str, str]]) -> Question:

@@ -1,12 +1,12 @@
 """Finds the smells of exchanges, spawns and runs (SMELL-1): the rules that are known here, and those of the host."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, parts_in
+from intersession_events.log import Log, Recorded, StreamPart, parts_in
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
-from intersession_projections.run_outcomes import Replies, RunOutcome, Runs
+from intersession_projections.run_outcomes import Replies, RunOutcome
 from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
 from intersession_projections.smells.endings import (
     announce_unheard,
@@ -36,6 +36,8 @@ SMELLS: Final[tuple[SmellRule, ...]] = (
 
 _EARLIER: Final = 64
 
+Work = ExchangeSummary | SpawnSummary | RunOutcome
+
 
 class Smells:
     """Queries on smells. `rules` are those of the host, beside the ones that are known here."""
@@ -43,27 +45,37 @@ class Smells:
     def __init__(self, log: Log, rules: Sequence[SmellRule] = ()) -> None:
         self._log = log
         self._rules = (*SMELLS, *rules)
-        self._runs = Runs(log)
         self._timeline = Timeline(log)
 
-    def of(self, work: ExchangeSummary | SpawnSummary | RunOutcome, *, to: int | None = None) -> list[Smell]:
-        """Return the smells of an exchange, a spawn or a run that belongs to neither, in log order, as they stood at `to`."""
-        match work:
-            case ExchangeSummary():
-                steps, asked = self._timeline.of_exchange(work.exchange_id), work.target
-            case SpawnSummary():
-                steps, asked = self._timeline.of_spawn(work.spawn_id), work.child
-            case RunOutcome():
-                steps, asked = self._timeline.of_run(work.run_id), work.session_key
-        positions = (step.position for step in steps if to is None or step.position <= to)
-        found = tuple(self._log.at(positions))
-        events = tuple(map(Replies(found).told, found))
-        return smells_in(Seen(tuple(parts_in(events)), tuple(self._earlier(asked, events))), self._rules)
+    def of_each(self, works: Sequence[Work], *, to: int | None = None) -> list[list[Smell]]:
+        """Return the smells of exchanges, spawns and runs that belong to neither, in log order, as they stood at `to`."""
+        each = [_told(events, to) for events in self._timeline.events_of_each(works)]
+        earlier = self._log.parts(list(map(_earlier, works, each)))
+        return [
+            smells_in(Seen(tuple(parts_in(events)), tuple(before)), self._rules)
+            for events, before in zip(each, earlier, strict=True)
+        ]
 
-    def _earlier(self, key: str, events: Sequence[Recorded]) -> Iterator[Recorded]:
-        stream = session_stream(key)
-        first = next((recorded.version for recorded in events if recorded.stream == stream), 0)
-        yield from self._log.stream(stream, after=max(0, first - 1 - _EARLIER), to=max(0, first - 1))
+
+def _told(found: Iterable[Recorded], to: int | None) -> list[Recorded]:
+    """Return events in log order, each once, with the texts of the runs that they name."""
+    once = {recorded.position: recorded for recorded in found if to is None or recorded.position <= to}
+    replies = Replies(once.values())
+    return [replies.told(once[position]) for position in sorted(once)]
+
+
+def _earlier(work: Work, events: Iterable[Recorded]) -> StreamPart:
+    """Return where the events of the session that was asked stand that came before."""
+    match work:
+        case ExchangeSummary():
+            asked = work.target
+        case SpawnSummary():
+            asked = work.child
+        case RunOutcome():
+            asked = work.session_key
+    stream = session_stream(asked)
+    first = next((recorded.version for recorded in events if recorded.stream == stream), 0)
+    return StreamPart(stream, max(0, first - 1 - _EARLIER), max(0, first - 1))
 
 
 def smells_in(seen: Seen, rules: Sequence[SmellRule] = SMELLS) -> list[Smell]:

@@ -4,13 +4,14 @@ It is read from the log itself: the flow's stream names its runs and messages, t
 sessions' streams these lie. So it needs no tables, is never behind, and works on a log that is open for reading only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
 
 from intersession_events import facts
-from intersession_events.ids import delivery_stream, exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded, StreamPart, read_together
-from intersession_projections.flows import DeliverySummary, Flows
+from intersession_events.ids import exchange_stream, session_stream, spawn_stream
+from intersession_events.log import Log, Question, Reads, Recorded, StreamPart
+from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import Sessions
 from intersession_projections.timeline.steps import Step, steps_of
@@ -40,134 +41,184 @@ class Timeline:
 
     def of_exchange(self, exchange_id: str) -> list[Step]:
         """Return the steps of an exchange; none for an unknown one."""
-        return steps_of(self.events_of_flow(exchange_stream(exchange_id)))
+        return steps_of(self._events([_Whose(exchange_stream(exchange_id))])[0])
 
     def of_spawn(self, spawn_id: str) -> list[Step]:
         """Return the steps of a spawn; none for an unknown one."""
-        return steps_of(self.events_of_flow(spawn_stream(spawn_id)))
+        return steps_of(self._events([_Whose(spawn_stream(spawn_id))])[0])
 
     def of_run(self, run_id: str) -> list[Step]:
         """Return the steps of the exchange or spawn a run belongs to, else those of the run itself."""
-        return steps_of(self.events_of_run(run_id))
+        return steps_of(self._events(self._whose([run_id]))[0])
 
-    def events_of_run(self, run_id: str) -> list[Recorded]:
-        """Return the events of the exchange or spawn a run belongs to, else those of the run itself: in any order, some twice.
+    def events_of_each(
+        self, flows: Iterable[ExchangeSummary | SpawnSummary | RunOutcome]
+    ) -> list[list[Recorded]]:
+        """Return the events of each exchange, spawn or run, of a run those of what it belongs to: in any order, some twice.
 
         Of streams that are no session's they are whole.
         """
-        flow = self._flows.flow_of_run(run_id)
-        return self.events_of_that_run(run_id) if flow is None else self.events_of_flow(flow)
-
-    def events_of_that_run(self, run_id: str) -> list[Recorded]:
-        """Return the events of a run itself, also of one that belongs to an exchange or a spawn, in the same way."""
-        outcome, deliveries, taken = read_together(
-            self._log,
-            lambda log: Runs(log).without_words(run_id),
-            lambda log: Flows(log).deliveries_of_run(run_id),
-            lambda log: Runs(log).taken_versions([run_id]),
+        each = list(flows)
+        runs = iter(self._whose([flow.run_id for flow in each if isinstance(flow, RunOutcome)]))
+        return self._events(
+            [next(runs) if isinstance(flow, RunOutcome) else _Whose(flow.stream) for flow in each]
         )
-        if outcome is None:
-            return []
-        (own,), sent = read_together(
-            self._log,
-            lambda log: Timeline(log).events_of_runs([outcome], taken),
-            lambda log: _of_deliveries(log, deliveries),
-        )
-        return [*own, *sent]
 
-    def events_of_flow(self, stream: str) -> list[Recorded]:
-        """Return the events of an exchange or a spawn over all its sessions, in the same way."""
-        own = list(self._log.stream(stream))
-        found: list[Recorded] = list(own)
-        asked = list(_asked(own))
-        run_ids = [run_id for run_id, _, _ in asked]
-        runs, sent, taken = read_together(
-            self._log,
-            lambda log: Runs(log).many_without_words(run_ids),
-            lambda log: Flows(log).deliveries_of_all([stream], run_ids),
-            lambda log: Runs(log).taken_versions(run_ids),
-        )
-        events, delivered = read_together(
-            self._log,
-            lambda log: Timeline(log).events_of_runs(list(runs.values()), taken),
-            lambda log: _of_deliveries(log, sent),
-        )
-        of_runs = dict(zip(runs, events, strict=True))
-        for run_id, session_key, message_id in asked:
-            run = of_runs.get(run_id, [])
-            found.extend(run)
-            # An imported flow has messages, and no runs; in a fork, a run may begin at a message that was imported.
-            if not any(_is_message(recorded, message_id) for recorded in run):
-                found.extend(self._message(session_key, message_id))
-        for recorded in own:
-            if isinstance(recorded.event, facts.ChildArchived):
-                found.extend(self._archiving(recorded.event.child))
-        found.extend(delivered)
-        return found
+    def events_of_runs(self, run_ids: Iterable[str]) -> list[list[Recorded]]:
+        """Return the events of runs themselves, also of those that belong to an exchange or a spawn, in the same way."""
+        return self._events([_Whose(None, run_id) for run_id in run_ids])
 
-    def events_of_runs(
-        self, outcomes: Sequence[RunOutcome], taken: Mapping[str, int]
-    ) -> list[list[Recorded]]:
-        """Return the events of runs in their sessions' streams, and those that each was accepted with.
+    def _whose(self, run_ids: Sequence[str]) -> list["_Whose"]:
+        flows = self._flows.flows_of_runs(run_ids) if run_ids else {}
+        return [_Whose(flows.get(run_id), run_id) for run_id in run_ids]
 
-        `taken` are the versions at which they were taken up.
-        """
-        streams = [session_stream(outcome.session_key) for outcome in outcomes]
-        asked = [
-            StreamPart(stream, max(0, outcome.first_version - 1 - _BEFORE), outcome.first_version)
-            for stream, outcome in zip(streams, outcomes, strict=True)
-        ]
-        # What happened while it waited in the queue was of other runs.
-        begun = {
-            outcome.run_id: StreamPart(
-                stream, taken[outcome.run_id] - 1, outcome.last_version if outcome.ended else _END
-            )
-            for stream, outcome in zip(streams, outcomes, strict=True)
-            if outcome.run_id in taken
+    def _events(self, whose: Sequence["_Whose"]) -> list[list[Recorded]]:
+        """Return the events of each: first what is its own, then the rows of its runs and texts, then what these say where to read."""
+        streams = list(dict.fromkeys(one.stream for one in whose if one.stream is not None))
+        own = dict(zip(streams, self._log.whole(streams), strict=True)) if streams else {}
+        asked = {
+            one: [(one.run_id or "", "", "")] if one.stream is None else list(_asked(own[one.stream]))
+            for one in whose
         }
-        parts = self._log.parts([*asked, *begun.values()])
-        accepted, at_work = parts[: len(asked)], dict(zip(begun, parts[len(asked) :], strict=True))
+        run_ids = list(dict.fromkeys(run_id for runs in asked.values() for run_id, _, _ in runs))
+        runs, taken, sent = self._log.answers(
+            self._runs.ask_without_words(run_ids),
+            self._runs.ask_taken_versions(run_ids),
+            self._flows.ask_deliveries_of_all(streams, run_ids),
+        )
+        gone = {stream: list(_archived(events)) for stream, events in own.items()}
+        children = list(dict.fromkeys(chain.from_iterable(gone.values())))
+        parts = [part for run in runs.values() for part in _parts_of(run, taken.get(run.run_id))]
+        late = [run for run in runs.values() if run.run_id in taken and _may_be_late(run)]
+        rows, _, found, delivered, _ = self._log.gather(
+            Reads(
+                questions=[
+                    *(_late(run) for run in late),
+                    *((_LAST, (session_stream(child),)) for child in children),
+                ],
+                parts=parts,
+                streams=[row.stream for row in sent],
+            )
+        )
+        at_work = dict(zip(parts, found, strict=True))
+        of_runs = {
+            run_id: list(_of_run(run, [at_work[part] for part in _parts_of(run, taken.get(run_id))]))
+            for run_id, run in runs.items()
+        }
+        beside = self._beside(
+            [
+                *(
+                    (session_stream(run.session_key), version)
+                    for run, versions in zip(late, rows[: len(late)], strict=True)
+                    for (version,) in versions
+                ),
+                *(
+                    (session_stream(child), last)
+                    for child, ((last,),) in zip(children, rows[len(late) :], strict=True)
+                    if last is not None
+                ),
+            ],
+            # An imported flow has messages, and no runs; in a fork, a run may begin at a message that was imported.
+            [
+                (session_key, message_id)
+                for runs_asked in asked.values()
+                for run_id, session_key, message_id in runs_asked
+                if session_key and not any(_is_message(one, message_id) for one in of_runs.get(run_id, ()))
+            ],
+        )
+        of_texts: dict[str | None, list[Recorded]] = {}
+        for row, events in zip(sent, delivered, strict=True):
+            for name in {row.owner, row.run_id}:
+                of_texts.setdefault(name, []).extend(events)
         return [
             [
-                *_accepted(outcome, before),
-                *(
-                    one
-                    for one in at_work.get(outcome.run_id, ())
-                    if facts.run_named(one.event) == outcome.run_id
+                *own.get(one.stream or "", ()),
+                *of_texts.get(one.stream or "", ()),
+                *chain.from_iterable(
+                    [
+                        *of_runs.get(run_id, ()),
+                        *(of_texts.get(run_id, ()) if one.stream is not None or run_id in runs else ()),
+                        *beside.get((run_id,), ()),
+                        *beside.get((session_stream(session_key), message_id), ()),
+                    ]
+                    for run_id, session_key, message_id in asked[one]
                 ),
-                *(self._late(outcome) if outcome.run_id in taken else ()),
+                *chain.from_iterable(
+                    beside.get((session_stream(child),), ()) for child in gone.get(one.stream or "", ())
+                ),
             ]
-            for outcome, before in zip(outcomes, accepted, strict=True)
+            for one in whose
         ]
 
-    def _late(self, outcome: RunOutcome) -> Iterator[Recorded]:
-        """Yield the answers of a run that came when it was over: they stand behind all else of it, among what came since."""
-        if not outcome.ended or (outcome.status == "ok" and outcome.attempt == 1):
-            return
-        stream, last = session_stream(outcome.session_key), outcome.last_version
-        for (version,) in self._log.query(_LATE, (stream, last, last + _LATEST)):
-            for recorded in self._log.stream(stream, after=version - 1, to=version):
-                if facts.run_named(recorded.event) == outcome.run_id:
-                    yield recorded
+    def _beside(
+        self, versions: Iterable[tuple[str, int]], messages: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, ...], list[Recorded]]:
+        """Return late answers by their runs, ends of sessions by their streams, messages by stream and id.
 
-    def _message(self, session_key: str, message_id: str) -> Iterator[Recorded]:
-        """Yield a message by its id."""
-        for version in reversed(self._sessions.versions_of_message(session_key, message_id)):
-            for recorded in self._log.stream(session_stream(session_key), after=version - 1, to=version):
-                if _is_message(recorded, message_id):
-                    yield recorded
+        They stand at some versions of streams, or have some messages of sessions.
+        """
+        parts = [StreamPart(stream, version - 1, version) for stream, version in versions]
+        if messages:
+            of_each = self._sessions.versions_of_messages(messages)
+            parts += [
+                StreamPart(session_stream(key), version - 1, version)
+                for (key, _), each in zip(messages, of_each, strict=True)
+                for version in each
+            ]
+        found: dict[tuple[str, ...], list[Recorded]] = {}
+        for recorded in chain.from_iterable(self._log.parts(parts) if parts else ()):
+            event, message = recorded.event, facts.message_in(recorded.event)
+            if isinstance(event, facts.LateReplyDropped):
+                found.setdefault((event.run_id,), []).append(recorded)
+            elif isinstance(event, facts.SessionArchived):
+                found.setdefault((recorded.stream,), []).append(recorded)
+            elif message is not None:
+                found.setdefault((recorded.stream, message.id), []).append(recorded)
+        return found
 
-    def _archiving(self, child: str) -> Iterator[Recorded]:
-        stream = session_stream(child)
-        for (last,) in self._log.query(_LAST, (stream,)):
-            for recorded in () if last is None else self._log.stream(stream, after=last - 1, to=last):
-                if isinstance(recorded.event, facts.SessionArchived):
-                    yield recorded
+
+class _Whose(NamedTuple):
+    """Whose events are looked for: those of an exchange or a spawn, by its stream, else of one run."""
+
+    stream: str | None
+    run_id: str | None = None
 
 
-def _of_deliveries(log: Log, sent: Iterable[DeliverySummary]) -> list[Recorded]:
-    streams = [delivery_stream(row.delivery_id) for row in sent]
-    return [recorded for events in log.whole(streams) for recorded in events]
+def _parts_of(run: RunOutcome, taken: int | None) -> list[StreamPart]:
+    """Return where in its session's stream a run was accepted, and where it was at work, if it was taken up at a version.
+
+    What happened while it waited in the queue was of other runs.
+    """
+    stream = session_stream(run.session_key)
+    accepted = StreamPart(stream, max(0, run.first_version - 1 - _BEFORE), run.first_version)
+    if taken is None:
+        return [accepted]
+    return [accepted, StreamPart(stream, taken - 1, run.last_version if run.ended else _END)]
+
+
+def _of_run(run: RunOutcome, parts: Sequence[Sequence[Recorded]]) -> Iterator[Recorded]:
+    """Yield the events of a run among those of its parts."""
+    accepted, *at_work = parts
+    yield from _accepted(run, accepted)
+    for events in at_work:
+        yield from (one for one in events if facts.run_named(one.event) == run.run_id)
+
+
+def _may_be_late(run: RunOutcome) -> bool:
+    """Whether an answer of a run may have come when it was over."""
+    return run.ended and not (run.status == "ok" and run.attempt == 1)
+
+
+def _late(run: RunOutcome) -> Question:
+    """Ask where the answers of a run stand that came when it was over: behind all else of it, among what came since."""
+    return _LATE, (session_stream(run.session_key), run.last_version, run.last_version + _LATEST)
+
+
+def _archived(own: Iterable[Recorded]) -> Iterator[str]:
+    """Yield the children whose end a spawn tells of."""
+    for recorded in own:
+        if isinstance(recorded.event, facts.ChildArchived):
+            yield recorded.event.child
 
 
 def _accepted(outcome: RunOutcome, before: Sequence[Recorded]) -> Iterator[Recorded]:

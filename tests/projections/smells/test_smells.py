@@ -269,8 +269,8 @@ def test_the_recorded_states_smell_of_what_happened_in_them_and_of_nothing_else(
         smells = Smells(log)
         found = [
             (smell.code, smell.position)
-            for work in WorkFound(log).newest(WorkWanted())
-            for smell in smells.of(work)
+            for each in smells.of_each(list(WorkFound(log).newest(WorkWanted())))
+            for smell in each
         ]
 
     assert sorted(found) == [

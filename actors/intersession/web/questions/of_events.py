@@ -15,7 +15,7 @@ from intersession_events.facts import ready
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, map_strings
-from intersession_projections.places import sessions_of
+from intersession_projections.places import sessions_of, sessions_of_each
 from intersession_projections.wording import words_in
 
 USUAL: Final = 100
@@ -61,7 +61,7 @@ def events(view: View, given: Events) -> JsonObject:
     found = view.known(wanted.newest(view.log, span_of(view, given)))
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     page, cursor = page_of(found, limit)
-    told = zip(page, view.sessions_of_each(page), strict=True)
+    told = zip(page, sessions_of_each(view.log, page), strict=True)
     return {
         "events": [brief(view, one, sessions) for one, sessions in told],
         "cursor": cursor,

@@ -1,13 +1,12 @@
 """Which sessions, runs and flows stood at a place and are of what is asked for, and which of them were open (PLACE-3)."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from intersession_actors.debugger.standing.answers import StateAnswer, open_in
 from intersession_actors.debugger.standing.values import Values
 from intersession_actors.debugger.view import View, settings_of
-from intersession_events.log import Log, for_each
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream
 from intersession_projections.run_outcomes import RunOutcome
@@ -131,17 +130,8 @@ class Standing:
                 return self._sessions([row.key for row in rows], rows)
 
     def _sessions(self, keys: Sequence[str], rows: list[SessionRow]) -> "_Part":
-        position, limit = self._place.position, self._limit
-
-        def reading(log: Log) -> Callable[[str], list[Flow]]:
-            then = Then(log, position)
-            return lambda key: [
-                *then.runs(limit, key),
-                *then.exchanges(limit, key),
-                *then.spawns(limit, key),
-            ]
-
-        found = [flow for of_one in for_each(self._view.log, keys, reading) for flow in of_one]
+        limit = self._limit
+        found = self._then.of_sessions(keys, limit)
         runs = [flow for flow in found if isinstance(flow, RunOutcome)]
         flows = {flow.accepted: flow for flow in found if not isinstance(flow, RunOutcome)}
         newest = sorted(flows.values(), key=lambda flow: -flow.accepted)

@@ -1,6 +1,6 @@
 """Each session, run and flow as the answer of `state` has it: what a view shows of it, and what its owner knew of it then."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -10,6 +10,7 @@ from intersession_actors.disclosure import shown_messages
 from intersession_actors.exchange import Exchange
 from intersession_actors.policy import Speak, Speech, judge_send
 from intersession_actors.service import Reader
+from intersession_actors.streams import RunTexts, Texts
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, for_each
@@ -17,7 +18,7 @@ from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
 from intersession_projections.forks import frozen_in
 from intersession_projections.places import Located
-from intersession_projections.run_outcomes import LoggedTexts, RunOutcome
+from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionRow
 from intersession_projections.spans import Span, backwards
 
@@ -140,14 +141,15 @@ class Values:
 
     def exchanges(self, flows: Sequence[tuple[ExchangeSummary, Sequence[Recorded]]]) -> list[JsonObject]:
         """Return exchanges, each with what the coordinator knew of it by its events."""
+        decided = [exchange.RULES.state_in(events) for _, events in flows]
+        named = {run_id for one in decided if one is not None for run_id in _quoted_in(one)}
+        replied, texts = self._view.reader.runs.many(named), Texts()
+        for run_id in named:
+            run = replied.get(run_id)
+            texts.take(run_id, RunTexts(reply=(None if run is None else run.reply) or ""))
+        return [self._exchange(flow, one, texts) for (flow, _), one in zip(flows, decided, strict=True)]
 
-        def reading(log: Log) -> Callable[[tuple[ExchangeSummary, Sequence[Recorded]]], JsonObject]:
-            texts = LoggedTexts(log)
-            return lambda one: self._exchange(*one, texts)
-
-        return for_each(self._view.log, flows, reading)
-
-    def _exchange(self, flow: ExchangeSummary, events: Sequence[Recorded], texts: LoggedTexts) -> JsonObject:
+    def _exchange(self, flow: ExchangeSummary, decided: Exchange | None, texts: Texts) -> JsonObject:
         return {
             "exchangeId": flow.exchange_id,
             "runId": flow.run_id,
@@ -171,16 +173,11 @@ class Values:
                 "inferred": flow.inferred or None,
                 "frozen": self._frozen.holds(flow) or None,
             }
-            | self._decided_exchange(flow, events, texts)
+            | ({} if decided is None else self._decided_exchange(flow, decided, texts))
         )
 
-    def _decided_exchange(
-        self, flow: ExchangeSummary, events: Sequence[Recorded], texts: LoggedTexts
-    ) -> JsonObject:
+    def _decided_exchange(self, flow: ExchangeSummary, decided: Exchange, texts: Texts) -> JsonObject:
         """Return what the coordinator knew of an exchange: what it waited for, the words it would hand on, and its settings."""
-        decided = exchange.RULES.state_in(events)
-        if decided is None:
-            return {}
         settings = decided.accepted.settings
         latest = None if decided.latest is None else decided.latest.read(texts)
         return {
@@ -195,7 +192,7 @@ class Values:
             },
         }
 
-    def _held(self, decided: Exchange, texts: LoggedTexts) -> JsonObject:
+    def _held(self, decided: Exchange, texts: Texts) -> JsonObject:
         """Return what stood still there, and for whose word (LIVE-1)."""
         held, asked = decided.held, decided.asked
         value: JsonObject = {} if asked is None else {"hold": asked.before}
@@ -271,3 +268,11 @@ class Values:
                 "frozen": self._frozen.holds(row) or None,
             }
         )
+
+
+def _quoted_in(decided: Exchange) -> Iterator[str]:
+    """Yield the runs whose replies an exchange would hand on, or holds."""
+    if decided.latest is not None:
+        yield decided.latest.run_id
+    if decided.held is not None:
+        yield decided.held.run_id or ""
