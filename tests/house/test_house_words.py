@@ -83,6 +83,7 @@ def test_what_is_no_path_of_a_machine_is_let_be(line: str) -> None:
 
 DIALECT: Final = {
     r"\b(?:who|whoever|whom|the one (?:who|that)) asks\b": "the caller, the requester",
+    r"(?:^|[.;] )Who(?:ever)? (?!is\b)[a-z]+s\b(?![^.]*\?)": "the one that …, a caller that …",
     r"\bwhat (?:is|was) wanted\b": "the query, the matches",
     r"\bso many\b(?! that)": "the limit, a number, `seconds`",
     r"\bways? (?:there|to the (?:server|store)) and back\b": "a round trip",
@@ -129,6 +130,7 @@ def test_no_first_line_of_a_docstring_speaks_the_house_dialect() -> None:
     [
         "Return what who asks sees.",
         "The one who asks waits.",
+        "It goes on. Who waits longer is told so.",
         "Yield what is wanted.",
         "Wake so many of those who wait.",
         "In one way there and back.",
@@ -139,7 +141,9 @@ def test_a_planted_turn_of_the_dialect_is_seen(line: str) -> None:
     assert list(dialect(line))
 
 
-@pytest.mark.parametrize("line", ["There is none.", "so many that it ends", "It is None.", "is none of them"])
+@pytest.mark.parametrize(
+    "line", ["Who sent it?", "There is none.", "so many that it ends", "It is None.", "is none of them"]
+)
 def test_plain_english_is_let_be(line: str) -> None:
     assert list(dialect(line)) == []
 

@@ -17,7 +17,7 @@ class Access(Protocol):
 
     @property
     def about(self) -> JsonObject:
-        """Who looks, and what they may do: `{who, isOperator, readOnly, can: [action …], store, version}`."""
+        """The viewer, and what they may do: `{who, isOperator, readOnly, can: [action …], store, version}`."""
         ...
 
     async def ask(

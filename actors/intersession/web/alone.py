@@ -71,7 +71,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ReadOnly:
-    """Whoever looks at a log that is only read, as its operator: without receipts, which nobody could write."""
+    """The viewer of a log that is only read, as its operator: without receipts, which nobody could write."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ReadOnly:
 
     @property
     def about(self) -> JsonObject:
-        """Who looks, and what they may do."""
+        """The viewer, and what they may do."""
         return {
             "who": "operator",
             "isOperator": True,

@@ -115,7 +115,7 @@ class ChainLedger:
         """Which agents are being called now."""
 
     def reserve(self, budget: facts.Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
-        """Reserve a run of a chain, unless a guard trips. Whoever does that has it queued, or releases it.
+        """Reserve a run of a chain, unless a guard trips. The caller queues it, or releases it.
 
         `by` is the stream of the flow that asks for the run; a run of no flow is reserved by itself. A flow asks for one run
         at a time: what it reserved before is given back.

@@ -56,7 +56,7 @@ class CarriedSystem(Protocol):
 
 
 class Cast(NamedTuple):
-    """Who answers in a fork, and under which configuration. `stopping` knows where a recording ended."""
+    """The agents of a fork, and its configuration. `stopping` knows where a recording ended."""
 
     agents: dict[str, Agent]
     stopping: Stopping

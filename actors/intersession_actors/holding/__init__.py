@@ -1,4 +1,4 @@
-"""Who wants texts of exchanges held before they go on: sessions that are held, and a rule of the host's (LIVE-1)."""
+"""What holds texts of exchanges before they go on: sessions that are held, and a rule of the host's (LIVE-1)."""
 
 from intersession_events.faces import on_demand
 

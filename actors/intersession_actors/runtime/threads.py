@@ -1,4 +1,4 @@
-"""Threads, and all that waits: the machine's, or a simulation's. Whoever blocks or starts a thread is handed this."""
+"""Threads, and all that waits: the machine's, or a simulation's. Handed to all that block or start a thread."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Who calls a tool or a method, and one call of theirs with what it decided about access; made by every door."""
+"""The caller of a tool or a method, and one call with what it decided about access; made by every door."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls: a session (`key`), perhaps from inside a run, or the operator, or a credential for some sessions (VIS-6).
+    """The caller: a session (`key`), perhaps from inside a run, or the operator, or a credential for some sessions (VIS-6).
 
     `name` is what idempotency keys are kept under. `act_as` are globs over the canonical keys within reach of the
     operator or a credential; what a session reaches is policy's to say. `credential` names the limited credential that

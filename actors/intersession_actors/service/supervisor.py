@@ -57,7 +57,7 @@ class Supervisor:
 
     @property
     def degraded(self) -> dict[str, str]:
-        """Who was given up on, by session key, manager prefix or the stream of a flow, and the last error."""
+        """The actors that were given up, by session key, manager prefix or the stream of a flow, and the last error."""
         with self._lock:
             return dict(self._degraded)
 

@@ -33,7 +33,7 @@ class SimulatedClock:
         return self._passed_us / 1_000_000
 
     def advance(self, seconds: float) -> None:
-        """Let time pass. Whoever waits for it is woken by the next step."""
+        """Let time pass. Its waiters are woken by the next step."""
         self._passed_us += max(round(seconds * 1_000_000), 0)
 
     def set_wall(self, now_ms: int) -> None:

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class SimulatedReply(ReplyFuture):
-    """An answer to come. Whoever waits for it lets the simulation go on."""
+    """An answer to come. A wait for it lets the simulation go on."""
 
     greenlets: ClassVar[Greenlets]
 

@@ -1,4 +1,4 @@
-"""Who waits to hear that a spawn's child is there, so that it can be spoken to at once (SPAWN-12). Used by the spawner."""
+"""Waits for a spawn's child to be there, so that it can be spoken to at once (SPAWN-12). Used by the spawner."""
 
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.spawn.rules import Spawn

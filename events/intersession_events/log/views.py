@@ -100,7 +100,7 @@ class AddingView(View, Protocol):
 
     @property
     def only_added(self) -> Sequence[str]:
-        """The names of those tables. Who folds the whole log puts their rows into their order once, at the end."""
+        """The names of those tables. A fold of the whole log sorts their rows once, at the end."""
         ...
 
 

@@ -14,7 +14,7 @@ from intersession_projections.sessions import SessionNames
 
 
 class LogHost(Protocol):
-    """Who does the work of a log. `flows` and `runs` say where everything stands, `names` how sessions are called."""
+    """The one that does the work of a log. `flows` and `runs` say where everything stands, `names` how sessions are called."""
 
     flows: Flows
     runs: Runs

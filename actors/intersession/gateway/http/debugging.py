@@ -39,7 +39,7 @@ class DoorAccess:
 
     @property
     def about(self) -> JsonObject:
-        """Who looks, and what they may do."""
+        """The viewer, and what they may do."""
         caller, held = self._credential.caller, all_scopes(self._credential.scopes)
         return {
             "who": caller.name,

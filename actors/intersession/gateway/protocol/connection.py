@@ -124,7 +124,7 @@ class Connection:
         return [Send(encoded(error_response(request_id, shape))), *self._close(TRY_AGAIN, message[:120])]
 
     def welcomed(self, request_id: str, hello: Frame) -> list[Effect]:
-        """Let somebody in: `hello` is the payload of `hello-ok`. Who has proven itself is shown that the gateway can, too."""
+        """Let somebody in: `hello` is the payload of `hello-ok`. A client that has proven itself is shown that the gateway can, too."""
         if self.state != "welcoming":
             return []
         self.state = "open"

@@ -24,7 +24,7 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class BatchObserver(Protocol):
-    """Whoever has a say in each transaction."""
+    """What has a say in each transaction."""
 
     def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
         """Append events of the library's event store and wait; see `Committing.insert_events`."""

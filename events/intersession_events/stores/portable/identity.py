@@ -20,7 +20,7 @@ class Query(Protocol):
 
 @ready
 class Holder(msgspec.Struct, frozen=True):
-    """Who writes a log, as it has left word for other processes: the epoch that it writes in, the address of its gateway."""
+    """The writer of a log, as it has left word for other processes: the epoch that it writes in, the address of its gateway."""
 
     pid: int
     epoch: int = 0

@@ -41,7 +41,7 @@ class Readers:
     """Lends connections that only read: the one that came back last first, up to a limit at once."""
 
     def __init__(self, connect: Callable[[], Connection[TupleRow]], *, size: int, timeout: float) -> None:
-        """Have connections made by `connect`. Whoever waits longer than `timeout` seconds is told that all are lent."""
+        """Have connections made by `connect`. A wait of more than `timeout` seconds ends with the refusal that all are lent."""
         self.timeout = timeout
         self._connect = connect
         self._size = size
