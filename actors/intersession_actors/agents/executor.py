@@ -233,7 +233,8 @@ class AgentExecutor:
         with self._changed:
             if self.is_running(turn.run_id, turn.attempt):
                 del self._running[turn.run_id]
-            self._changed.notify_all()
+            if self._stopping:
+                self._changed.notify_all()
 
     def _came_late(self, turn: Turn, outcome: Outcome, late: OnResult | None) -> None:
         with self._changed:

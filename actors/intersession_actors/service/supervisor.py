@@ -125,7 +125,7 @@ class Supervisor:
         while True:
             with self._lock:
                 refused = self._given_up_on.get(key)
-                ref = None if refused is not None else self._awake(key)
+                ref = None if refused is not None else self._sessions.get(key) or self._awake(key)
             if refused is not None:
                 self._refuse(command, refused.error, code=refused.code, to_flow=refused.code)
                 return
@@ -133,7 +133,8 @@ class Supervisor:
                 self._refuse(command, "the system is stopping")
                 return
             try:
-                ref.tell(command, urgent=not _is_from_a_door(command))
+                # The inbox's bound holds for what somebody outside asked for.
+                ref.tell(command, urgent=not isinstance(command, Asked) or command.answer is None)
             except InboxFull:
                 self._refuse(
                     command, "the session has too many messages waiting, try again later", code="busy"
@@ -169,23 +170,20 @@ class Supervisor:
         return self._runtime.stop(timeout)
 
     def _awake(self, key: str) -> Ref | None:
-        """Return the session's actor, starting it if need be. Under the lock."""
-        ref = self._sessions.get(key)
-        if ref is None:
-            if self._stopping or self._session is None:
-                return None
-            try:
-                ref = self._runtime.start(
-                    self._session.actor,
-                    *self._session.parts,
-                    key,
-                    name=key,
-                    inbox_limit=self._inbox_limit,
-                    on_failure=self._failed,
-                )
-            except RuntimeStopped:
-                return None
-            self._sessions[key] = ref
+        """Start the actor of a session that sleeps; None if none is started any more. Under the lock."""
+        if self._stopping or self._session is None:
+            return None
+        try:
+            ref = self._sessions[key] = self._runtime.start(
+                self._session.actor,
+                *self._session.parts,
+                key,
+                name=key,
+                inbox_limit=self._inbox_limit,
+                on_failure=self._failed,
+            )
+        except RuntimeStopped:
+            return None
         return ref
 
     def _forget(self, key: str, ref: Ref) -> None:
@@ -227,7 +225,7 @@ class Supervisor:
     def _again(self, key: str) -> None:
         """Wake a session at once: it may have been in the middle of a run, and of a flow's step."""
         with self._lock:
-            if key not in self._degraded:
+            if key not in self._degraded and key not in self._sessions:
                 self._awake(key)
         self.read_back(key, lost=True)
 
@@ -249,11 +247,6 @@ class Supervisor:
         if isinstance(command, Step) and command.flow is not None and to_flow is not None:
             refused = Refused(code=to_flow, error=error)
             self.tell_flow(command.flow, refusal_of(command, command.flow, refused))
-
-
-def _is_from_a_door(command: Command) -> bool:
-    """Whether somebody outside asked for it, so that the inbox's bound holds for it."""
-    return isinstance(command, Asked) and command.answer is not None
 
 
 def _nothing(_prefix: str) -> None:

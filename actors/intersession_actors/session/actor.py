@@ -269,13 +269,11 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         if isinstance(event, facts.RunStarted):
             self._starter.start(event, state, self._owner.decided_at)
         elif isinstance(event, facts.RunEnd):
-            if not isinstance(
-                event, facts.RunCompleted
-            ):  # the clock of one that answered was stopped when it did
-                self._starter.unwatch(event.run_id)
             self._starter.ended(event.run_id, before.running)
-            # Nobody works on a run that is over: where it timed out or was aborted, somebody still does.
-            self.world.agents.cancel(event.run_id)
+            if not isinstance(event, facts.RunCompleted):
+                # Nobody works on a run that is over: where it timed out or was aborted, somebody still does.
+                self._starter.unwatch(event.run_id)
+                self.world.agents.cancel(event.run_id)
             if recorded.id != self._told_ahead and (ended := ended_of(before, recorded)) is not None:
                 self.world.mail.tell_flow(ended.stream, ended)
         elif isinstance(event, facts.RunInterrupted):
