@@ -90,8 +90,8 @@ DIALECT: Final = {
     r"(?<![Tt]here )\b(?:is|are|was|were) none\b(?! (?:of|in|left)\b)": "is invalid, is no …, is nothing",
 }
 PAGES: Final = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MOST_WORDS: Final = 98_000
-"""How many words README and docs may have. Who needs more room finds what can go."""
+MOST_WORDS: Final = 87_000
+"""How many words README and docs may have outside of blocks of code. A page that needs more room takes it from another."""
 
 
 def dialect(text: str) -> Iterator[str]:
@@ -150,7 +150,8 @@ def test_plain_english_is_let_be(line: str) -> None:
 
 def test_the_pages_have_no_more_words_than_a_reader_has_time_for() -> None:
     pages = [page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md"]
-    words = sum(1 for page in pages for word in page.split() if re.search(r"[^\W_]", word))
+    outside = (re.sub(r"^ *```.*?^ *```", "", page, flags=re.MULTILINE | re.DOTALL) for page in pages)
+    words = sum(1 for page in outside for word in page.split() if re.search(r"[^\W_]", word))
 
     assert words <= MOST_WORDS
 
