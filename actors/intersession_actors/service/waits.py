@@ -38,30 +38,39 @@ class RunWaits:
     def __init__(self, log: Follows, run_ended: Callable[[str, str], None] | None = None) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, list[End]] = defaultdict(list)
+        self._ended: dict[str, RunEnd | None] = {}
+        """How the first runs of exchanges ended that somebody waits for: what lets a reply go on may be told later than its run."""
         self._run_ended = run_ended
         self._stop: Callable[[], None] = log.on_committed(self._committed, RunEnd | ExchangeHeld | _ANSWERS)
 
-    def expect(self, run_id: str) -> End:
-        """Return a future of the end of a run, or of an exchange's first reply. Look whether it is there only after this call."""
+    def expect(self, name: str, first: str | None = None) -> End:
+        """Return a future of the end of a run, or of an exchange's first reply. Look whether it is there only after this call.
+
+        `first` is the run that gives that reply; who names it names it again to `forget`.
+        """
         future: End = Future()
         with self._lock:
-            self._waiting[run_id].append(future)
+            self._waiting[name].append(future)
+            if first is not None:
+                self._ended.setdefault(first)
         return future
 
-    def forget(self, run_id: str, future: End) -> bool:
+    def forget(self, name: str, future: End, first: str | None = None) -> bool:
         """Give a future up; say whether it was still waiting."""
         with self._lock:
-            futures = self._waiting.get(run_id, [])
+            if first is not None:
+                self._ended.pop(first, None)
+            futures = self._waiting.get(name, [])
             waited = future in futures
             if waited:
                 futures.remove(future)
             if not futures:
-                self._waiting.pop(run_id, None)
+                self._waiting.pop(name, None)
         return waited
 
-    def finish(self, run_id: str, future: End) -> None:
+    def finish(self, name: str, future: End) -> None:
         """Let a future be done whose run was seen to have ended; the end may be on its way to it just now."""
-        if self.forget(run_id, future):
+        if self.forget(name, future):
             _finish(future)
 
     def close(self) -> None:
@@ -75,21 +84,21 @@ class RunWaits:
 
     def _committed(self, batch: Sequence[Recorded]) -> None:
         held = {one.stream for one in batch for part in parts_of(one.event) if isinstance(part, ExchangeHeld)}
-        ends = dict[str, RunEnd]()
         for recorded in batch:
             event = recorded.event
             if isinstance(event, RunEnd):
-                ends[event.run_id] = event
                 self._come(event.run_id, event)
                 if self._run_ended is not None:
                     self._run_ended(recorded.stream.removeprefix("session:"), event.run_id)
             elif isinstance(event, _ANSWERS) and recorded.stream not in held:
                 first_run = event.run_id if isinstance(event, TurnEnded) and event.turn == 0 else ""
-                self._come(recorded.stream, ends.get(first_run))
+                self._come(recorded.stream, self._ended.get(first_run))
 
     def _come(self, name: str, end: RunEnd | None) -> None:
         with self._lock:
             futures = self._waiting.pop(name, [])
+            if name in self._ended:
+                self._ended[name] = end
         if futures:
             crash_point("S7")
         for future in futures:

@@ -401,7 +401,7 @@ class _Awaited:
         self._waits = send.service.waits
         # The operator waits for the end of the run, a session until its exchange lets the reply go on.
         self._name = send.run_id if send.call.caller.key is None else ids.exchange_stream(send.exchange_id)
-        self._future = self._waits.expect(self._name)
+        self._future = self._waits.expect(self._name, send.run_id)
         if wait is not None:
             wait.give_up = partial(self._waits.finish, self._name, self._future)
 
@@ -417,7 +417,7 @@ class _Awaited:
 
     def over(self) -> None:
         """Wait no longer."""
-        self._waits.forget(self._name, self._future)
+        self._waits.forget(self._name, self._future, self._send.run_id)
         if self._wait is not None:
             self._send.service.wait_graph.end(self._wait)
 

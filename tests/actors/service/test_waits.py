@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from intersession_actors.service.waits import End, RunWaits, Wait, WaitGraph
-from intersession_events.facts import RunCompleted
+from intersession_events.facts import RunCompleted, TurnEnded
 from support.any_log import AnyLog, log_at
 from support.log_drafts import anywhere, draft
 
@@ -74,6 +74,23 @@ def test_who_waits_is_handed_the_event_that_ended_the_run(log: AnyLog) -> None:
     end(log)
 
     assert waited.result(timeout=10) == RunCompleted(run_id=RUN, attempt=1, text="yes")
+
+
+@pytest.mark.clause("SEND-9", "LIVE-1")
+def test_who_waits_for_a_first_reply_is_handed_the_end_of_its_run_that_came_in_a_commit_before(
+    log: AnyLog,
+) -> None:
+    waits = RunWaits(log)
+    waited = waits.expect("exchange:e", RUN)
+
+    end(log)
+    assert not waited.done()
+    turn = TurnEnded(run_id=RUN, turn=0, speaker="agent:ops:main", status="ok")
+    log.append_now((anywhere("exchange:e", draft(turn, "turn")),))
+
+    assert waited.result(timeout=10) == RunCompleted(run_id=RUN, attempt=1, text="yes")
+    assert not waits.forget("exchange:e", waited, RUN)
+    assert waits._ended == {}
 
 
 @pytest.mark.clause("SEND-10")
