@@ -43,6 +43,7 @@ from intersession_actors.streams import (
     rules_in_force,
 )
 from intersession_actors.tools import sessions_send, sessions_spawn
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable import InlineViews
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite import identity
@@ -160,7 +161,13 @@ def draws_delivery_keys() -> AbstractContextManager[object]:
 
 def has_no_fence() -> AbstractContextManager[object]:
     """A writer whose epoch is over goes on to write."""
-    return patch.object(identity, "check_epoch", lambda cursor, mine: False)  # noqa: ARG005 - its signature
+    begun = identity.begun
+
+    def whoever_writes(cursor: Cursor, _mine: int) -> tuple[int, bool]:
+        cursor.execute("SELECT epoch FROM log_identity")
+        return begun(cursor, cursor.fetchone()[0])
+
+    return patch.object(identity, "begun", whoever_writes)
 
 
 @contextmanager

@@ -10,14 +10,17 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.log import Outcome, Unavailable, verify_log
 from intersession_events.stores import SqliteLog
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import check_one_name, inode_of, keep_open
 from intersession_events.stores.sqlite.ahead import Index
+from intersession_events.stores.sqlite.connections import raw_of
 from support.faulty_store import FAULT, FAULTY, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact
@@ -78,6 +81,7 @@ OPENING = """
 import sys
 from intersession_events.errors import StoreUnavailable
 from intersession_events.stores import SqliteLog
+from intersession_events.stores.database import Cursor
 for read_only in (False, True):
     try:
         SqliteLog(sys.argv[1], read_only=read_only)
@@ -305,6 +309,17 @@ def test_a_commit_looks_at_its_files_five_times(path: Path, monkeypatch: pytest.
 
     files = [f"{path}", f"{path}-wal", f"{path}-shm"]
     assert looked == [*files[:2], *files]
+
+
+def test_a_commit_of_events_of_a_known_stream_runs_four_statements(path: Path) -> None:
+    ran: list[str] = []
+    with SqliteLog(path) as log:
+        log.append_now([to("s", 1, B)])
+        transact(log, lambda sql: raw_of(cast("Cursor", sql)).set_trace_callback(ran.append))
+        ran.clear()
+        log.append_now([to("s", 2, C)])
+
+    assert [statement.split()[0] for statement in ran] == ["BEGIN", "SELECT", "INSERT", "COMMIT"]
 
 
 def frame_bytes(wal: Path) -> int:
@@ -675,6 +690,7 @@ READING = """
 import sys
 from intersession_events.errors import LogError
 from intersession_events.stores import SqliteLog
+from intersession_events.stores.database import Cursor
 try:
     with SqliteLog(sys.argv[1], read_only=True) as log:
         print([event.id for event in log.all()], log.query("SELECT COUNT(*) FROM log_topics"))
@@ -719,6 +735,7 @@ def test_a_log_on_such_media_says_when_its_last_events_lie_beside_it(path: Path)
 FOLLOWING = """
 import sys
 from intersession_events.stores import SqliteLog
+from intersession_events.stores.database import Cursor
 with SqliteLog(sys.argv[1], read_only=True) as log:
     for _ in sys.stdin:
         print(log.head(), flush=True)

@@ -93,7 +93,11 @@ class Committing(ReadsLog):
 
     @abstractmethod
     def last_given(self, cursor: Cursor) -> int:
-        """Return the last position that was ever given, inside a transaction."""
+        """Return the last position that was ever given, as a transaction begins.
+
+        Raises:
+            WriterSuperseded: another writer has taken over.
+        """
 
     @abstractmethod
     def insert_rows(

@@ -71,11 +71,7 @@ class Opened(ABC):
 
     @abstractmethod
     def check(self, cursor: Cursor) -> bool:
-        """Check, as a transaction begins, that no other writer has taken over; return whether somebody touched a view.
-
-        Raises:
-            WriterSuperseded: another one has.
-        """
+        """Return, as a transaction begins, whether somebody else has written into a view."""
 
     @abstractmethod
     def erased(self) -> None:
@@ -273,8 +269,7 @@ class Writer:
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
         """Read at once what the appends of a batch would each ask for, and what is in the log that nobody was told of.
 
-        Refuses the transaction if another writer has taken over (`WriterSuperseded`) or what was acknowledged is not there
-        (`LogRewound`), and sees what was touched.
+        Refuses the transaction if what was acknowledged is not there (`LogRewound`), and sees what was touched.
         """
         appends = [work for work in batch if isinstance(work, Append)]
         parts = [part for append in appends for part in append.parts]

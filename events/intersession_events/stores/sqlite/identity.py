@@ -79,17 +79,23 @@ def take_epoch(cursor: Cursor) -> int:
     return epoch
 
 
-def check_epoch(cursor: Cursor, mine: int) -> bool:
-    """Check, inside a transaction, that no other writer has taken over; return whether a view was touched by anybody else.
+def begun(cursor: Cursor, mine: int) -> tuple[int, bool]:
+    """Check, as a transaction begins, that no other writer has taken over.
+
+    Returned are the last position that was ever given, also to a row that somebody took away since, and whether a view was
+    touched by anybody else.
 
     Raises:
         WriterSuperseded: somebody did.
     """
-    cursor.execute("SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position<0) FROM log_identity")
-    now, touched = cursor.fetchone()
+    cursor.execute(
+        "SELECT epoch, (SELECT seq FROM sqlite_sequence WHERE name='stored_events'), "
+        "EXISTS (SELECT 1 FROM inline_views WHERE position<0) FROM log_identity"
+    )
+    now, given, touched = cursor.fetchone()
     if now != mine:
         raise WriterSuperseded(mine, now)
-    return bool(touched)
+    return int(given or 0), bool(touched)
 
 
 _COMPARED: Final = 64

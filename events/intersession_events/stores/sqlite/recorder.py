@@ -16,6 +16,7 @@ from intersession_events.log import Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.file import Presence
 from intersession_events.stores.portable import Committing, ReadsLog
+from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import LogDatastore
 from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.follower import Follower
@@ -61,6 +62,10 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
     def __init__(self, datastore: SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
         self.insert_events_statement = f"INSERT INTO {events_table_name} (rowid, originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 - the name is ours
+        self.epoch: int | None = None
+        """The writer's, set by whoever opens the log; the library has none."""
+        self.saw_touch = False
+        """Whether the last transaction has seen that somebody else wrote into a view."""
         self.presence: Presence | None = None
         """The files that must still be there when a commit is acknowledged; None for a log in memory."""
 
@@ -92,7 +97,10 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             yield cursor
 
     def last_given(self, cursor: Cursor) -> int:
-        """Return the last position that was ever given, also to a row that somebody took away since."""
+        """Return the last position that was ever given; it fails if another writer has taken over."""
+        if self.epoch is not None:
+            given, self.saw_touch = identity.begun(cursor, self.epoch)
+            return given
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
         row = cursor.fetchone()
         return 0 if row is None else int(row[0])
