@@ -36,7 +36,7 @@ class Access(Protocol):
         """Yield server-sent events: of each position that may be shown, that it is there.
 
         Raises:
-            ToolRefused: who asks may not read; on the call, before anything is yielded.
+            ToolRefused: the caller may not read; on the call, before anything is yielded.
         """
         ...
 

@@ -70,7 +70,7 @@ class Debugger:
     can be called by its name, too (`call`, `acall`), with arguments as JSON has them. Most are typed by the table of verbs alone;
     those whose answer depends on what is asked, or that take what JSON can't say, are written out.
 
-    Every verb raises `ToolRefused` where an argument is none, or names nothing that is there or that who asks may see.
+    Every verb raises `ToolRefused` where an argument is none, or names nothing that is there or that the caller may see.
     """
 
     def __init__(self, view: View) -> None:
@@ -204,7 +204,7 @@ class Debugger:
         `run` is an exchange, a spawn or a run. `progress` is told (events done, events to do).
 
         Raises:
-            ToolRefused: there is no such run, or several are meant (`invalid_request`); who asks does not see everything (`forbidden`).
+            ToolRefused: there is no such run, or several are meant (`invalid_request`); the caller does not see everything (`forbidden`).
             CorruptEvent: a row of the log can't be read.
         """
         from intersession_actors.debugger.replay import replayed  # noqa: PLC0415 - a verb is loaded when it is called

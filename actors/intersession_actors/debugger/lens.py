@@ -159,7 +159,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """Read once: what the context has reads a long session from the log each time that it is gone through."""
     problem: str | None
     hides: bool
-    """Whether who asks reads it without its secrets."""
+    """Whether the caller reads it without its secrets."""
 
     @property
     def key(self) -> str:

@@ -35,7 +35,7 @@ def replayed(view: View, run: str | None, progress: Callable[[int, int], None] |
     """Replay a run sealed, or (None) the whole log. `progress` is told (events done, events to do).
 
     Raises:
-        ToolRefused: there is no such run, or several are meant (`invalid_request`); who asks does not see everything (`forbidden`).
+        ToolRefused: there is no such run, or several are meant (`invalid_request`); the caller does not see everything (`forbidden`).
         CorruptEvent: a row of the log can't be read.
     """
     view.check_asked("replay", {})

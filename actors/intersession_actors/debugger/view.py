@@ -334,7 +334,7 @@ class View:
         """Return the log as a session would have seen it at a position, by the configuration that was in force there.
 
         Raises:
-            ToolRefused: there was no such session, or who asks may not act as another one (`forbidden`).
+            ToolRefused: there was no such session, or the caller may not act as another one (`forbidden`).
         """
         key = self.session(name, field="as")
         if self.requester.key is not None and key != str(self.requester.key):

@@ -34,7 +34,7 @@ def handled_here() -> pykka.Actor | None:
     return here.actor
 
 
-class ReplyFuture(pykka.ThreadingFuture[Any]):  # whatever an actor answers: whoever asks knows
+class ReplyFuture(pykka.ThreadingFuture[Any]):  # whatever an actor answers: the caller knows
     """An answer to come. `get` and `await` raise at once inside a handler; `await` never blocks an event loop."""
 
     def __init__(self) -> None:

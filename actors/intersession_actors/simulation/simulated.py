@@ -177,7 +177,7 @@ class SimulatedRuntime(Runtime):
         def run() -> None:
             try:
                 result = function()
-            except BaseException as error:  # noqa: BLE001 - whoever asks is told, whatever it is
+            except BaseException as error:  # noqa: BLE001 - the caller is told, whatever it is
                 future.set_exception(error)
             else:
                 future.set_result(result)

@@ -142,7 +142,7 @@ _WITHHELD: Final = tuple(name for name, tool in TOOLS.items() if not tool.for_ch
 def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
     """Describe tools as an API takes them: `openai`, `responses`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
 
-    Whoever asks gets objects of their own.
+    The caller gets objects of their own.
 
     Raises:
         ToolRefused: there is no such dialect (`invalid_request`).

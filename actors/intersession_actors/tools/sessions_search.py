@@ -52,7 +52,7 @@ def search_sessions(
 ) -> tuple[JsonObject, AccessSummary]:
     """Return where words were said, newest first: `{hits, cursor}`, and what was decided on access.
 
-    What may not be read is not searched, and neither is what is a secret to who asks: both are as if they were not there.
+    What may not be read is not searched, and neither is what is a secret to the caller: both are as if they were not there.
 
     Raises:
         ToolRefused: `invalid_request` naming the field, or why the session is not to be searched.

@@ -51,7 +51,7 @@ class Sql(Protocol):
 Question = tuple[str, Sequence[SqlValue]]
 """A reading statement, and its parameters."""
 Together = Callable[[Sequence[Question]], list[list[Row]]]
-"""Returns the rows of several reading statements: in one way there and back, where a store takes them so."""
+"""Returns the rows of several reading statements: in one round trip, where a store takes them so."""
 
 
 def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:

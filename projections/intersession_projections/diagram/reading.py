@@ -160,7 +160,7 @@ class _Reading:
         self._rows.append(_mark(recorded, None, f"{event.by} {words.how}{said}", "note"))
 
     def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
-        # Who asks stands before who is asked.
+        # The requester stands before the target.
         source = self._asker(message, key) if message.role not in {"assistant", "toolResult"} else None
         own = self._session(key)
         for words in words_of_message(message, key):

@@ -153,7 +153,7 @@ def _row(pair: _Paired, sides: tuple[_Side, _Side], *, exact: bool) -> Row:
     a, b = pair.a, pair.b
     if a is None or b is None:
         return Row(path=pair.path, kind="only_a" if b is None else "only_b", a=a, b=b)
-    # Who asks whom is said where a run starts. From there on it is the same one who speaks.
+    # The requester and the target are said where a run starts. From there on it is the same one who speaks.
     differs = tuple(_differing(a, b, sides, exact=exact, role=pair.path != "start"))
     return Row(path=pair.path, kind="changed" if differs else "same", a=a, b=b, differs=differs)
 

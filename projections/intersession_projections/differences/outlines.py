@@ -19,7 +19,7 @@ Begun = Callable[[str], Iterable[tuple[str, Outline]]]
 """The exchanges and spawns that a run, by its id, began: the id and the outline of each, in the order they were accepted."""
 
 Shown = Callable[[str, str], str]
-"""A text as who asks may read it; the second argument is the key of the session that it is of."""
+"""A text as the caller may read it; the second argument is the key of the session that it is of."""
 
 Since = Callable[[int], int]
 """When something that began at a time (ms) would have begun, had it gone on without a pause."""

@@ -20,7 +20,7 @@ _AT_ONCE: Final = 200
 """Groups that are asked for in one statement."""
 _END: Final = 2**62
 _FEW: Final = 2_000
-"""Events that the view takes in at once, whoever asks."""
+"""Events that the view takes in at once, for every caller."""
 _AS_FAST: Final = 32
 """So many events are looked through while one is taken in."""
 _LOGGER: Final = logging.getLogger("intersession.views")

@@ -20,7 +20,7 @@ Says = Callable[[str], bool]
 """Whether a text has the words."""
 
 Reads = Callable[[str], str]
-"""How a text is read by who asks: as it is, or without its secrets. One may be a secret by the name that it stands under, so
+"""How a text is read by the caller: as it is, or without its secrets. One may be a secret by the name that it stands under, so
 the source of JSON is read before what is in it."""
 
 SESSION: Final = "session:"

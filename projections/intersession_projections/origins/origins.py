@@ -35,7 +35,7 @@ MOST_HOPS: Final = 500
 """How many hops are shown: the first ones, of those that led to a run the last ones."""
 
 Shows = Callable[[str], Reads | None]
-"""Returns how who asks reads the texts of a session; None where they may not know of it. Only what they may read is found."""
+"""Returns how the caller reads the texts of a session; None where they may not know of it. Only what they may read is found."""
 
 Named = Callable[[str, str], str]
 """Returns the key of the session that is shown by some name to another one, whose key stands second."""

@@ -23,7 +23,7 @@ from intersession_projections.wording import Sides, Words, counted, words_of
 class Described(msgspec.Struct, frozen=True, kw_only=True):
     """A place in words. `event_id` and `time_ms` are those of the event that it is after.
 
-    They are None before the first event, and where who asks may not know of that one.
+    They are None before the first event, and where the caller may not know of that one.
     """
 
     position: int
@@ -85,7 +85,7 @@ class PlaceWords:
     def next(self, place: Located, of: Flow | None = None) -> Described | None:
         """Return what comes next: among a run's own events for a place of a run, or looked at for one; in the whole log else.
 
-        None where nothing has come yet, or nothing that who asks may know of.
+        None where nothing has come yet, or nothing that the caller may know of.
         """
         position = self._behind(place.position) if self._sees is None else 0
         flow = of if place.flow is None else place.flow

@@ -33,7 +33,7 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     """A place in a log: after the event at `position` (0: before all).
 
     `time_ms` is the time that it stands for: the one that was asked for, else the one that the log had reached. `flow` is set
-    where the place was named by a run, `is_named` where an event or a run was named that who asks sees.
+    where the place was named by a run, `is_named` where an event or a run was named that the caller sees.
     """
 
     position: int
@@ -58,7 +58,7 @@ class Places:
         `is_end`: up to there a part of the log is asked for, so that a time that has not come yet is the head.
 
         Raises:
-            UnknownPlace: it is not in the log, or not for who asks: beyond its end, in the future, of an unknown event or run,
+            UnknownPlace: it is not in the log, or not for the caller: beyond its end, in the future, of an unknown event or run,
                 or of one that has not come so far. It names the forms that there are.
         """
         try:

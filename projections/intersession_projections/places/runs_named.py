@@ -19,7 +19,7 @@ Flow = ExchangeSummary | SpawnSummary | RunOutcome
 """What a run's name can mean: the exchange or spawn that it belongs to, else the run itself."""
 
 Sees = Callable[[str], bool]
-"""Whether who asks sees a session, by its canonical key."""
+"""Whether the caller sees a session, by its canonical key."""
 
 
 def flow_sessions(flow: Flow) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ class Moves:
             place = (*one, before.falling, key)
             known = who.since.pop((one, before.falling), None)
             if known is None:
-                # Who asks has to wait for it.
+                # The caller has to wait for it.
                 since = self._sql.later(f"{_LEAVE} RETURNING since", place)
             else:
                 self._sql.execute(_LEAVE, place)

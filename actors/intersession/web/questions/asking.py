@@ -120,7 +120,7 @@ async def answered(
 ) -> Response[object]:
     """Answer a question as far as the caller may have it answered, and not too often. Every route of a question comes by here.
 
-    Secrets are hidden, whoever asks, and `redacted` says so; they are `revealed` one event at a time.
+    Secrets are hidden from every caller, and `redacted` says so; they are `revealed` one event at a time.
     """
     wait = access.may_ask()
     if wait:

@@ -87,7 +87,7 @@ def runs(view: View, given: RunsAsked) -> JsonObject:
         span=span_of(view, given),
     )
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
-    # A run is told as far as who asks sees its sessions: those who took part alone tell whether it is.
+    # A run is told as far as the caller sees its sessions: those who took part alone tell whether it is.
     seen = view.seen_of(WorkFound(view.log, sees=view.sees).newest(wanted), flow_sessions)
     found = _smelled(view, seen, limit + 1)
     page = list(islice((one for one in found if one[1] or not given.smell), limit + 1))
@@ -165,7 +165,7 @@ def run(view: View, given: Run) -> JsonObject:
     flow = view.flow(given.run)
     drawn = drawing_of(view, flow)
     positions = positions_of(view, flow)
-    # The runs before and behind are those of a session that who asks sees: of another one, that there are any is told to nobody.
+    # The runs before and behind are those of a session that the caller sees: of another one, that there are any is told to nobody.
     sessions = [key for key in flow_sessions(flow) if view.is_seen(key)]
     runs_beside = view.reader.runs
     first, last = (positions[0], positions[-1]) if positions else (flow.accepted, flow.position)
@@ -374,7 +374,7 @@ def _is_sub(lane: Lane) -> bool:
 def _outline(flow: Flow, drawn: Diagram) -> list[list[int | str]]:
     """Return the ticks of a run: `[letter, lane, position]`.
 
-    `u` is said by who asks, `d` by who is asked, `p` by a person, `c` to a channel; `/` is a gap, `x` a failure, `e` an end.
+    `u` is said by the requester, `d` by the target, `p` by a person, `c` to a channel; `/` is a gap, `x` a failure, `e` an end.
     """
     asked = next((key for key in reversed(flow_sessions(flow))), None)
     found: list[list[int | str]] = []

@@ -327,7 +327,7 @@ class PortableLog(ReadableLog):
         self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
         if inline:
             # A fork is short-lived, and begins with what its start asks: the rest is folded beside it, if anybody asks.
-            # Not in it: who asks may hold what the writer waits for.
+            # Not in it: the caller may hold what the writer waits for.
             is_fork = self.forked is not None and not self._loader.by_hand
             left = self._keeping.take_up(
                 on_folding, left=[view.name for view in inline if is_fork and not is_carried(view)]
