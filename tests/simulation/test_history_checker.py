@@ -25,6 +25,7 @@ from intersession_events.facts import (
     ExchangeClosed,
     ExchangeHeld,
     ExchangeReleased,
+    LateReplyDropped,
     LoopEnded,
     Message,
     Provenance,
@@ -426,6 +427,18 @@ def denied_meanwhile(evidence: Evidence) -> Evidence:
     return instead(evidence, changed_route, SessionPatched(values={"sendPolicy": "deny"}))
 
 
+def dropped_while_under_way(evidence: Evidence) -> Evidence:
+    """Have the answer of an attempt that is under way be taken for one that came too late."""
+    item, end = evidence.of(RunCompleted)[-1]
+    return instead(evidence, item, LateReplyDropped(run_id=end.run_id, attempt=end.attempt))
+
+
+def to_be_held(evidence: Evidence) -> Evidence:
+    """Have every text of an exchange be one that is to be held, and none is."""
+    item, accepted = next(one for one in evidence.of(ExchangeAccepted) if one[1].settings.max_turns)
+    return changed(evidence, item, settings=structs.replace(accepted.settings, hold="every-turn"))
+
+
 DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "an event is gone": ("in_order", lambda told: without(told, last(told, DeliveryStarted))),
     "an event is there twice": (
@@ -448,6 +461,8 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         ),
     ),
     "an order that stops an exchange twice": ("holds_stop_once", held_twice),
+    "an order that nobody heard": ("orders_are_done", to_be_held),
+    "an answer that is dropped too early": ("late_answers_kept", dropped_while_under_way),
     "a flow that is closed twice": ("flows_in_order", lambda told: again(told, ExchangeClosed)),
     "other words than the run's": (
         "words_are_theirs",

@@ -13,11 +13,11 @@ from uuid import UUID
 
 from intersession import SessionSystem
 from intersession_actors.errors import Known, Question
-from intersession_actors.session.commands import StartNext
+from intersession_actors.session.commands import RunReturned, StartNext
 from intersession_actors.session.deciding import Decider
 from intersession_actors.simulation import SimulatedRuntime, Stuck
 from intersession_actors.simulation.greenlets import SimulatedClock
-from intersession_actors.streams import Owner, Plan, Refused
+from intersession_actors.streams import GivenUp, Owner, Plan, Refused
 from intersession_events.errors import BackupFailed, StoreUnavailable
 from intersession_events.facts import (
     AccessRecorded,
@@ -93,6 +93,8 @@ class World:
         """How far the log had come when the first start of a run was decided."""
         self._held: dict[tuple[str, int, str], Held] = {}
         self._judged: list[tuple[int, Question, Known]] = []
+        self._given_up: set[tuple[str, int]] = set()
+        """The attempts whose answers the store could not take for longer than it is asked to."""
         self.aborts: set[str] = set()
         self._begun = self._begun_ms = 0
         self._clock_was_set = False
@@ -298,6 +300,8 @@ class World:
             self.begin()
         self._all_there()
         self._comes_to_rest()
+        if self.chance.fixed("long after", 1):  # what is to happen in its own time has happened
+            self.runtime.run_for(2 * 3_600.0)
 
     def _step(self) -> None:
         self.steps += 1
@@ -454,6 +458,13 @@ class World:
                 self._held[owner.stream, owner.version + 1, made[0].drafts[0].decision] = held
             return made
 
+        away = Owner.store_away
+
+        def given_up(owner: Any, told: Any, error: Exception) -> None:
+            away(owner, told, error)
+            if isinstance(told.command, RunReturned) and GivenUp(told.command) in owner.effects:
+                self._given_up.add((told.command.run_id, told.command.attempt))
+
         ask = Owner._ask
 
         def asked_for(owner: Any, told: Any, asked: Any, **given: Any) -> None:
@@ -467,6 +478,7 @@ class World:
             patch.object(Decider, "plan", noted),
             patch.object(Owner, "_appends", appended),
             patch.object(Owner, "_ask", asked_for),
+            patch.object(Owner, "store_away", given_up),
             judging(lambda asked, known: self._judged.append((self.log.head(), asked, known))),
         ):
             yield
@@ -490,13 +502,14 @@ class World:
             decided=self._decided,
             held=self._held,
             judged=self._judged,
-            answers=self.agents.answers,
+            answers={run: said for run, said in self.agents.answers.items() if run not in self._given_up},
             attempts=self.attempts,
             windows={
                 agent["id"]: agent["contextTokens"]
                 for agent in self._config["agents"]["list"]
                 if "contextTokens" in agent
             },
+            until=self.clock.monotonic(),
             ended=True,
         )
 

@@ -27,6 +27,10 @@ from intersession_projections.run_outcomes import Replies
 
 E = TypeVar("E")
 
+SLACK_S: Final = 20.0
+"""How much later than it was decided something may be committed, before its time is said to be too short."""
+LATE_S: Final = 300.0
+"""How much later than it is due something may be, where a store was away or somebody was busy."""
 WHITE_SPACE: Final = " \t\r\n"
 
 
@@ -111,7 +115,8 @@ class Evidence:
     `called` are the keys that channels were called with, `aborts` the sessions in which somebody asked for an abort, `passed`
     says for positions when they were committed, in seconds of a clock that nobody sets. `decided` says for runs which position
     the log had come to when their first start was decided. `answers` are the texts that agents gave, by run and attempt, where
-    somebody listened. `held` is what the world held at decisions, by stream, version and decision record. `judged` is what doors judged, each with the log's head then. `attempts` is how often a run may be tried, `windows` what of its model each agent may use, in tokens, where that is limited. With `ended` nothing may be open.
+    somebody listened. `held` is what the world held at decisions, by stream, version and decision record. `judged` is what doors judged, each with the log's head then. `attempts` is how often a run may be tried, `windows` what of its model each agent may use, in tokens, where that is limited. `until` is when all was over, by the clock of `passed`.
+    With `ended` nothing may be open.
     """
 
     events: Sequence[Recorded]
@@ -127,6 +132,7 @@ class Evidence:
     judged: Sequence[tuple[int, Question, Known]] | None = None
     attempts: int = 2
     windows: Mapping[str, int] = field(default_factory=dict[str, int])
+    until: float = 0.0
     ended: bool = False
 
     def of(self, kind: type[E]) -> list[tuple[Recorded, E]]:
@@ -197,6 +203,19 @@ class Evidence:
     def said(self) -> Sequence[tuple[Recorded, Message]]:
         """All messages, whichever events brought them."""
         return [(item, message) for item in self.events if (message := message_in(item.event)) is not None]
+
+    def seconds_between(self, earlier: Recorded, later: Recorded) -> float | None:
+        """Return how long after another event one was committed; None where that was in other processes, or nobody looked."""
+        moments = self.passed.get(earlier.position), self.passed.get(later.position)
+        if earlier.epoch != later.epoch or moments[0] is None or moments[1] is None:
+            return None
+        return moments[1] - moments[0]
+
+    def seconds_since(self, item: Recorded) -> float | None:
+        """Return how long ago an event was committed when all was over; None where another process followed, or nobody looked."""
+        moment = self.passed.get(item.position)
+        is_last = item.epoch == self.events[-1].epoch
+        return self.until - moment if self.until and moment is not None and is_last else None
 
     @cached_property
     def transcripts(self) -> Mapping[str, "Transcript"]:

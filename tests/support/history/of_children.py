@@ -1,17 +1,20 @@
 """What is announced of a sub-agent: how its run ended, in the runtime's word, and what it said or left behind (SPAWN-9, SPAWN-10)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    ChildArchived,
     ChildEnded,
     RunStatus,
     SessionOpened,
     SpawnAccepted,
+    SpawnClosed,
 )
-from support.history.evidence import Evidence, is_word, said
+from intersession_events.log import Recorded
+from support.history.evidence import LATE_S, SLACK_S, Evidence, is_word, said
 
 STATUSES: Final[Mapping[RunStatus, str]] = {
     "ok": "success",
@@ -53,6 +56,34 @@ def children_are_opened_for_their_requester(evidence: Evidence) -> Iterator[str]
                 said_so = (event.spawned_by, event.spawn_depth)
                 if said_so != (spawn.requester, spawn.depth):
                     yield f"#{opened.position} is opened for {said_so}, and #{item.position} for {spawn.requester}"
+
+
+def children_have_their_hour(evidence: Evidence) -> Iterator[str]:
+    """SPAWN-11: a child is in the list for as long as its spawn says, from the end of its run on, and no longer."""
+    for items in evidence.flows("spawn:"):
+        spawn = items[0].event
+        if not isinstance(spawn, SpawnAccepted) or not spawn.archive_after_ms or spawn.cleanup == "delete":
+            continue
+        ended = next((item for item in items if isinstance(item.event, ChildEnded)), None)
+        if ended is None or spawn.mode == "session":
+            continue
+        yield from _out_of_time(evidence, items, ended, spawn.archive_after_ms / 1000)
+
+
+def _out_of_time(
+    evidence: Evidence, items: Sequence[Recorded], ended: Recorded, hour_s: float
+) -> Iterator[str]:
+    archived = next((item for item in items if isinstance(item.event, ChildArchived)), None)
+    if archived is not None:
+        expired = isinstance(archived.event, ChildArchived) and archived.event.reason == "expired"
+        had_s = evidence.seconds_between(ended, archived)
+        if expired and had_s is not None and had_s < hour_s - SLACK_S:
+            yield f"#{archived.position} archives the child of {items[0].stream} after {had_s} s of {hour_s}"
+        return
+    closed = next((item for item in items if isinstance(item.event, SpawnClosed)), None)
+    had_s = None if closed is None else evidence.seconds_since(ended)
+    if had_s is not None and closed is not None and closed.epoch == ended.epoch and had_s > hour_s + LATE_S:
+        yield f"the child of {items[0].stream} is not archived after {had_s} s of {hour_s}"
 
 
 def _wrong(ended: ChildEnded, words: str | None, decided: AnnounceDecided) -> Iterator[str]:

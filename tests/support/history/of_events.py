@@ -32,7 +32,7 @@ from intersession_events.facts import (
     Usage,
 )
 from intersession_events.log import FIRST, Recorded
-from support.history.evidence import Evidence, is_word, said
+from support.history.evidence import SLACK_S, Evidence, is_word, said
 
 MOST_TURNS: Final = 5
 
@@ -286,10 +286,6 @@ def limits_of_time_kept(evidence: Evidence) -> Iterator[str]:
             )
             if had < may - SLACK_S:
                 yield f"#{item.position} ends a chain of {may} s after {had} s"
-
-
-SLACK_S: Final = 20.0
-"""A run's time counts from when its start was decided, and that is before it is committed."""
 
 
 def steps_whole(evidence: Evidence) -> Iterator[str]:

@@ -3,7 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from intersession_events.facts import AnnounceDecided, ExchangeHeld, ExchangeReleased, HoldRequested
+from intersession_events.facts import (
+    AnnounceDecided,
+    ExchangeAccepted,
+    ExchangeClosed,
+    ExchangeHeld,
+    ExchangeReleased,
+    HoldRequested,
+    HoldWithdrawn,
+    LoopEnded,
+    TurnRequested,
+)
 from support.history.evidence import Evidence
 
 
@@ -59,3 +69,58 @@ def edits_go_on(evidence: Evidence) -> Iterator[str]:
                         yield f"#{item.position} announces {text!r} by {by}, and {edited.by} wrote {edited.text!r}"
                 case _:
                     pass
+
+
+def orders_are_done(evidence: Evidence) -> Iterator[str]:
+    """LIVE-1: no text goes on before which its exchange was to be held, and what is let go on goes on as it was said."""
+    for items in evidence.flows("exchange:"):
+        accepted = items[0].event
+        orders = _Orders(accepted.settings.hold if isinstance(accepted, ExchangeAccepted) else "off")
+        for item in items:
+            if (wrong := orders.take(item.event)) is not None:
+                yield f"#{item.position} {wrong}"
+
+
+class _Orders:
+    """What is to be held of one exchange, and what was said of the text that is let go on."""
+
+    def __init__(self, setting: str) -> None:
+        self._wanted = {"setting": setting, "run": "off"}
+        self._held: ExchangeHeld | None = None
+        self._said: ExchangeReleased | None = None
+
+    def take(self, event: object) -> str | None:
+        """Take an event in; return what is wrong with it."""
+        match event:
+            case HoldRequested(before=before):
+                self._wanted["run"] = before
+            case HoldWithdrawn():
+                self._wanted["run"] = "off"
+            case ExchangeHeld():
+                self._held = event
+                if event.before != "every-turn" and event.source in self._wanted:
+                    self._wanted[event.source] = "off"
+            case ExchangeReleased():
+                self._said = event
+                if event.for_good:
+                    self._wanted = dict.fromkeys(self._wanted, "off")
+            case TurnRequested() | LoopEnded() | AnnounceDecided() | ExchangeClosed():
+                return self._goes_on(event)
+            case _:
+                pass
+        return None
+
+    def _goes_on(self, event: TurnRequested | LoopEnded | AnnounceDecided | ExchangeClosed) -> str | None:
+        held, said, self._held, self._said = self._held, self._said, None, None
+        if held is None or said is None:
+            step = "reply" if isinstance(event, TurnRequested) else "announce"
+            goes_on = step == "reply" or (isinstance(event, AnnounceDecided) and event.why == "text")
+            wanted = {"every-turn", "next", step} & set(self._wanted.values())
+            return f"goes on, and was to be held before {wanted}" if goes_on and wanted else None
+        why = event.why if isinstance(event, AnnounceDecided) else getattr(event, "reason", None)
+        ends = {("reply", "end"): "ended"}.get((held.step, said.action), "dropped")
+        if (said.action in {"drop", "end"}) != (why in {"dropped", "ended"}) or (
+            said.action in {"drop", "end"} and why != ends
+        ):
+            return f"follows {said.action} of {held.step} as {why}"
+        return None

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from intersession_events.facts import DeliveryDecided, RunFailed, RunQueued, RunStarted
+from intersession_events.facts import (
+    DeliveryDecided,
+    LateReplyDropped,
+    RunCompleted,
+    RunFailed,
+    RunQueued,
+    RunStarted,
+)
 from support.history.evidence import Evidence, is_word, said
 
 
@@ -33,6 +40,26 @@ def people_hear(evidence: Evidence) -> Iterator[str]:
         is_due = began and failed.run_id in of_people
         if is_due and (failed.run_id, "failure_notice") not in told:
             yield f"#{item.position} ends run {failed.run_id} ({failed.code}), and nobody was told"
+
+
+def late_answers_kept(evidence: Evidence) -> Iterator[str]:
+    """O2: what an agent answers when its attempt is over is kept as a note; no answer is lost to a process that lives on."""
+    late = {(event.run_id, event.attempt): item for item, event in evidence.of(LateReplyDropped)}
+    for (run_id, attempt), item in late.items():
+        end, _ = evidence.ends.get(run_id, (None, None))
+        cut_off = any(
+            one.position < item.position and getattr(one.event, "attempt", 0) == attempt
+            for one in evidence.runs.get(run_id, ())
+            if not isinstance(one.event, RunStarted)
+        )
+        if not cut_off and (end is None or end.position > item.position):
+            yield f"#{item.position} drops an answer of run {run_id}, whose attempt {attempt} is under way"
+    heard = late.keys() | {(event.run_id, event.attempt) for _, event in evidence.of(RunCompleted)}
+    newest = evidence.events[-1].epoch if evidence.ended and evidence.events else None
+    for item, started in evidence.of(RunStarted):
+        attempt_of = (started.run_id, started.attempt)
+        if item.epoch == newest and attempt_of in evidence.answers and attempt_of not in heard:
+            yield f"#{item.position} begins run {started.run_id}, and its answer is nowhere"
 
 
 def _is_of_a_person(queued: RunQueued) -> bool:

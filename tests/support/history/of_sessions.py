@@ -14,10 +14,13 @@ from intersession_events.facts import (
     SessionArchived,
     SessionOpened,
     SessionReset,
+    ThreadBound,
+    ThreadUnbound,
     message_in,
     text_of,
 )
-from support.history.evidence import Evidence, said
+from intersession_events.log import Recorded
+from support.history.evidence import LATE_S, SLACK_S, Evidence, said
 
 
 def one_at_a_time(evidence: Evidence) -> Iterator[str]:
@@ -111,3 +114,47 @@ def own_output(evidence: Evidence) -> Iterator[str]:
         own = item.stream.partition(":")[2]
         if origin is None or (origin.kind, origin.source_session_key) != ("inter_session", own):
             yield f"#{item.position} is said by run {message.run_id} as if it came from {origin}"
+
+
+def threads_have_their_time(evidence: Evidence) -> Iterator[str]:
+    """SPAWN-12: a thread belongs to its session until nothing was said there for so long, or it is so old, and no longer."""
+    for items in evidence.flows("session:"):
+        bound: Recorded | None = None
+        last: Recorded | None = None
+        for item in items:
+            match item.event:
+                case ThreadBound():
+                    bound = last = item
+                case ThreadUnbound(reason=reason):
+                    if bound is not None and last is not None and reason in {"idle", "max_age"}:
+                        yield from _given_up(evidence, bound, last, item)
+                    bound = None
+                case _ if message_in(item.event) is not None:
+                    last = item
+                case _:
+                    pass
+        if bound is not None and last is not None:
+            yield from _kept_on(evidence, bound, last)
+
+
+def _given_up(evidence: Evidence, bound: Recorded, last: Recorded, item: Recorded) -> Iterator[str]:
+    assert isinstance(item.event, ThreadUnbound)
+    for since, allowed_s, reason in _times(bound, last):
+        had_s = evidence.seconds_between(since, item)
+        if reason == item.event.reason and had_s is not None and had_s < allowed_s - SLACK_S:
+            yield f"#{item.position} takes the thread of {item.stream} ({reason}) after {had_s} s of {allowed_s}"
+
+
+def _kept_on(evidence: Evidence, bound: Recorded, last: Recorded) -> Iterator[str]:
+    for since, allowed_s, reason in _times(bound, last):
+        had_s = evidence.seconds_since(since)
+        if allowed_s and had_s is not None and had_s > allowed_s + LATE_S:
+            yield f"{bound.stream} has its thread ({reason}) after {had_s} s of {allowed_s}"
+
+
+def _times(bound: Recorded, last: Recorded) -> tuple[tuple[Recorded, float, str], ...]:
+    assert isinstance(bound.event, ThreadBound)
+    return (
+        (bound, bound.event.max_age_ms / 1000, "max_age"),
+        (last, bound.event.idle_ms / 1000, "idle"),
+    )
