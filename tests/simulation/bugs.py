@@ -31,7 +31,9 @@ from intersession_actors.session import answers, deciding, message_for
 from intersession_actors.session import records as session_records
 from intersession_actors.session import rules as session_rules
 from intersession_actors.session.answers import decide_returned
+from intersession_actors.session.bound_thread import BoundThread
 from intersession_actors.session.commands import Abort, Enqueue, RunReturned
+from intersession_actors.session.state import Session
 from intersession_actors.spawn import rules as spawn_rules
 from intersession_actors.spawn import steps as spawn_steps
 from intersession_actors.streams import (
@@ -43,6 +45,7 @@ from intersession_actors.streams import (
     rules_in_force,
 )
 from intersession_actors.tools import sessions_send, sessions_spawn
+from intersession_events.facts import LateReplyDropped
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable import InlineViews
 from intersession_events.stores.portable.appends import Append
@@ -467,6 +470,64 @@ def a_child_is_opened_at_no_depth() -> AbstractContextManager[object]:
     )
 
 
+def a_late_answer_is_lost() -> AbstractContextManager[object]:
+    """Nothing is recorded of an answer whose attempt is over."""
+    decide = answers.decide_answer
+
+    def lost(*given: Any, **told: Any) -> Any:
+        return [event for event in decide(*given, **told) if not isinstance(event, LateReplyDropped)]
+
+    return patch.object(answers, "decide_answer", lost)
+
+
+def an_order_is_not_heard() -> AbstractContextManager[object]:
+    """An exchange does not stop though somebody has said that it is to be held."""
+    return patch.object(holds, "_own", lambda _: ())
+
+
+def what_is_dropped_goes_on() -> AbstractContextManager[object]:
+    """A text that was held and dropped goes on."""
+    on = exchange_rules.go_on
+
+    def goes_on(state: Any, now: Any) -> Any:
+        if state.released is not None and state.released.action == "drop":
+            released = msgspec.structs.replace(state.released, action="go_on")
+            state = msgspec.structs.replace(state, released=released)
+        return on(state, now)
+
+    return patch.object(exchange_rules, "go_on", goes_on)
+
+
+def _archived_after(hours: Callable[[Any], Any]) -> AbstractContextManager[object]:
+    after = vars(spawn_rules.Spawn)["archive_after_ms"].fget
+    return patch.object(spawn_rules.Spawn, "archive_after_ms", property(lambda spawn: hours(after(spawn))))
+
+
+def a_child_is_archived_too_early() -> AbstractContextManager[object]:
+    """A sub-agent is in the list for half as long as it is to be."""
+    return _archived_after(lambda ms: ms and ms // 2)
+
+
+def a_child_is_never_archived() -> AbstractContextManager[object]:
+    """A sub-agent stays in the list for ever."""
+    return _archived_after(lambda ms: None if ms else ms)
+
+
+def a_thread_is_given_up_too_early() -> AbstractContextManager[object]:
+    """A thread belongs to its session for a minute less than it is to."""
+    left = Session.thread_left
+
+    def earlier(self: Any, *, age_ms: int, quiet_ms: int) -> Any:
+        return left(self, age_ms=age_ms + 60_000, quiet_ms=quiet_ms + 60_000)
+
+    return patch.object(Session, "thread_left", earlier)
+
+
+def a_thread_is_kept_for_ever() -> AbstractContextManager[object]:
+    """A thread belongs to its session though its time is up."""
+    return patch.object(BoundThread, "watch", lambda *_: None)
+
+
 def records_another_judgement() -> AbstractContextManager[object]:
     """The record of a door says that the session was there, whether it was or not."""
     record = judgement_record
@@ -530,5 +591,12 @@ BUGS: Final[dict[str, Bug]] = {
         a_chain_forgets_its_way,
         a_message_says_other_hops,
         a_child_is_opened_at_no_depth,
+        a_late_answer_is_lost,
+        an_order_is_not_heard,
+        what_is_dropped_goes_on,
+        a_child_is_archived_too_early,
+        a_child_is_never_archived,
+        a_thread_is_given_up_too_early,
+        a_thread_is_kept_for_ever,
     )
 }

@@ -19,6 +19,7 @@ from typing import Final
 from simulation.bugs import BUGS
 from simulation.faults import Tally
 from simulation.seed import Outcome, simulate
+from simulation.shown import find
 from simulation.shrinking import command, shrunk
 from simulation.table import missing, table
 from simulation.watching import SIGNALS, Seen, Stopped, Stops, stoppable, watched
@@ -44,6 +45,13 @@ def main(arguments: Sequence[str]) -> int:
     """
     given = _parsed(arguments)
     _hush(quiet=given.quiet)
+    if given.find:
+        lost = 0
+        for kind, name, seed in find(given.find, given.jobs):
+            lost += seed is None
+            sys.stdout.write(f"{kind} {name}: {'no seed shows it' if seed is None else f'seed {seed}'}\n")
+            sys.stdout.flush()
+        return 1 if lost else 0
     if given.keep is not None:
         outcome = _with_bug(given.bug, given.seed, given.keep.split(","), sealed=given.sealed)
         return _told(outcome, shrink=False, bug=given.bug)
@@ -95,6 +103,9 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--sealed", action="store_true", help="replay what each seed recorded, and not only some"
+    )
+    parser.add_argument(
+        "--find", type=int, default=0, help="look through so many seeds for what the tests plant (shown.txt)"
     )
     parser.add_argument("--no-shrink", action="store_true", help="print failures as they are")
     parser.add_argument("--table", action="store_true", help="print how often what has happened")
