@@ -314,13 +314,14 @@ def _accept(send: Send, target: Target) -> bool:
     service, call = send.service, send.call
     verdict = _policy(service, target)
     origin, key = origin_of(service, call.caller, send.run_id), str(target.key)
+    config = service.config
     with keeping_refusals(service, call.caller, origin, "sessions_send", key):
         command = OpenExchange(
             budget=gone_on(service, origin, key, "sessionKey"),
             accepted=_accepted(send, target, verdict),
             opening=target.opening,
-            run_timeout_ms=service.config.run_timeout_ms(),
-            at_most=service.config.runs.inbox_max,
+            run_timeout_ms=config.run_timeout_ms(),
+            at_most=config.runs.inbox_max,
             causation=origin.causation,
             judged=tuple(one for one in (target.judged, verdict.judged) if one is not None),
         )

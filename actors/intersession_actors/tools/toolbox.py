@@ -194,10 +194,9 @@ class Tools(ToolBox):
                 raise invalid("arguments", "they are not a JSON object, send one")
             with self._service.refusing_without_store:
                 recording = self._record_call(said)
-            before = None if recording is None else recording.before
-            if before is not None and before.answer is not None:
-                return _Begun(None, before.answer)
-            with self._service.refusing_without_store:
+                before = None if recording is None else recording.before
+                if before is not None and before.answer is not None:
+                    return _Begun(None, before.answer)
                 answer = self._made(said, before)
             return _Begun(None if before is not None and before.is_answered else recording, answer)
         except ToolRefused as refused:

@@ -117,6 +117,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         return _parsed(text, main_key, was_opaque_id)
 
     @staticmethod
+    @lru_cache(maxsize=_REMEMBERED)
     def main(agent_id: str, main_key: str = "main") -> "SessionKey":
         """Return an agent's main session."""
         if not valid_main_key(main_key):
