@@ -1,12 +1,16 @@
 """How much a chat takes in the file of a log, as the page on that says."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.facts import ExchangeClosed, TurnEnded
-from intersession_events.log import parts_in
+from intersession_actors.tools import TOOLS
+from intersession_events.facts import SESSION_TOOLS, ExchangeAccepted, ExchangeClosed, RunQueued, encode
+from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
 from support.running import WAIT, wait_for
 
@@ -42,8 +46,9 @@ def test_a_chat_makes_eight_events_and_takes_less_than_seven_kilobytes(tmp_path:
     assert large - small < 200 * 7_000
 
 
-@pytest.mark.clause("C7")
-def test_the_decision_records_of_a_turn_have_at_most_200_bytes_together(log_url: str) -> None:
+@pytest.fixture
+def exchange(log_url: str) -> list[Recorded]:
+    """The events of an exchange of five turns, with what it announces."""
     config = {
         "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
         "agents": {"list": [{"id": "main", "default": True}, {"id": "other"}]},
@@ -58,13 +63,38 @@ def test_the_decision_records_of_a_turn_have_at_most_200_bytes_together(log_url:
         sent = {"sessionKey": "agent:other:main", "message": LINE, "timeoutSeconds": WAIT}
         system.tools("agent:main:main").call("sessions_send", sent)
         wait_for(system, ExchangeClosed)
-        events = list(parts_in(system.log.all()))
+        events = list(system.log.all())
+    (accepted,) = [one for one in events if isinstance(one.event, ExchangeAccepted)]
+    return [one for one in events if one.correlation == accepted.correlation]
 
-    turns = sum(isinstance(one.event, TurnEnded) and one.event.turn > 0 for one in events)
-    closed = [one for one in events if isinstance(one.event, ExchangeClosed)]
-    of_turns = {
-        one.id: one.decision for one in events if one.correlation == closed[0].correlation and one.decision
-    }
-    assert (turns, len(closed)) == (5, 1)
-    # The first run, each turn and the announce, with its delivery.
-    assert 0 < sum(len(record.encode()) for record in of_turns.values()) <= 200 * (turns + 2)
+
+def turns_in(exchange: list[Recorded]) -> int:
+    """Return how many runs are asked for: the first one, each turn, and the announce."""
+    runs = sum(isinstance(one.event, RunQueued) for one in exchange)
+    assert runs == 1 + 5 + 1
+    return runs
+
+
+@pytest.mark.clause("C7")
+def test_the_decision_records_of_a_turn_have_at_most_200_bytes_together(exchange: list[Recorded]) -> None:
+    assert 0 < sum(len(one.decision.encode()) for one in exchange) <= 200 * turns_in(exchange)
+
+
+def test_what_a_turn_says_has_at_most_1_800_bytes(exchange: list[Recorded]) -> None:
+    assert sum(len(encode(one.event)) for one in exchange) <= 1_800 * turns_in(exchange)
+
+
+def test_no_field_is_stored_that_equals_its_default(exchange: list[Recorded]) -> None:
+    assert [
+        told for one in exchange for told in stored_defaults(one.event, msgspec.to_builtins(one.event))
+    ] == []
+    assert tuple(TOOLS) == SESSION_TOOLS
+
+
+def stored_defaults(fact: msgspec.Struct, stored: dict[str, Any]) -> Iterator[str]:
+    for field in msgspec.structs.fields(fact):
+        value = getattr(fact, field.name)
+        if field.encode_name in stored and value == field.default:
+            yield f"{type(fact).__name__}.{field.name}"
+        elif isinstance(value, msgspec.Struct) and field.encode_name in stored:
+            yield from stored_defaults(value, stored[field.encode_name])

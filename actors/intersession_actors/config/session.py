@@ -5,7 +5,15 @@ from typing import Annotated, Literal
 import msgspec
 
 from intersession_actors.config.settings import Count, Seconds, Settings, Text, ThreadBindings, milliseconds
-from intersession_events.facts import ChatType, ExchangeSettings, HoldSetting, Limits
+from intersession_events.facts import (
+    NO_OTHER_LIMITS,
+    USUAL_SETTINGS,
+    ChatType,
+    ExchangeSettings,
+    HoldSetting,
+    Limits,
+    lean,
+)
 from intersession_events.keys import Kind
 
 Scope = Literal["per-sender", "global"]
@@ -78,15 +86,19 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
     @property
     def limits(self) -> Limits:
         """The guards over a causal chain, as events carry them."""
-        return msgspec.convert(self.agent_to_agent.limits, Limits, from_attributes=True)
+        found = msgspec.convert(self.agent_to_agent.limits, Limits, from_attributes=True)
+        return lean(found, NO_OTHER_LIMITS)
 
     @property
     def exchange(self) -> ExchangeSettings:
         """The values that an exchange accepted now keeps to its end (CFG-3)."""
-        return ExchangeSettings(
-            max_turns=self.agent_to_agent.max_ping_pong_turns,
-            turn_timeout_ms=milliseconds(self.agent_to_agent.turn_timeout_seconds),
-            announce=self.agent_to_agent.announce,
-            hold=self.agent_to_agent.hold,
-            limits=self.limits,
+        return lean(
+            ExchangeSettings(
+                max_turns=self.agent_to_agent.max_ping_pong_turns,
+                turn_timeout_ms=milliseconds(self.agent_to_agent.turn_timeout_seconds),
+                announce=self.agent_to_agent.announce,
+                hold=self.agent_to_agent.hold,
+                limits=self.limits,
+            ),
+            USUAL_SETTINGS,
         )

@@ -135,9 +135,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         outcome = self.begins(flow, command, now_ms)
         if outcome is not None:
             return outcome
-        accepted, knew = self.let_in(
-            flow, command, now_ms, lambda spent: decide_open(command.accepted, command.budget, spent)
-        )
+        accepted, knew = self.let_in(flow, command, decide_open(command.accepted, command.budget), now_ms)
         self._watch(accepted)
         return Plan(
             events=(accepted,),

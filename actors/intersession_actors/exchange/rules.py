@@ -27,7 +27,7 @@ from intersession_actors.exchange.holds import (
     held_by,
     order_before,
 )
-from intersession_actors.policy import HoldOrder, Spent, check_run
+from intersession_actors.policy import HoldOrder, check_run
 from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
 from intersession_actors.streams import DeliveryEnded, Refused, Resume, RunEnded, StepRefused, foreign
 from intersession_events import facts, ids
@@ -98,21 +98,9 @@ def fold(state: Exchange | None, recorded: Recorded) -> Exchange:
     return reduce(evolve, then, evolve(state, first))
 
 
-def decide_open(
-    accepted: facts.ExchangeAccepted, budget: facts.Budget, spent: Spent
-) -> facts.ExchangeAccepted:
-    """Return the beginning of an exchange, with what its causal chain may use and has used."""
-    return msgspec.structs.replace(
-        accepted,
-        budget=budget,
-        chain=budget.path,
-        hops=budget.hops,
-        root=budget.root,
-        chain_started_ms=budget.started_ms,
-        chain_runs=spent.runs,
-        chain_tokens=spent.tokens,
-        chain_cost_micros=spent.cost_micros,
-    )
+def decide_open(accepted: facts.ExchangeAccepted, budget: facts.Budget) -> facts.ExchangeAccepted:
+    """Return the beginning of an exchange, with what its causal chain may use."""
+    return msgspec.structs.replace(accepted, budget=budget)
 
 
 def decide(  # noqa: C901 - one case a command

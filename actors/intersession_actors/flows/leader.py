@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.flows.led import Begins, Circumstances, Led
 from intersession_actors.flows.process_manager import Flow, ProcessManager
 from intersession_actors.flows.steps import announce_of
-from intersession_actors.policy import Spent, age_s
+from intersession_actors.policy import age_s
 from intersession_actors.streams import (
     Accepted,
     AskedOfFlow,
@@ -88,12 +88,11 @@ class Leader(ProcessManager[S, C, N]):
         self,
         flow: Flow[S, C],
         command: Begins,
+        accepted: E,
         now_ms: int,
-        accept: Callable[[Spent], E],
     ) -> tuple[E, JsonObject]:
         """Return the event that accepts a call, and what its record says was known: of its chain, and at the door."""
         spent = self.world.chains.spent(command.budget.root, besides=flow.stream)
-        accepted = accept(spent)
         door = judged_at_door(command.judged, accepted, spent, age_s(command.budget, now_ms))
         return accepted, door | present({"spent": spent_of(spent)})
 

@@ -237,7 +237,7 @@ def _run_of(log: Log, events: Sequence[Recorded], asked: _Asks) -> tuple[facts.R
                 queued, key = exchange.turn_run(state, asked), asked.speaker
             case facts.AnnounceRequested():
                 queued, key = exchange.announce_run(state, asked, LoggedTexts(log)), asked.speaker
-    return msgspec.structs.replace(queued, chain=budget.path, hops=budget.hops, budget=budget), key
+    return msgspec.structs.replace(queued, budget=budget), key
 
 
 def _message(log: Log, key: str, message_id: str, *, near: int) -> Recorded | None:

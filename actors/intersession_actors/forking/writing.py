@@ -66,7 +66,7 @@ class Writing(NamedTuple):
         for recorded in self.log.stream(stream):
             fold.apply(recorded)
         begun: list[facts.Event] = [
-            facts.RunStarted(run_id=queued.run_id, attempt=1, context_hash=fold.context(queued.run_id).hash)
+            facts.RunStarted(run_id=queued.run_id, context_hash=fold.context(queued.run_id).hash, tools=None)
         ]
         if any(isinstance(one.event, facts.RunStarted) for one in there):
             begun = []

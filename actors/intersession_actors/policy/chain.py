@@ -94,15 +94,8 @@ def one_hop_on(budget: Budget, target: str, limits: Limits) -> Budget:
 def budget_of(
     event: RunQueued | SpawnAccepted | ExchangeAccepted, root: str | None, started_ms: int
 ) -> Budget:
-    """Return the budget that an event hands on; `root` and `started_ms` stand in for what one of version 0.1.0 did not say."""
-    if event.budget is not None:
-        return event.budget
-    limits = event.settings.limits if isinstance(event, ExchangeAccepted) else Limits()
-    if isinstance(event, ExchangeAccepted):
-        root, started_ms = event.root or root, event.chain_started_ms or started_ms
-    return Budget(
-        root=root or event.run_id, started_ms=started_ms, path=event.chain, hops=event.hops, limits=limits
-    )
+    """Return the budget that an event hands on; `root` and `started_ms` stand in for what an imported spawn does not say."""
+    return event.budget or Budget(root=root or event.run_id, started_ms=started_ms)
 
 
 def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:

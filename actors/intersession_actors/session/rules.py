@@ -251,16 +251,13 @@ def decide_enqueue(
     if command.queue is None:
         events.append(facts.MessageRecorded(session_id=session_id, message=command.message))
         return events
-    budget = command.budget
     events.append(
         msgspec.structs.replace(
             command.queue,
             session_id=session_id,
             message=command.message,
             answers="",
-            budget=budget,
-            chain=budget.path,
-            hops=budget.hops,
+            budget=command.budget,
         )
     )
     return events
@@ -446,8 +443,7 @@ def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) 
         model=queued.model or state.settings.get("model"),
         thinking=queued.thinking or state.settings.get("thinkingLevel"),
         settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
-        tools=beginning.tools,
-        started_ms=now_ms if queued.timeout_ms else None,
+        tools=facts.SESSION_TOOLS if beginning.tools == facts.SESSION_TOOLS else beginning.tools,
         context_tokens=beginning.context_tokens,
         room=beginning.room,
         words=beginning.words,

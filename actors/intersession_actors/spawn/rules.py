@@ -118,7 +118,7 @@ def fold(state: Spawn | None, recorded: Recorded) -> Spawn:
 
 def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:
     """Return the beginning of a spawn, with what its causal chain may use."""
-    return replace(accepted, budget=budget, chain=budget.path, hops=budget.hops)
+    return facts.lean(replace(accepted, budget=budget))
 
 
 def decide(state: Spawn, outcome: SpawnCommand, now: Circumstances) -> list[facts.SpawnEvent]:

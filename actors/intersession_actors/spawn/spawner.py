@@ -128,9 +128,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         outcome = self.begins(flow, command, now_ms)
         if isinstance(outcome, Refused):
             return outcome
-        accepted, knew = self.let_in(
-            flow, command, now_ms, lambda _: decide_open(command.accepted, command.budget)
-        )
+        accepted, knew = self.let_in(flow, command, decide_open(command.accepted, command.budget), now_ms)
         state = flow.state or evolve(None, accepted)
         if command.started is not None:
             self._waiting.hear(flow.stream, state, command.started)

@@ -1,8 +1,8 @@
 """Facts: every event that can have happened, the shapes they are made of, and the registry of their stored names."""
 
 from intersession_events.facts.access import AccessEvent, AccessRecorded, SendRefused
-from intersession_events.facts.base import Fact, ready
-from intersession_events.facts.chain import Budget, Limits
+from intersession_events.facts.base import Fact, lean, ready
+from intersession_events.facts.chain import NO_OTHER_LIMITS, Budget, Limits
 from intersession_events.facts.delivery import (
     DeliveryDecided,
     DeliveryDenied,
@@ -18,6 +18,7 @@ from intersession_events.facts.delivery import (
     delivery_named,
 )
 from intersession_events.facts.exchange import (
+    USUAL_SETTINGS,
     ExchangeAccepted,
     ExchangeEvent,
     ExchangeReleased,
@@ -106,6 +107,7 @@ from intersession_events.facts.registry import (
     topics_of,
 )
 from intersession_events.facts.run import (
+    SESSION_TOOLS,
     FailureCode,
     Fit,
     Form,
@@ -178,10 +180,13 @@ __all__ = [
     "ERASED",
     "ERASED_ARGUMENTS",
     "EVENT_KINDS",
+    "NO_OTHER_LIMITS",
     "PARTS",
     "SAYING",
+    "SESSION_TOOLS",
     "SOURCES",
     "TOPICS",
+    "USUAL_SETTINGS",
     "WORDS",
     "AccessEvent",
     "AccessRecorded",
@@ -314,6 +319,7 @@ __all__ = [
     "is_imported",
     "joined",
     "kinds_of",
+    "lean",
     "left_of_payload",
     "may_say",
     "message_in",

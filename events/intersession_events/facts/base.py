@@ -1,18 +1,39 @@
 """What all facts have in common: frozen, keyword-only, camelCase on disk, defaults left out."""
 
-from typing import TypeVar
+from typing import Final, TypeVar, cast
 
 import msgspec
 
 S = TypeVar("S")
+F = TypeVar("F", bound="Fact")
+
+
+EMPTY: Final = cast("type[dict[str, str]]", dict)
+"""Makes the default of a field that is a map of texts: of no other factory msgspec leaves out what is empty."""
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """Base of everything that can have happened.
 
-    A default is a promise for ever: a field that equals its default is not stored. Integers stay below
+    A default is a promise for ever: a field that is its default is not stored (`lean`, where it is only equal to it). Integers stay below
     2**53 and no field holds a float, so that the stored bytes are RFC 8785 canonical JSON.
     """
+
+
+def lean(fact: F, default: F | None = None) -> F:
+    """Return a fact in which each field that equals its default is the default itself: msgspec leaves out only those.
+
+    Where the whole of it is a `default` of something else, it is that.
+    """
+    if default is not None and fact == default:
+        return default
+    own = type(fact)
+    return own(
+        **{
+            field.name: field.default if (value := getattr(fact, field.name)) == field.default else value
+            for field in msgspec.structs.fields(own)
+        }
+    )
 
 
 def ready(kind: type[S]) -> type[S]:

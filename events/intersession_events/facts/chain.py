@@ -1,5 +1,7 @@
 """What a causal chain may use, handed from cause to effect: part of every event that begins something (LOOP-5)."""
 
+from typing import Final
+
 from intersession_events.facts.base import Fact, ready
 
 
@@ -15,6 +17,10 @@ class Limits(Fact, frozen=True, kw_only=True):
     wall_seconds: int = 3600
 
 
+NO_OTHER_LIMITS: Final = Limits()
+"""The guards that stand where none are configured; as one value, which is not stored."""
+
+
 class Budget(Fact, frozen=True, kw_only=True):
     """How far a causal chain has come at one of its places, and how far it may go.
 
@@ -28,5 +34,5 @@ class Budget(Fact, frozen=True, kw_only=True):
     started_ms: int = 0
     path: tuple[str, ...] = ()
     hops: int = 0
-    limits: Limits = Limits()
+    limits: Limits = NO_OTHER_LIMITS
     held_ms: int = 0

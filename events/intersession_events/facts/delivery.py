@@ -33,7 +33,7 @@ class DeliveryStarted(Fact, frozen=True, kw_only=True):
     """The channel is about to be called. `rule` is the send policy's that lets the words out now (CFG-3)."""
 
     delivery_id: str
-    attempt: int
+    attempt: int = 1
     rule: str | None = None
 
 
@@ -44,7 +44,7 @@ class DeliveryPartDone(Fact, frozen=True, kw_only=True):
     """
 
     delivery_id: str
-    attempt: int
+    attempt: int = 1
     sent: int
     receipt: str | None = None
 
@@ -53,7 +53,7 @@ class DeliveryDone(Fact, frozen=True, kw_only=True):
     """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any."""
 
     delivery_id: str
-    attempt: int
+    attempt: int = 1
     receipt: str | None = None
 
 
@@ -67,7 +67,7 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     """
 
     delivery_id: str
-    attempt: int
+    attempt: int = 1
     error: str
     retry_at_ms: int | None = None
     traceback: str | None = None
@@ -82,7 +82,7 @@ class DeliveryUnknown(Fact, frozen=True, kw_only=True):
     """
 
     delivery_id: str
-    attempt: int
+    attempt: int = 1
     error: str | None = None
 
 

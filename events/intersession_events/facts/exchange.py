@@ -3,10 +3,10 @@
 The primary run, the reply-back loop turn by turn, the end of the loop and why, the announce, holds and releases, the close.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from intersession_events.facts.base import Fact
-from intersession_events.facts.chain import Budget, Limits
+from intersession_events.facts.chain import NO_OTHER_LIMITS, Budget, Limits
 from intersession_events.facts.message import Usage
 from intersession_events.facts.parts import (
     AnnounceDecided,
@@ -34,8 +34,12 @@ class ExchangeSettings(Fact, frozen=True, kw_only=True):
     max_turns: int = 5
     turn_timeout_ms: int = 60_000
     announce: Literal["always", "routed"] = "always"
-    limits: Limits = Limits()
+    limits: Limits = NO_OTHER_LIMITS
     hold: HoldSetting = "off"
+
+
+USUAL_SETTINGS: Final = ExchangeSettings()
+"""Those where nothing else is configured; as one value, which is not stored."""
 
 
 class ExchangeAccepted(Fact, frozen=True, kw_only=True):
@@ -44,9 +48,8 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     `requester` is None for a call of the operator. `route` is the target's at this moment (ANN-2). `loop`
     False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256 of the
     request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the
-    request as it was typed, so that it is known again when what it names is gone. `chain` are the sessions
-    the causal chain has passed through, this target last; `root` is the run it began with, `chain_started_ms`
-    when, and the other `chain_…` fields what it had cost up to here; `budget` is what it may use. `send_rule`
+    request as it was typed, so that it is known again when what it names is gone. `budget` is how far its
+    causal chain has come, this target last, and what that may use. `send_rule`
     is the send policy's that allowed it, `visibility` how far the requester could see (VIS-1, clamped as
     VIS-5 says; None for the operator): both are judged again where they count later, and recorded again there
     (CFG-3). `target_version` is how far the target's stream had come when the send was judged, 0 where the
@@ -59,7 +62,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     target_session_id: str
     message_id: str
     message: str
-    settings: ExchangeSettings = ExchangeSettings()
+    settings: ExchangeSettings = USUAL_SETTINGS
     caller: str = "operator"
     requester: str | None = None
     requester_session_id: str | None = None
@@ -72,13 +75,6 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     request_digest: str | None = None
     timeout_ms: int = 0
-    chain: tuple[str, ...] = ()
-    hops: int = 1
-    root: str | None = None
-    chain_started_ms: int = 0
-    chain_runs: int = 0
-    chain_tokens: int = 0
-    chain_cost_micros: int = 0
     budget: Budget | None = None
     send_rule: str | None = None
     visibility: str | None = None
@@ -86,6 +82,11 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     evidence: str | None = None
     asked_digest: str | None = None
     target_version: int | None = None
+
+    @property
+    def hops(self) -> int:
+        """The sends and spawns on the way, this one too."""
+        return 1 if self.budget is None else self.budget.hops
 
 
 class TurnEnded(Deciding, frozen=True, kw_only=True):

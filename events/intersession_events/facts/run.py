@@ -4,7 +4,7 @@ from typing import ClassVar, Final, Literal, cast, get_args
 
 import msgspec
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import EMPTY, Fact
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.session import LineImported, MessageRecorded, Route
@@ -67,8 +67,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     `message` is what it answers; `answers` names one that was recorded before, as a fork has it of an import.
     `instructions` are what the agent is told beside it (PROV-1, LOOP-3, ANN-1), and `system_context` is that where it is a text
     of the caller's own. `route` is where the text goes (INB-2);
-    None delivers nothing. `timeout_ms` counts from the start of each attempt, 0 is no limit. `chain` are the sessions the
-    causal chain has visited, `budget` is what it may use. `retry_of` is the failed run whose message is tried again by
+    None delivers nothing. `timeout_ms` counts from the start of each attempt, 0 is no limit. `budget` is how far its
+    causal chain has come, and what that may use. `retry_of` is the failed run whose message is tried again by
     this one (GATE-6).
     """
 
@@ -87,12 +87,20 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     exchange_id: str | None = None
     spawn_id: str | None = None
     turn: int | None = None
-    chain: tuple[str, ...] = ()
-    hops: int = 0
     budget: Budget | None = None
     model: str | None = None
     thinking: str | None = None
     retry_of: str | None = None
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The sessions that its causal chain has come through, its own last."""
+        return () if self.budget is None else self.budget.path
+
+    @property
+    def hops(self) -> int:
+        """The sends and spawns on the way."""
+        return 0 if self.budget is None else self.budget.hops
 
     @property
     def message_id(self) -> str:
@@ -121,28 +129,37 @@ class Fit(Fact, frozen=True, kw_only=True):
     asked_chars: int | None = None
 
 
+SESSION_TOOLS: Final = (
+    "sessions_list",
+    "sessions_history",
+    "sessions_search",
+    "sessions_send",
+    "sessions_spawn",
+    "agents_list",
+)
+"""The tools of an attempt that has all of them; as this one value, which is not stored. Another set is stored, in full."""
+
+
 class RunStarted(Fact, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is no deadline.
 
-    `started_ms` is the time from which the deadline is reckoned: the clock may be set, and the log's time never goes back. None
-    where there is no deadline.
+    The deadline is reckoned from the time of the clock, which may be set; the log's time never goes back.
     `model` and `thinking` are what the run or its session asks for; None is the agent's own. `settings` are the other
     settings of the session that its agent is given, under their names in `sessions.patch`. `tools` are the names of
-    the tools that it has; None was not recorded. `ConfigLoaded` has their descriptions.
+    the tools that it has: all (`SESSION_TOOLS`) where that is left out; null was not recorded. `ConfigLoaded` has their descriptions.
     `context_tokens` is the window of the model, `room` what of it is left beside the answer and the agent's own instructions,
     `words` what of that there is for all that is said, beside the tools, and `used` how much is said at most, before anything is
     left out: in tokens. `fit` is what is left out; None is nothing (CTX-1, CTX-2).
     """
 
     run_id: str
-    attempt: int
+    attempt: int = 1
     context_hash: str
     deadline_ms: int = 0
     model: str | None = None
     thinking: str | None = None
-    settings: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    tools: tuple[str, ...] | None = None
-    started_ms: int | None = None
+    settings: dict[str, str] = msgspec.field(default_factory=EMPTY)
+    tools: tuple[str, ...] | None = SESSION_TOOLS
     context_tokens: int | None = None
     room: int | None = None
     words: int | None = None
@@ -157,7 +174,7 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int
+    attempt: int = 1
     too_long: str | None = None
 
 
@@ -169,7 +186,7 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int
+    attempt: int = 1
     session_id: str = ""
     message: Message | None = None
     message_is_reply: bool = False
@@ -193,7 +210,7 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int
+    attempt: int = 1
     code: FailureCode
     error: str
     partial: str | None = None
@@ -209,7 +226,7 @@ class RunAborted(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int
+    attempt: int = 1
     by: str
     partial: str | None = None
     gone: bool = False
@@ -220,7 +237,7 @@ class LateReplyDropped(Fact, frozen=True, kw_only=True):
     """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
 
     run_id: str
-    attempt: int
+    attempt: int = 1
     reply: str | None = None
 
 

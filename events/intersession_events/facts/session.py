@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import EMPTY, Fact
 from intersession_events.facts.message import Message
 
 OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
@@ -51,7 +51,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
 class SessionPatched(Fact, frozen=True, kw_only=True):
     """Settings of a session changed (GATE-2, POL-2): the names are those of `sessions.patch`."""
 
-    values: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    values: dict[str, str] = msgspec.field(default_factory=EMPTY)
     cleared: tuple[str, ...] = ()
     by: str | None = None
 
@@ -137,7 +137,7 @@ class SessionImported(Fact, frozen=True, kw_only=True):
     system_sent: bool = False
     aborted_last_run: bool = False
     model_override: str | None = None
-    other_settings: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    other_settings: dict[str, str] = msgspec.field(default_factory=EMPTY)
 
 
 class MessageRecorded(Fact, frozen=True, kw_only=True):

@@ -62,7 +62,7 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
 
     `route` is the requester's at this moment (SPAWN-9). Times in milliseconds; `run_timeout_ms` 0 is no
     limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
-    starts when those are there; `mount_path` is where it is told its files would be mounted. `chain`, `hops` and `budget` are its run's.
+    starts when those are there; `mount_path` is where it is told its files would be mounted. `budget` is its run's.
     `announce_timeout_ms` limits the child's announce turn, `result_timeout_ms` the requester's run on the result. With
     `announce_details` people are shown the stats and the error's text (SPAWN-10).
     """
@@ -96,8 +96,6 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     request_digest: str | None = None
     inferred: bool = False
     evidence: str | None = None
-    chain: tuple[str, ...] = ()
-    hops: int = 0
     budget: Budget | None = None
     attachments: Attachments | None = None
     mount_path: str | None = None

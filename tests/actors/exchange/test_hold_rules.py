@@ -15,6 +15,7 @@ from intersession_actors.streams import Refused, RunEnded, StepRefused
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    Budget,
     ExchangeAccepted,
     ExchangeClosed,
     ExchangeEvent,
@@ -39,8 +40,10 @@ ONCE = HoldOrder(source="session", before="next", by="ann", order="o1")
 pytestmark = pytest.mark.clause("LIVE-1")
 
 
-def accepted(**fields: Any) -> ExchangeAccepted:
+def accepted(*, started_ms: int = 0, **fields: Any) -> ExchangeAccepted:
+    limits = fields.get("settings", ExchangeSettings()).limits
     given: dict[str, Any] = {
+        "budget": Budget(root="r0", started_ms=started_ms, path=(ASKER, ASKED), hops=1, limits=limits),
         "exchange_id": "x1",
         "run_id": "r0",
         "target": ASKED,
@@ -304,7 +307,7 @@ def test_a_release_for_good_is_not_held_again_until_somebody_asks() -> None:
 
 def test_time_that_it_was_held_is_no_time_of_its_chain() -> None:
     limits = ExchangeSettings(hold="reply", limits=Limits(wall_seconds=60))
-    state = answered(state_after(accepted(settings=limits, chain_started_ms=1_000)), "fine", now_ms=2_000)
+    state = answered(state_after(accepted(settings=limits, started_ms=1_000)), "fine", now_ms=2_000)
     late = {"now_ms": 3_600_000}
     assert isinstance(decide(state, released(), now(**late))[1], LoopEnded)
     events = decide(state, released(), now(**late, held_ms=3_590_000))

@@ -14,6 +14,7 @@ from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
+    Budget,
     CloseReason,
     ExchangeAccepted,
     ExchangeClosed,
@@ -46,8 +47,10 @@ def turn_run(turn: int) -> str:
     return ids.derive(LOG, "run", "x1", "turn", turn)
 
 
-def accepted(**fields: Any) -> ExchangeAccepted:
+def accepted(*, started_ms: int = 0, **fields: Any) -> ExchangeAccepted:
+    limits = fields.get("settings", ExchangeSettings()).limits
     given_fields: dict[str, Any] = {
+        "budget": Budget(root="r0", started_ms=started_ms, path=(ASKER, ASKED), hops=1, limits=limits),
         "exchange_id": "x1",
         "run_id": "r0",
         "target": ASKED,
@@ -152,7 +155,7 @@ def loop_ends() -> dict[LoopEnd, tuple[Exchange, RunEnded, Circumstances]]:
             facts(spent=Spent(cost_micros=100)),
         ),
         "wall_limit": (
-            state_after(accepted(settings=limited(wall_seconds=60), chain_started_ms=1_000)),
+            state_after(accepted(settings=limited(wall_seconds=60), started_ms=1_000)),
             first,
             facts(now_ms=61_000),
         ),

@@ -60,7 +60,6 @@ INPUTS: Final = {
     "run_started.contextTokens*": "how much the agent's model takes, as the agent says it",
     "run_completed.*": "what an agent answered",
     "exchange_accepted.(causation)": "what a caller outside was at",
-    "exchange_accepted.chainRuns*": "what a chain had used when a door looked: within what the log shows",
     "exchange_accepted.requesterRunId-": "that a caller was at a run of its own",
     "exchange_accepted.requesterSessionId*": "how a caller's session stood when a door looked",
     "exchange_accepted.targetChannel-": "how the target stood when a door looked",

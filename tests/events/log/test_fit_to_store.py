@@ -39,7 +39,7 @@ def with_(event: Any, **fields: Any) -> Any:
 
 UNFIT: dict[str, Event] = {
     "a number where a text stands": with_(SAID, session_id=5),
-    "a number in a list of texts": with_(QUEUED, chain=("a", 1)),
+    "a number in a list of texts": with_(QUEUED, budget=with_(QUEUED.budget, path=("a", 1))),
     "a number in a table of texts": with_(PATCHED, values={"label": 1}),
     "bytes where a text stands": with_(STARTED, context_hash=b"h"),
     "a text where a number stands": with_(STARTED, attempt="1"),
@@ -53,7 +53,7 @@ UNFIT: dict[str, Event] = {
     ),
     "a fraction in a message": with_(SAID, message=with_(MESSAGE, timestamp=0.5)),
     "a text that is none": with_(SAID, message=with_(MESSAGE, content="\ud800")),
-    "a list for a tuple": with_(QUEUED, chain=["a"]),
+    "a list for a tuple": with_(QUEUED, budget=with_(QUEUED.budget, path=["a"])),
 }
 
 

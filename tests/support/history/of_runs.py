@@ -1,5 +1,6 @@
 """What runs owe: the time that they have, and a word to the person who waits for them."""
 
+import json
 from collections.abc import Iterator
 
 from intersession_events.facts import (
@@ -14,12 +15,15 @@ from support.history.evidence import Evidence, is_word, said
 
 
 def attempts_have_their_time(evidence: Evidence) -> Iterator[str]:
-    """LOOP-7: an attempt has the time that its run was given, from its start on."""
+    """LOOP-7: an attempt has the time that its run was given, from its start on, as the record of that decision has it."""
     for item, event in evidence.of(RunStarted):
         _, queued = evidence.queued.get(event.run_id, (None, None))
         if queued is None:
             continue
-        until = 0 if not queued.timeout_ms else (event.started_ms or 0) + queued.timeout_ms
+        items = evidence.streams[item.stream]
+        decided = next(one for one in reversed(items[: items.index(item) + 1]) if one.decision)
+        now_ms = json.loads(decided.decision).get("knew", {}).get("nowMs", 0)
+        until = now_ms + queued.timeout_ms if queued.timeout_ms else 0
         if event.deadline_ms != until:
             yield f"#{item.position} has until {event.deadline_ms}, and its time is up at {until}"
 

@@ -28,7 +28,6 @@ from intersession_actors.streams import (
     appends_in,
     caused_by,
     record_in,
-    spent_in,
     words_of,
 )
 from intersession_events import facts
@@ -205,16 +204,14 @@ def _redecided(
 
 
 def _begun(sources: Sources, append: tuple[Recorded, ...], read: RecordRead) -> _Decided:
-    """Decide the beginning of an exchange or a spawn: the event is what the door handed on, with what the chain had used."""
+    """Decide the beginning of an exchange or a spawn: the event is what the door handed on, with its chain's budget."""
     first, record = append[0], read.record
     match first.event:
         case facts.ExchangeAccepted(budget=facts.Budget() as budget) as accepted:
             sent = sent_today(sources, first, accepted, record)
             if isinstance(sent, Refused):
                 return accepted, sent
-            opened: facts.Event = exchange.decide_open(
-                sent, sent.budget or budget, spent_in(read.record.knew)
-            )
+            opened: facts.Event = exchange.decide_open(sent, sent.budget or budget)
         case facts.SpawnAccepted(budget=facts.Budget() as budget) as accepted:
             spawned = spawned_today(sources, first, accepted, record)
             if isinstance(spawned, Refused):

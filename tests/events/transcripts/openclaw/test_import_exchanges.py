@@ -432,8 +432,9 @@ def test_a_send_within_a_turn_prolongs_the_chain(tmp_path: Path) -> None:
     )
 
     accepted = accepted_of(found, "a question back")
-    assert accepted.chain == (MAIN, OTHER, MAIN)
-    assert (accepted.hops, accepted.root, accepted.requester_run_id) == (2, "r-1", "r-1")
+    assert accepted.budget is not None
+    assert accepted.budget.path == (MAIN, OTHER, MAIN)
+    assert (accepted.hops, accepted.budget.root, accepted.requester_run_id) == (2, "r-1", "r-1")
 
 
 @pytest.mark.clause("IMP-4")

@@ -125,10 +125,9 @@ class _Facts:
                 loop=exchange.requester != exchange.target,
                 loop_reason="inferred" if exchange.requester == exchange.target else None,
                 timeout_ms=send.timeout_ms if send is not None else 0,
-                chain=chain.sessions,
-                hops=chain.hops,
-                root=chain.root or None,
-                chain_started_ms=chain.started_ms,
+                budget=facts.Budget(
+                    root=chain.root, started_ms=chain.started_ms, path=chain.sessions, hops=chain.hops
+                ),
                 inferred=True,
                 evidence=self._evidence(),
             ),
