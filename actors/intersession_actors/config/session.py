@@ -1,6 +1,7 @@
 """The `session` part of a configuration: keys, exchanges between sessions, and who may send outside."""
 
-from typing import Annotated, Literal
+from functools import lru_cache
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -21,6 +22,8 @@ DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-p
 Dialect = Literal["channel", "provider", "surface"]
 OneWay = Kind | Literal["subagent"]
 SendAction = Literal["allow", "deny"]
+_CONFIGS: Final = 16
+"""Settings of a host that are remembered as events carry them: each send asks for them several times."""
 
 
 class ChainLimits(Settings, frozen=True, kw_only=True):
@@ -86,19 +89,28 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
     @property
     def limits(self) -> Limits:
         """The guards over a causal chain, as events carry them."""
-        found = msgspec.convert(self.agent_to_agent.limits, Limits, from_attributes=True)
-        return lean(found, NO_OTHER_LIMITS)
+        return _limits(self.agent_to_agent.limits)
 
     @property
     def exchange(self) -> ExchangeSettings:
         """The values that an exchange accepted now keeps to its end (CFG-3)."""
-        return lean(
-            ExchangeSettings(
-                max_turns=self.agent_to_agent.max_ping_pong_turns,
-                turn_timeout_ms=milliseconds(self.agent_to_agent.turn_timeout_seconds),
-                announce=self.agent_to_agent.announce,
-                hold=self.agent_to_agent.hold,
-                limits=self.limits,
-            ),
-            USUAL_SETTINGS,
-        )
+        return _exchange(self.agent_to_agent)
+
+
+@lru_cache(_CONFIGS)
+def _limits(configured: ChainLimits) -> Limits:
+    return lean(msgspec.convert(configured, Limits, from_attributes=True), NO_OTHER_LIMITS)
+
+
+@lru_cache(_CONFIGS)
+def _exchange(configured: Exchanges) -> ExchangeSettings:
+    return lean(
+        ExchangeSettings(
+            max_turns=configured.max_ping_pong_turns,
+            turn_timeout_ms=milliseconds(configured.turn_timeout_seconds),
+            announce=configured.announce,
+            hold=configured.hold,
+            limits=_limits(configured.limits),
+        ),
+        USUAL_SETTINGS,
+    )

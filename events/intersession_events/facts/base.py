@@ -1,5 +1,6 @@
 """What all facts have in common: frozen, keyword-only, camelCase on disk, defaults left out."""
 
+from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
 import msgspec
@@ -8,7 +9,7 @@ S = TypeVar("S")
 F = TypeVar("F", bound="Fact")
 
 
-EMPTY: Final = cast("type[dict[str, str]]", dict)
+EMPTY: Final = cast("Callable[[], dict[str, str]]", dict)
 """Makes the default of a field that is a map of texts: of no other factory msgspec leaves out what is empty."""
 
 
