@@ -17,17 +17,13 @@ from intersession_actors.errors import refused_by
 from intersession_actors.flows.rules import Rules
 from intersession_actors.streams import (
     Accepted,
-    Answer,
     Appended,
     AskedOfFlow,
     BeginsFlow,
     Durable,
-    Failed,
     Failures,
     FlowCommand,
-    Loaded,
     Owner,
-    OwnerEffect,
     Plan,
     ReadBack,
     Refused,
@@ -166,37 +162,32 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
 
     # --- what the owner of a flow gives back
 
-    def do(self, owner: Owner[S, C], effect: OwnerEffect[S, C]) -> None:
-        """Do one effect."""
-        match effect:
-            case Answer(command, outcome):
-                if isinstance(outcome, Refused):
-                    self.refuse(command, outcome)
-                else:
-                    answer(command, outcome)
-            case Durable():
-                try:
-                    self._act(owner, effect)
-                except Exception as error:  # noqa: BLE001 - as if the process had been killed there
-                    self._cannot_go_on(owner, error, None)
-            case ReadBack():
-                self.world.mail.resume_flow(owner.stream)
-            case Loaded():
-                if owner.state is None:
-                    self._never_began(owner)
-            case Failed(AppendConflict(), Told(RunEnded(is_void=True))):
-                pass  # a word that is void leads to nothing
-            case Failed(error, told):
-                self._cannot_go_on(owner, error, told)
-            case _:
-                super().do(owner, effect)
+    def answered(self, command: C, outcome: Accepted | Refused) -> None:
+        """Tell whoever waits for a command what came of it."""
+        if isinstance(outcome, Refused):
+            self.refuse(command, outcome)
+        else:
+            answer(command, outcome)
 
-    def _act(self, owner: Owner[S, C], durable: Durable[S, C]) -> None:
-        if isinstance(owner, Flow):
-            owner.refused.clear()
-        for item in durable.fresh:
-            if owner.state is not None:
-                self.act(owner.stream, owner.state, item)
+    def durable(self, owner: Owner[S, C], effect: Durable[S, C]) -> None:
+        """Do what durable events of a flow ask for."""
+        try:
+            if isinstance(owner, Flow):
+                owner.refused.clear()
+            for item in effect.fresh:
+                if owner.state is not None:
+                    self.act(owner.stream, owner.state, item)
+        except Exception as error:  # noqa: BLE001 - as if the process had been killed there
+            self.cannot_go_on(owner, error, None)
+
+    def read_back(self, owner: Owner[S, C]) -> None:
+        """Have the flow resumed as after a restart."""
+        self.world.mail.resume_flow(owner.stream)
+
+    def loaded(self, owner: Owner[S, C]) -> None:
+        """Go on from what was read, if the flow ever began."""
+        if owner.state is None:
+            self._never_began(owner)
 
     # --- what the owner of a flow asks
 
@@ -214,8 +205,10 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         inputs = self.rules.inputs_of(asked) if self.rules.takes(asked) else {}
         return record_of(type(asked).__name__, inputs, plan.knew)
 
-    def _cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
         """Try a flow again that failed, from what the log has; set it aside when that does not help."""
+        if isinstance(error, AppendConflict) and told is not None and _is_void(told.command):
+            return  # a word that is void leads to nothing
         stream = owner.stream
         failures = self._failures.setdefault(stream, Failures())
         damaged = isinstance(error, LogError) and not isinstance(error, AppendConflict)
@@ -310,3 +303,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 flow.looks_again = True
             else:
                 self.do(flow, ReadBack())
+
+
+def _is_void(command: FlowCommand | AskedOfFlow | BeginsFlow) -> bool:
+    return isinstance(command, RunEnded) and command.is_void

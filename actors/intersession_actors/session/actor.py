@@ -23,18 +23,11 @@ from intersession_actors.session.state import EMPTY, Running, Session, without
 from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
-    Answer,
-    Append,
     Appended,
+    Ask,
     ChildGone,
     Durable,
-    Failed,
-    GivenUp,
-    Load,
-    Loaded,
     Owner,
-    OwnerEffect,
-    ReadBack,
     Refused,
     Shell,
     StoreDue,
@@ -125,40 +118,37 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     # --- what the owner of the stream gives back
 
-    def do(  # noqa: C901 - one case an effect
-        self, owner: SessionOwner, effect: OwnerEffect[Session, commands.SessionCommand]
-    ) -> None:
-        """Do one effect."""
-        match effect:
-            case Load():
-                tell = self.tell_self
-                self._memory.read(lambda folded: tell(commands.SessionRead(folded=folded)))
-            case Append(asked) if asked.leads_on:
-                super().do(owner, effect)
-                self._tell_ahead(asked.appends[0], owner.in_flight)
-            case Answer(command, outcome):
-                if isinstance(command, commands.RunReturned) and outcome == Accepted(recorded=()):
-                    self.world.agents.results.forget(command.run_id, command.attempt)
-                answer(command, outcome)
-            case Durable():
-                self._committed(effect)
-            case Loaded():
-                self._loaded(owner)
-            case ReadBack():
-                # Flows look for what they were not told: a run of theirs may have ended.
-                self.world.mail.read_back(self.key)
-            case GivenUp(command):
-                self._give_up(owner, command)
-            case Failed(AppendConflict(), Told(command)) if not isinstance(command, commands.RunReturned):
-                owner.drop(
-                    command
-                )  # somebody else took the step: whoever leads the flow reads its stream again
-            case Failed(error, told):
-                self._refuse_and_raise(error, told)
-            case _:
-                super().do(owner, effect)
+    def load(self, stream: str, ask: Ask) -> None:
+        """Have the stream read from its last snapshot on."""
+        del stream, ask
+        tell = self.tell_self
+        self._memory.read(lambda folded: tell(commands.SessionRead(folded=folded)))
 
-    def _tell_ahead(self, append: StreamAppend, in_flight: InFlight | None) -> None:
+    def answered(self, command: commands.SessionCommand, outcome: Accepted | Refused) -> None:
+        """Tell whoever waits; an answer of an agent that leads to nothing is not kept."""
+        if isinstance(command, commands.RunReturned) and outcome == Accepted(recorded=()):
+            self.world.agents.results.forget(command.run_id, command.attempt)
+        answer(command, outcome)
+
+    def read_back(self, owner: SessionOwner) -> None:
+        """Have flows look for what they were not told: a run of theirs may have ended."""
+        del owner
+        self.world.mail.read_back(self.key)
+
+    def cannot_go_on(
+        self, owner: SessionOwner, error: Exception, told: Told[commands.SessionCommand] | None
+    ) -> None:
+        """Fail, unless somebody else took the step: then whoever leads the flow reads its stream again."""
+        if (
+            isinstance(error, AppendConflict)
+            and told is not None
+            and not isinstance(told.command, commands.RunReturned)
+        ):
+            owner.drop(told.command)
+        else:
+            self._refuse_and_raise(error, told)
+
+    def leads_on(self, append: StreamAppend, in_flight: InFlight) -> None:
         """Tell the flow whose run has ended, before that is durable, so that its next step shares the commit."""
         state = self.state
         for draft in append.drafts:
@@ -167,25 +157,25 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
                 self._told_ahead = draft.id
                 self.world.mail.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
 
-    def _committed(self, durable: Durable[Session, commands.SessionCommand]) -> None:
+    def durable(self, owner: SessionOwner, effect: Durable[Session, commands.SessionCommand]) -> None:
         """Do what the session's own events ask for."""
-        command, fresh = durable.command, durable.fresh
+        command, fresh = effect.command, effect.fresh
         state, started = self.state, False
         for item in fresh:
             if isinstance(item.event, facts.RunStarted):
                 started = True
                 self.world.agents.results.due(item.event.run_id, item.event.attempt)
-        self._memory.take(fresh, self._owner.state or EMPTY)
+        self._memory.take(fresh, owner.state or EMPTY)
         if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
             crash_point("S3")
-        before = durable.before or EMPTY
+        before = effect.before or EMPTY
         if before.bound is not None or state.bound is not None:
             self._thread.mark(state, fresh, at=self._owner.decided_at)
             self._thread.watch(state)
         for item in fresh:
             self._act(before, state, item)
 
-    def _give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
+    def give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
         """Give an agent's answer up: the store was away too long. Its attempt is interrupted as soon as it is back."""
         if isinstance(command, commands.RunReturned):
             self._telling.answer_lost(
@@ -207,7 +197,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             answer(told.command, Refused(code=refused.code, error=refused.error))
         raise error
 
-    def _loaded(self, owner: SessionOwner) -> None:
+    def loaded(self, owner: SessionOwner) -> None:
         """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
         self._thread.watch(self.state)
         running = self.state.running
