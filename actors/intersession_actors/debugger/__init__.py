@@ -55,7 +55,7 @@ with on_demand(globals()):
     from intersession_actors.debugger.opened import OpenLog, open_log
     from intersession_actors.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer
     from intersession_actors.debugger.search import InSpan, SearchAnswer, check_kinds, span_of
-    from intersession_actors.debugger.show import ShowAnswer
+    from intersession_actors.debugger.show import ShowAnswer, drawings
     from intersession_actors.debugger.smells import (
         SmellAnswer,
         SmellingAnswer,
@@ -163,6 +163,7 @@ __all__ = [
     "deliveries_found",
     "delivery_named",
     "delivery_value",
+    "drawings",
     "event_brief",
     "event_value",
     "events_wanted",

@@ -1,6 +1,6 @@
 """The verb `show`: a run as a sequence diagram, as far as the caller may see it (SHOW-1)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Annotated, TypedDict
 
@@ -11,12 +11,12 @@ from intersession_actors.debugger.smells import SmellAnswer, smells_of
 from intersession_actors.debugger.view import View
 from intersession_actors.gate import KeyText, PlaceText
 from intersession_events.facts import ready
+from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
 from intersession_projections.forks import pauses_in
-from intersession_projections.places import calling_run, events_of_flow, flow_id
+from intersession_projections.places import Flow, calling_runs, events_of_flows, flow_id, flow_sessions
 from intersession_projections.sessions import SessionNames
-from intersession_projections.timeline import steps_of
 
 
 @ready
@@ -79,16 +79,38 @@ def drawing(view: View, given: Show) -> Diagram:
     """
     name, place = view.parted(given.run, given.at, field="run")
     flow = view.flow(name)
-    at = None if place is None else view.place(place).position
-    found = events_of_flow(view.log, flow)
-    own = {step.position for step in steps_of(found)}
-    calling = calling_run(view.log, flow, found)
-    of_caller: frozenset[int] = frozenset() if calling is None else calling.shown - own
-    events = list(view.known(view.log.at(sorted(own | of_caller))))
+    return drawings(view, [flow], None if place is None else view.place(place).position)[0]
+
+
+def drawings(view: View, flows: Sequence[Flow], at: int | None = None) -> list[Diagram]:
+    """Return the diagrams of some exchanges, spawns and runs; what they are drawn of is read for all of them at once."""
+    own = [{one.position: one for one in events} for events in events_of_flows(view.log, flows)]
+    calling = calling_runs(view.log, [(flow, of.values()) for flow, of in zip(flows, own, strict=True)])
+    of_callers = [
+        frozenset[int]() if run is None else run.shown - of.keys()
+        for run, of in zip(calling, own, strict=True)
+    ]
+    there = {one.position: one for of in own for one in of.values()}
+    there |= {one.position: one for one in view.log.at(frozenset[int]().union(*of_callers) - there.keys())}
+    seen = {one.position: one for one in view.known(there[position] for position in sorted(there))}
     forked = [pause.born_ms for pause in pauses_in(view.log)]
-    drawn = diagram_of(events, title=f"run {flow_id(flow)}", names=_names(view), at=at, forked=forked)
-    rows = (_readable(view, drawn.lanes, row) for row in drawn.rows)
-    return msgspec.structs.replace(drawn, rows=tuple(_of_caller(row, of_caller) for row in rows))
+    called = _Called(view, [*flows], seen.values())
+    drawn = [
+        diagram_of(
+            [seen[position] for position in sorted(of.keys() | of_caller) if position in seen],
+            title=f"run {flow_id(flow)}",
+            names=called.in_one(),
+            at=at,
+            forked=forked,
+        )
+        for flow, of, of_caller in zip(flows, own, of_callers, strict=True)
+    ]
+    return [
+        msgspec.structs.replace(
+            one, rows=tuple(_of_caller(_readable(view, one.lanes, row), of_caller) for row in one.rows)
+        )
+        for one, of_caller in zip(drawn, of_callers, strict=True)
+    ]
 
 
 def _of_caller(row: Row, positions: frozenset[int]) -> Row:
@@ -111,14 +133,23 @@ def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:
     return msgspec.structs.replace(row, text=shown[0] or "")
 
 
-def _names(view: View) -> Callable[[str], str]:
-    """Return how sessions are called in one diagram: two of one short name keep their whole keys."""
-    keys: dict[str, str] = {}
-    called = SessionNames(view.log, view.sees)
+class _Called:
+    """How sessions are called in diagrams of some flows: those whose events they are of are looked up at once."""
 
-    @cache
-    def name(key: str) -> str:
-        short = called.one(key)
-        return short if keys.setdefault(short, key) == key else key
+    def __init__(self, view: View, flows: Sequence[Flow], events: Iterable[Recorded]) -> None:
+        streams = (one.stream.partition(":") for one in events)
+        keys = [key for flow in flows for key in flow_sessions(flow)]
+        keys += [key for kind, _, key in streams if kind == "session"]
+        self._names = SessionNames(view.log, view.sees)
+        self._called = self._names.of(dict.fromkeys(keys))
 
-    return name
+    def in_one(self) -> Callable[[str], str]:
+        """Return how they are called in one diagram: two of one short name keep their whole keys."""
+        keys: dict[str, str] = {}
+
+        @cache
+        def name(key: str) -> str:
+            short = self._called.get(key) or self._names.one(key)
+            return short if keys.setdefault(short, key) == key else key
+
+        return name

@@ -14,10 +14,9 @@ from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, 
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
 from intersession_events.keys import Kind, SessionKey, parse_agent_id
-from intersession_events.log import Log, for_each
 from intersession_events.plain_json import JsonMapping, JsonObject, present
 from intersession_projections.places import Located, Sees
-from intersession_projections.sessions import History, HistoryPage, Seen, SessionRow, Wanted
+from intersession_projections.sessions import Seen, SessionRow, Wanted
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
@@ -299,31 +298,20 @@ def _entry(
 def _add_messages(reader: Reader, rows: list[_Row], entries: list[JsonObject], query: _Query) -> JsonObject:
     """Add the last messages to each row; return the flags that belong to the whole answer (LIST-4)."""
     truncated = redacted = False
-    spans = reader.history.spans([row for _, row in rows])
-
-    def reading(log: Log) -> Callable[[SessionRow], HistoryPage | Exception]:
-        history = History(log)
-
-        def read(row: SessionRow) -> HistoryPage | Exception:
-            try:
-                return history.messages(
-                    row.key,
-                    row.session_id,
-                    as_of=query.position,
-                    limit=query.message_limit,
-                    include_tools=False,
-                    row=row,
-                    span=spans.get(row.key),
-                )
-            except UNREADABLE as error:
-                return error
-
-        return read
-
-    pages = for_each(reader.log, (row for _, row in rows), reading)
-    for (_, row), entry, page in zip(rows, entries, pages, strict=True):
-        if isinstance(page, Exception):  # of this session alone
-            entry["messages"], entry["messagesError"] = [], refused_by(page, f"{page}").as_result()
+    ends = reader.history.ends([row for _, row in rows], query.message_limit)
+    for (_, row), entry in zip(rows, entries, strict=True):
+        try:
+            page = reader.history.messages(
+                row.key,
+                row.session_id,
+                as_of=query.position,
+                limit=query.message_limit,
+                include_tools=False,
+                row=row,
+                end=ends.get(row.key),
+            )
+        except UNREADABLE as error:  # of this session alone
+            entry["messages"], entry["messagesError"] = [], refused_by(error, f"{error}").as_result()
             continue
         shown = shown_messages(page.messages, redact=query.is_stranger(row.key))
         entry["messages"] = shown.messages

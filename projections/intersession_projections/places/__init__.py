@@ -1,12 +1,13 @@
 """Places in a log: how they are typed, which position each one means, and what it is in words (PLACE)."""
 
-from intersession_projections.places.calling import CallingRun, calling_run
+from intersession_projections.places.calling import CallingRun, calling_run, calling_runs
 from intersession_projections.places.described import Described, PlaceWords
 from intersession_projections.places.grammar import FORMS, InRun, UnknownPlace, parse_place, parse_time
 from intersession_projections.places.located import (
     Located,
     Places,
     events_of_flow,
+    events_of_flows,
     sessions_of,
     sessions_of_each,
     steps_of_flow,
@@ -38,7 +39,9 @@ __all__ = [
     "Then",
     "UnknownPlace",
     "calling_run",
+    "calling_runs",
     "events_of_flow",
+    "events_of_flows",
     "flow_id",
     "flow_sessions",
     "flow_stream",

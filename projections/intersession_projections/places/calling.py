@@ -1,6 +1,6 @@
 """The run in which an agent called for an exchange or a spawn: what had been asked of it, and what it answered."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -40,16 +40,27 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def calling_run(log: Log, flow: Flow, events: Iterable[Recorded] | None = None) -> CallingRun | None:
-    """Return the run that called for an exchange or a spawn; None where it was no agent's, or is not known.
-
-    `events` are those of the flow, where they were read already.
-    """
+def calling_run(log: Log, flow: Flow) -> CallingRun | None:
+    """Return the run that called for an exchange or a spawn; None where it was no agent's, or is not known."""
     stream = flow_stream(flow)
-    if stream is None or isinstance(flow, RunOutcome):
-        return None
-    begun = (one.event for one in (log.stream(stream) if events is None else events) if one.stream == stream)
-    run_id = next(
+    return None if stream is None else calling_runs(log, [(flow, log.stream(stream))])[0]
+
+
+def calling_runs(log: Log, flows: Sequence[tuple[Flow, Iterable[Recorded]]]) -> list[CallingRun | None]:
+    """Return the runs that called for some of them, each with its events."""
+    called = [_called_in(flow, events) for flow, events in flows]
+    run_ids = list(dict.fromkeys(filter(None, called)))
+    found = dict(zip(run_ids, Timeline(log).events_of_runs(run_ids), strict=True)) if run_ids else {}
+    return [
+        None if run_id is None else _calling(run_id, flow, found[run_id])
+        for run_id, (flow, _) in zip(called, flows, strict=True)
+    ]
+
+
+def _called_in(flow: Flow, events: Iterable[Recorded]) -> str | None:
+    stream = flow_stream(flow)
+    begun = (one.event for one in events if one.stream == stream)
+    return next(
         (
             event.requester_run_id
             for event in begun
@@ -57,10 +68,12 @@ def calling_run(log: Log, flow: Flow, events: Iterable[Recorded] | None = None) 
         ),
         None,
     )
-    if run_id is None:
-        return None
-    found = {one.position: one for one in Timeline(log).events_of_runs([run_id])[0]}
-    own = [one for _, one in sorted(found.items()) if flow.is_open or one.position <= flow.position]
+
+
+def _calling(run_id: str, flow: Flow, events: Iterable[Recorded]) -> CallingRun | None:
+    found = {one.position: one for one in events}
+    is_open = not isinstance(flow, RunOutcome) and flow.is_open
+    own = [one for _, one in sorted(found.items()) if is_open or one.position <= flow.position]
     return _read(run_id, own)
 
 

@@ -177,7 +177,12 @@ def steps_of_flow(log: Log, flow: Flow) -> list[Step]:
 
 def events_of_flow(log: Log, flow: Flow) -> list[Recorded]:
     """Return the same as they are recorded: in any order, some twice. Of streams that are no session's they are whole."""
-    return Timeline(log).events_of_each([flow])[0]
+    return events_of_flows(log, [flow])[0]
+
+
+def events_of_flows(log: Log, flows: Sequence[Flow]) -> list[list[Recorded]]:
+    """Return the events of some of them."""
+    return Timeline(log).events_of_each(flows)
 
 
 def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:

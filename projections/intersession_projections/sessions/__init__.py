@@ -1,6 +1,6 @@
 """The session list and its order, the history of a session, and which thread belongs to which session."""
 
-from intersession_projections.sessions.history import History, HistoryPage, UnknownMessage
+from intersession_projections.sessions.history import End, History, HistoryPage, UnknownMessage
 from intersession_projections.sessions.list import Sessions
 from intersession_projections.sessions.names import SessionNames
 from intersession_projections.sessions.row import SessionRow, evolve_row
@@ -10,6 +10,7 @@ from intersession_projections.sessions.view import SessionListView
 from intersession_projections.sessions.wanted import Seen, Wanted
 
 __all__ = [
+    "End",
     "History",
     "HistoryPage",
     "Seen",

@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent, IntersessionError
+from intersession_events.errors import CorruptEvent, IntersessionError, UnknownTopic
 from intersession_events.facts import Message, RunQueued, generation_of, is_imported, message_in, raw_message
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, StreamPart
 from intersession_events.plain_json import JsonObject
 from intersession_projections.columns import packed
 from intersession_projections.sessions.list import Sessions, Span
@@ -25,6 +25,17 @@ class UnknownMessage(IntersessionError, LookupError):
 
 _MORE: Final = 2
 """Events beyond as many as messages are asked for: the one before them says that there are more."""
+
+
+_EVENTS: Final = 2
+"""So many events a message has: of a run, the one that asks, its start, and its answer."""
+
+
+class End(NamedTuple):
+    """Where the messages of a generation lie, and its newest events, oldest first."""
+
+    span: Span
+    newest: Sequence[Recorded]
 
 
 class _Said(NamedTuple):
@@ -70,24 +81,30 @@ class History:
         limit: int,
         include_tools: bool,
         row: SessionRow | None = None,
-        span: Span | None = None,
+        end: "End | None" = None,
     ) -> HistoryPage:
         """Return the last `limit` messages of one generation of a session, or the last before a message.
 
         Without `include_tools` tool results don't count and don't come (HIST-2). `as_of` is a position; `row` is the
-        session's row there and `span` where the generation lies, if the caller has them.
+        session's row there and `end` how the generation ends there, if the caller has them.
 
         Raises:
             UnknownMessage: there is no message `before` in this generation at that position.
             CorruptEvent: a message of the page can't be read; those behind it can, with the `limit` in the error.
         """
-        position, row, span = self._found(key, session_id, as_of, row, span)
+        position, row, span = self._found(key, session_id, as_of, row, None if end is None else end.span)
         found: list[RawMessage] = []
         more = False
         waiting = before is not None
         try:
             for taken in self._backwards(
-                key, session_id, row, span, before, left=lambda: limit + _MORE - len(found)
+                key,
+                session_id,
+                row,
+                span,
+                before,
+                left=lambda: limit + _MORE - len(found),
+                newest=() if end is None else end.newest,
             ):
                 message = taken.message
                 if waiting:
@@ -112,9 +129,16 @@ class History:
             messages=found, position=position, before=found[0]["id"] if more and found else None
         )
 
-    def spans(self, rows: Sequence[SessionRow]) -> dict[str, Span]:
-        """Return by key where the messages of each row's generation lie, for `messages`."""
-        return self._sessions.spans([(row.key, row.session_id) for row in rows])
+    def ends(self, rows: Sequence[SessionRow], limit: int) -> dict[str, "End"]:
+        """Return by key how each row's generation ends, for `messages` with a limit: read for all of them at once."""
+        spans = self._sessions.spans([(row.key, row.session_id) for row in rows])
+        of_rows = [(row, spans[row.key]) for row in rows if row.key in spans]
+        parts = [_last_of(row, span, _EVENTS * limit + _MORE) for row, span in of_rows]
+        try:
+            newest = self._log.parts(parts)
+        except (CorruptEvent, UnknownTopic):  # each finds out by itself how much can be read
+            newest = [()] * len(parts)
+        return {row.key: End(span, of_row) for (row, span), of_row in zip(of_rows, newest, strict=True)}
 
     def operator_messages(
         self, key: str, session_id: str, *, as_of: int | None = None, limit: int | None = None
@@ -150,23 +174,24 @@ class History:
         before: str | None = None,
         *,
         left: Callable[[], int] | None = None,
+        newest: Sequence[Recorded] = (),
     ) -> Iterator[_Said]:
         """Yield the messages of a generation, the last that was taken first; from one on, if it is given, or soon before it.
 
-        `left` says how many more are wanted.
+        `left` says how many more are wanted; the `newest` events of it may have been read already.
         """
         if span is None or row is None:
             return
-        # Each message writes a row version, so the row as of a position knows the last one up to there. Nothing waits
-        # in a generation that has ended.
-        to = row.version if span.to_version is None else min(row.version, span.to_version)
-        end = _End(to, row.queued if span.to_version is None else 0)
+        # Nothing waits in a generation that has ended.
+        end = _End(_version_of_end(row, span), row.queued if span.to_version is None else 0)
         if before is not None:
             found = self._end_at(key, session_id, span, end, before)
             if found is None:
                 return
-            end = found
-        events = events_backwards(self._log, session_stream(key), span.from_version, end.version, left=left)
+            end, newest = found, ()
+        events = events_backwards(
+            self._log, session_stream(key), span.from_version, end.version, left=left, newest=newest
+        )
         if self._log.forked is None:  # which takes single events along
             events = _beginning(events, end.version, key)
         of_generation = (
@@ -205,6 +230,16 @@ class History:
     def _taken_version(self, run_id: str) -> int | None:
         rows = self._log.query("SELECT taken_version FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
         return rows[0][0] if rows else None
+
+
+def _version_of_end(row: SessionRow, span: Span) -> int:
+    """Return the last version of a generation as of a row: each message writes one, so that the row knows it."""
+    return row.version if span.to_version is None else min(row.version, span.to_version)
+
+
+def _last_of(row: SessionRow, span: Span, size: int) -> StreamPart:
+    to = _version_of_end(row, span)
+    return StreamPart(session_stream(row.key), max(span.from_version - 1, to - size), to)
 
 
 def _damaged(error: CorruptEvent, behind: int) -> CorruptEvent:

@@ -173,12 +173,18 @@ def _message_of(run_id: str, taken: Recorded, log: Log) -> Recorded | None:
 
 
 def events_backwards(
-    log: Log, stream: str, first: int, to: int, *, left: Callable[[], int] | None = None
+    log: Log,
+    stream: str,
+    first: int,
+    to: int,
+    *,
+    left: Callable[[], int] | None = None,
+    newest: Sequence[Recorded] = (),
 ) -> Iterator[Recorded]:
     """Yield events of a stream, the last first, in pages.
 
-    `left` says how many are still wanted of what is found among them. The first page has as many events as are wanted of those;
-    each further one as many as should do, by what was found so far.
+    `left` says how many are still wanted of what is found among them. The first page is the `newest` events, oldest first, as far as
+    they were read already, else it has as many events as are wanted; each further one as many as should do, by what was found so far.
 
     Raises:
         CorruptEvent: one was changed; all behind it were yielded.
@@ -189,9 +195,10 @@ def events_backwards(
     behind = 0
     """Whether the event behind a page is read again with it: one that is missing between two pages is noticed so."""
     while to >= first:
-        after = max(first - 1, to - size)
+        after = newest[0].version - 1 if newest else max(first - 1, to - size)
         try:
-            page = log.stream(stream, after=after, to=to + behind, backwards=True)
+            page = newest[::-1] or log.stream(stream, after=after, to=to + behind, backwards=True)
+            newest = ()
         except (CorruptEvent, UnknownTopic):
             if to - after == 1:
                 raise

@@ -20,6 +20,11 @@ class Kept(Generic[T]):
         self._making: dict[Same, _Making] = {}
         self._lock = Lock()
 
+    def has(self, same: Same) -> bool:
+        """Whether a thing is kept."""
+        with self._lock:
+            return same in self._found
+
     def of(self, same: Same, make: Callable[[], T]) -> T:
         """Return what is kept, else what is made now: once, though several ask for it at a time."""
         with self._lock:

@@ -1,31 +1,39 @@
 """Questions about runs: the list, one with its outline, and the rows of its diagram and its events, part by part."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
 
-from intersession.web.questions.kept import Kept
-from intersession_actors.debugger import Debugger, InSpan, View, smells_of, smells_of_all, span_of
+from intersession.web.questions.kept import Kept, Same
+from intersession_actors.debugger import InSpan, View, drawings, smells_of, smells_of_all, span_of
 from intersession_actors.explaining import NotOver, is_open, waits_of
 from intersession_actors.gate import AgentId, KeyText, Name, SearchText
 from intersession_actors.service import bounded
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import TurnEnded, calls_of, message_in, ready, run_named
 from intersession_events.keys import SessionKey
-from intersession_events.log import Log, Recorded, for_each
+from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_events.stores import has_writer
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
-from intersession_projections.flows import ExchangeSummary, held_ms
+from intersession_projections.flows import DeliverySummary, ExchangeSummary, held_ms
 from intersession_projections.forks import frozen_in, pauses_in, without_pauses
 from intersession_projections.places import Flow, calling_run, flow_id, flow_sessions, steps_of_flow
 from intersession_projections.run_outcomes import RunOutcome, told_in
 from intersession_projections.timeline import Step
 from intersession_projections.wording import words_in
-from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of
+from intersession_projections.work import (
+    WorkEnd,
+    WorkFound,
+    WorkKind,
+    WorkWanted,
+    deliveries_of,
+    deliveries_of_all,
+)
 
 USUAL: Final = 30
 MOST: Final = 200
@@ -112,13 +120,12 @@ def _smelled(view: View, flows: Iterator[Flow], at_once: int) -> Iterator[tuple[
 
 def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonObject]:
     flows = [flow for flow, _ in page]
-
-    def reading(log: Log) -> Callable[[Flow], JsonObject]:
-        seeing = view.on(log)
-        return lambda flow: _summary(seeing, flow, drawing_of(seeing, flow))
-
-    told = zip(for_each(view.log, flows, reading), _standings(view, flows), page, strict=True)
-    return [summary | standing | {"smells": smells} for summary, standing, (_, smells) in told]
+    sent = deliveries_of_all(view.reader.flows, flows)
+    told = zip(page, _drawings(view, flows, sent), sent, _standings(view, flows), strict=True)
+    return [
+        _summary(view, flow, drawn, of_flow) | standing | {"smells": smells}
+        for (flow, smells), drawn, of_flow, standing in told
+    ]
 
 
 def _standings(view: View, flows: Sequence[Flow]) -> list[JsonObject]:
@@ -174,7 +181,7 @@ def run(view: View, given: Run) -> JsonObject:
     (standing,) = _standings(view, [flow])
     calling = calling_run(view.log, flow)
     return (
-        _summary(view, flow, drawn)
+        _summary(view, flow, drawn, deliveries_of(view.reader.flows, flow))
         | standing
         | present(
             {
@@ -280,24 +287,48 @@ _stepped: Final = Kept[tuple[Step, ...]](32)
 
 def drawing_of(view: View, flow: Flow) -> Diagram:
     """Return the diagram of a run, which is drawn once as long as nothing is added to it."""
-    for key in flow_sessions(flow):
-        view.is_seen(key)  # for the receipt
+    return _drawings(view, [flow], [deliveries_of(view.reader.flows, flow)])[0]
+
+
+def _drawings(view: View, flows: Sequence[Flow], sent: Sequence[Sequence[DeliverySummary]]) -> list[Diagram]:
+    """Return the same of some runs, each with its deliveries."""
+    for flow in flows:
+        for key in flow_sessions(flow):
+            view.is_seen(key)  # for the receipt
     if not view.is_operator:
-        return Debugger(view).diagram(flow_id(flow))
-    return _drawn.of(_as_it_is(view, flow), lambda: Debugger(view).diagram(flow_id(flow)))
+        return drawings(view, flows)
+    each = list(zip(flows, _as_they_are(view, flows, sent), strict=True))
+    new = [(flow, same) for flow, same in each if not _drawn.has(same)]
+    drawn = drawings(view, [flow for flow, _ in new]) if new else []
+    made = {same: one for (_, same), one in zip(new, drawn, strict=True)}
+
+    def make(flow: Flow, same: Same) -> Diagram:
+        return made.get(same) or drawings(view, [flow])[0]
+
+    return [_drawn.of(same, partial(make, flow, same)) for flow, same in each]
 
 
-def _as_it_is(view: View, flow: Flow) -> tuple[str, str, int]:
-    """Return what stands for a run as far as it has come; one that is not over may go on with any event."""
-    is_open = not flow.ended if isinstance(flow, RunOutcome) else flow.is_open
-    sent = deliveries_of(view.reader.flows, flow)
-    name = f"{flow_id(flow)} {'hidden' if view.hides else 'whole'}"
-    if is_open or any(row.is_open for row in sent):
-        return view.log.log_id, name, view.log.head()
-    # Neither of both ever shrinks: where something was added, or words were erased (ERASE-1), so is the sum another one.
-    come = max([flow.position, *(row.position for row in sent)])
-    ((erasures,),) = view.log.query(_ERASURES, ("erased:", "erased;"))
-    return view.log.log_id, name, come + int(str(erasures))
+def _as_it_is(view: View, flow: Flow) -> Same:
+    return _as_they_are(view, [flow], [deliveries_of(view.reader.flows, flow)])[0]
+
+
+def _as_they_are(view: View, flows: Sequence[Flow], sent: Sequence[Sequence[DeliverySummary]]) -> list[Same]:
+    """Return what stands for runs as far as they have come; one that is not over may go on with any event."""
+    log, hidden = view.log, "hidden" if view.hides else "whole"
+    head = erasures = None
+    same: list[Same] = []
+    for flow, rows in zip(flows, sent, strict=True):
+        name = f"{flow_id(flow)} {hidden}"
+        if is_open(flow) or any(row.is_open for row in rows):
+            head = log.head() if head is None else head
+            same.append((log.log_id, name, head))
+            continue
+        if erasures is None:
+            ((erasures,),) = log.query(_ERASURES, ("erased:", "erased;"))
+        # Neither of both ever shrinks: where something was added, or words were erased (ERASE-1), so is the sum another one.
+        come = max([flow.position, *(row.position for row in rows)])
+        same.append((log.log_id, name, come + int(str(erasures))))
+    return same
 
 
 def positions_of(view: View, flow: Flow) -> list[int]:
@@ -313,7 +344,7 @@ def steps_of(view: View, flow: Flow) -> tuple[Step, ...]:
     return _stepped.of(_as_it_is(view, flow), lambda: tuple(steps_of_flow(view.log, flow)))
 
 
-def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
+def _summary(view: View, flow: Flow, drawn: Diagram, of_flow: Sequence[DeliverySummary]) -> JsonObject:
     value = flow_value(flow)
     ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
     timed = [row.time for row in _own(drawn) if not isinstance(row, Gap)]
@@ -322,7 +353,7 @@ def _summary(view: View, flow: Flow, drawn: Diagram) -> JsonObject:
     held = held_ms(drawn.holds, began)
     sent = [
         present({"id": row.delivery_id, "channel": row.channel, "state": row.state})
-        for row in deliveries_of(view.reader.flows, flow)
+        for row in of_flow
         if view.is_seen(row.session_key)
     ]
     return value | present(

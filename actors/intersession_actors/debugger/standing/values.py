@@ -1,6 +1,6 @@
 """Each session, run and flow as the answer of `state` has it: what a view shows of it, and what its owner knew of it then."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -9,17 +9,16 @@ from intersession_actors.debugger.view import View
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.exchange import Exchange
 from intersession_actors.policy import Speak, Speech, judge_send
-from intersession_actors.service import Reader
 from intersession_actors.streams import RunTexts, Texts
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, for_each
+from intersession_events.log import Recorded, StreamPart
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
 from intersession_projections.forks import frozen_in
 from intersession_projections.places import Located
 from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.sessions import SessionRow
+from intersession_projections.sessions import End, SessionRow
 from intersession_projections.spans import Span, backwards
 
 
@@ -36,15 +35,16 @@ class Values:
 
     def sessions(self, rows: Sequence[SessionRow]) -> list[JsonObject]:
         """Return sessions, each with the last messages of its transcript."""
+        reader = self._view.reader
+        ends = reader.history.ends(rows, max(1, self._messages))
+        deleted = [row for row in rows if row.archived == "deleted"]
+        parts = [StreamPart(session_stream(row.key), row.version - 1, row.version) for row in deleted]
+        last = self._view.log.parts(parts) if parts else ()
+        by = {row.key: self._archiver(row, events) for row, events in zip(deleted, last, strict=True)}
+        return [self._session(row, ends.get(row.key), by.get(row.key)) for row in rows]
 
-        def reading(log: Log) -> Callable[[SessionRow], JsonObject]:
-            reader = self._view.reader.on(log)
-            return lambda row: self._session(row, reader)
-
-        return for_each(self._view.log, rows, reading)
-
-    def _session(self, row: SessionRow, reader: Reader) -> JsonObject:
-        view = self._view
+    def _session(self, row: SessionRow, end: End | None, archived_by: str | None) -> JsonObject:
+        view, reader = self._view, self._view.reader
         key = reader.parse(row.key)
         policy = self._config.session.send_policy
         verdict = judge_send(
@@ -64,6 +64,7 @@ class Values:
             limit=max(1, self._messages),
             include_tools=True,
             row=row,
+            end=end,
         )
         shown = shown_messages(page.messages, redact=view.is_stranger(row.key))
         earlier = shown.first_id if shown.dropped else page.before
@@ -94,20 +95,17 @@ class Values:
                 "route": None if row.route is None else msgspec.to_builtins(row.route),
                 "spawnedBy": row.spawned_by,
                 "archived": row.archived,
-                "archivedBy": self._archiver(row, reader.log),
+                "archivedBy": archived_by,
                 "abortedLastRun": row.aborted_last_run or None,
             }
         )
 
-    def _archiver(self, row: SessionRow, log: Log) -> str | None:
-        """Return who deleted a session; None where nobody did, or the log does not say who."""
-        if row.archived != "deleted":
-            return None
-        stream = session_stream(row.key)
-        for last in log.stream(stream, after=row.version - 1, to=row.version):
-            if isinstance(last.event, SessionArchived):
-                return last.event.by
-        behind = backwards(log, Span(to=self._place.position), stream)
+    def _archiver(self, row: SessionRow, last: Sequence[Recorded]) -> str | None:
+        """Return who deleted a session, by its last event or those before; None where the log does not say who."""
+        for recorded in last:
+            if isinstance(recorded.event, SessionArchived):
+                return recorded.event.by
+        behind = backwards(self._view.log, Span(to=self._place.position), session_stream(row.key))
         return next((one.event.by for one in behind if isinstance(one.event, SessionArchived)), None)
 
     def run(self, run: RunOutcome) -> JsonObject:
