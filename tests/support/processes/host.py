@@ -64,18 +64,21 @@ CONFIGS = {"counted": COUNTED, "held": HELD, "errand": PATIENT, "errands": PATIE
 
 
 class Lines:
-    """A file of JSON lines; each is on the disk before `add` returns."""
+    """A file of JSON lines; each is on the disk before `add` returns. One that was cut off was never finished."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        # A kill comes in the middle of a line, too.
+        os.truncate(self._file, path.read_bytes().rfind(b"\n") + 1)
 
     def add(self, line: Mapping[str, Any]) -> None:
         os.write(self._file, (json.dumps(line) + "\n").encode())
         os.fsync(self._file)
 
     def all(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._path.read_text().splitlines()]
+        finished = self._path.read_bytes().rpartition(b"\n")[0]  # somebody may be writing the next one
+        return [json.loads(line) for line in finished.splitlines()]
 
 
 class AheadClock(SystemClock):
