@@ -26,7 +26,7 @@ from intersession_actors.methods import runs
 from intersession_actors.policy import Sight, judge_send, one_hop_on
 from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_actors.runtime import Stopwatch
-from intersession_actors.service import ask_session, asking, gone_on, receipts, resolve
+from intersession_actors.service import ask_session, asking, gone_on, receipts
 from intersession_actors.session import answers, deciding, message_for
 from intersession_actors.session import records as session_records
 from intersession_actors.session import rules as session_rules
@@ -51,6 +51,7 @@ from intersession_events.stores.portable import InlineViews
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite import identity
 from intersession_projections.flows import Flows
+from intersession_projections.sessions import Sessions
 
 Bug = Callable[[], AbstractContextManager[object]]
 
@@ -390,8 +391,13 @@ def records_no_time_of_a_session() -> AbstractContextManager[object]:
 
 
 def sees_no_lineage() -> AbstractContextManager[object]:
-    """Whoever judges what a session sees is not told that it started the other one."""
-    return patch.object(resolve, "_in_tree", lambda *_: False)
+    """Whoever judges what a session may send to is not told that it started the other one."""
+    called = Sessions.called
+
+    def alone(self: Sessions, key: str, caller: str) -> Any:
+        return called(self, key, caller)._replace(in_tree=False)
+
+    return patch.object(Sessions, "called", alone)
 
 
 def does_not_count_sub_agents() -> AbstractContextManager[object]:
