@@ -34,9 +34,7 @@ def _tell(listeners: _Listeners, recorded: Sequence[Recorded]) -> None:
     """Give events to listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
     asking, asked = listeners.asking, dict[_Listener, list[Recorded]]()
     for item in recorded:
-        event = item.event
-        # Of nearly every event: it says one thing, and `kinds_of` need not be asked.
-        for kind in (type(event),) if getattr(event, "then", None) is None else kinds_of(event):
+        for kind in kinds_of(item.event):
             for listener in asking.get(kind, ()):
                 batch = asked.setdefault(listener, [])
                 if not batch or batch[-1] is not item:
