@@ -73,7 +73,7 @@ class View:
         return self.reader.log
 
     def on(self, log: Log) -> "View":
-        """Return the same view on another face of its log: what is read for many rows is read ahead (`for_each`)."""
+        """Return the same view on another face of its log."""
         return self._of(View(self.reader.on(log), self.requester, within=self._within, hides=self.hides))
 
     def hiding(self) -> "View":

@@ -105,7 +105,6 @@ with on_demand(globals()):
         unreadable_tables,
         view_marked_by,
     )
-    from intersession_events.log.together import for_each, read_together
     from intersession_events.log.verifying import (
         ErasureSeen,
         Finding,
@@ -210,7 +209,6 @@ __all__ = [
     "erased_stream",
     "erasures",
     "filled",
-    "for_each",
     "hash_in",
     "head",
     "is_short",
@@ -232,7 +230,6 @@ __all__ = [
     "place_problems",
     "prefix_compared",
     "read_snapshot",
-    "read_together",
     "remembering",
     "reworded",
     "rows_erased",

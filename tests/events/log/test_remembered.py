@@ -1,21 +1,17 @@
-"""What is read for many rows is read together, and is what is read for each by itself."""
+"""What was read for a question is not read again, and is what is read without it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from intersession_events.errors import CorruptEvent
-from intersession_events.facts import MessageRecorded
 from intersession_events.log import (
     Gathered,
     Log,
     Reads,
     Recorded,
     as_it_is,
-    for_each,
     remembering,
 )
 from intersession_events.log.remembered import RememberedLog
@@ -80,71 +76,6 @@ def reading(log: Log) -> Callable[[int], list[object]]:
     return read
 
 
-def test_each_gets_what_it_gets_by_itself(log: FarLog) -> None:
-    alone = reading(log)
-
-    assert for_each(log, range(ROWS), reading) == [alone(row) for row in range(ROWS)]
-
-
-def test_many_rows_take_as_many_ways_as_one_row(log: FarLog) -> None:
-    for_each(log, range(2), reading)
-    few, log.ways = log.ways, Counter()
-    for_each(log, range(ROWS), reading)
-
-    assert log.ways == few
-    assert few == {"gather": 6, "head": 1}
-
-
-def test_what_can_not_be_read_for_one_row_is_raised_as_if_it_were_read_alone(log: FarLog) -> None:
-    log.unreadable[4] = CorruptEvent("position 4 was changed")
-
-    def reading(log: Log) -> Callable[[int], str | None]:
-        def read(row: int) -> str | None:
-            with suppress(CorruptEvent):
-                (recorded,) = log.at([3 * row + 1])
-                assert isinstance(recorded.event, MessageRecorded)
-                return recorded.event.message.id
-            return None
-
-        return read
-
-    found = for_each(log, range(ROWS), reading)
-
-    assert found[1] is None
-    assert None not in [found[0], *found[2:]]
-
-
-def test_who_catches_every_error_does_not_catch_that_something_is_not_known_yet(log: FarLog) -> None:
-    def reading(log: Log) -> Callable[[int], int]:
-        def read(row: int) -> int:
-            try:
-                return len(log.stream(f"session:{row}"))
-            except Exception:  # noqa: BLE001 - whatever it is
-                return -1
-
-        return read
-
-    assert for_each(log, range(ROWS), reading) == [3] * ROWS
-
-
-def test_a_fault_of_a_reader_comes_out_at_once(log: FarLog) -> None:
-    begun: list[int] = []
-
-    def reading(log: Log) -> Callable[[int], int]:
-        def read(row: int) -> int:
-            begun.append(row)
-            return len(log.stream(f"session:{row}")) // 0
-
-        return read
-
-    with pytest.raises(ZeroDivisionError):
-        for_each(log, range(ROWS), reading)
-    assert begun == [
-        *range(ROWS),
-        0,
-    ]  # each until it asked, then the first of them on; none once more by itself
-
-
 def test_what_was_read_for_a_question_is_not_read_again(log: FarLog) -> None:
     question = remembering(log)
     alone = reading(log)(3)
@@ -155,9 +86,8 @@ def test_what_was_read_for_a_question_is_not_read_again(log: FarLog) -> None:
     assert question.gather(Reads(positions=[1, 10], streams=["session:3"])).streams == [
         log.stream("session:3")
     ]
-    assert for_each(question, [3, 3], reading) == [alone, alone]
-    # The moments are of now, and so is what is expected here; position 1 is what nobody had asked for.
-    assert log.ways == {"gather": 2, "head": 2, "stream": 1}
+    # The moment is of now, and so is what is expected here; position 1 is what nobody had asked for.
+    assert log.ways == {"gather": 1, "head": 1, "stream": 1}
     assert remembering(question) is question
     assert as_it_is(question) is log
 
