@@ -151,7 +151,7 @@ def test_what_an_operator_says_by_a_method_is_shown_as_the_operators(system: Ses
             b'{"agentId":"main","key":"agent:main:side","openedBy":"operator","sessionId":"s"}',
             "The session opens: the operator asks for it.",
         ),
-        ("run_aborted.1", b'{"attempt":1,"by":"archive","gone":true,"runId":"r"}', "was stopped, as its session was archived"),
+        ("run_aborted.1", b'{"by":"archive","gone":true,"runId":"r"}', "was stopped, as its session was archived"),
     ],
 )  # fmt: skip
 def test_a_log_of_before_that_does_not_say_who_is_read_as_it_was(
