@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import compress
-from operator import attrgetter, ne
+from operator import is_not, itemgetter
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
@@ -17,8 +17,14 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
-_PACK: Final = msgspec.msgpack.Encoder().encode
-_UNPACK: Final = msgspec.msgpack.Decoder(dict[int, Any]).decode  # by the fields' own types
+Small = dict[int, Any]  # by the fields' own types
+"""Fields of a struct by their numbers, as MessagePack has them."""
+
+pack: Final = msgspec.msgpack.Encoder().encode
+"""Returns values as they are stored."""
+unpack: Final = msgspec.msgpack.Decoder(Small).decode
+"""Returns what was stored of a struct."""
+_values: Final = msgspec.structs.astuple
 _NONE: Final = MappingProxyType(dict[str, type[msgspec.Struct]]())
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -100,6 +106,8 @@ class Packing(Generic[S]):
 
     What equals its default is left out, and what has a column of its own (`apart`). Ids are stored as their bytes. A field that
     is a struct itself is named in `nested`.
+
+    What is left to be stored is `Small`: whoever stores the same thing again and again keeps it, and what has changed in it.
     """
 
     def __init__(
@@ -117,23 +125,39 @@ class Packing(Generic[S]):
         names = [name for name in fields if name not in apart]
         self._numbers = [fields.index(name) for name in names]
         self._defaults = [defaults.get(name, msgspec.NODEFAULT) for name in names]
-        self._values = attrgetter(*names)
+        self._kept = itemgetter(*self._numbers)
+        self._made_small: dict[type[object], Callable[[Any], Any]] = {
+            str: _small_text,
+            tuple: _small_items,
+        }  # as `Small`
+        self._made_small.update(dict.fromkeys(nested.values(), _small_struct))
+
+    def small(self, value: S, since: S | None = None) -> Small:
+        """Return what is to be stored of a struct: all of it, or what has to be known to make it of another one."""
+        kept, made_small = self._kept(_values(value)), self._made_small
+        others = self._defaults if since is None else self._kept(_values(since))
+        small: Small = {}
+        # Most fields are what they were, and the same object: they are passed over without a line of Python each.
+        for number, one, other in compress(
+            zip(self._numbers, kept, others, strict=True), map(is_not, kept, others)
+        ):
+            if one != other:
+                make = made_small.get(one.__class__)
+                small[number] = one if make is None else make(one)
+        return small
 
     def whole(self, value: S) -> bytes:
         """Return a struct as it is stored."""
-        return self._packed(self._values(value), self._defaults)
+        return pack(self.small(value))
 
-    def change(self, before: S, after: S) -> bytes:
-        """Return what has to be known to make the one of the other."""
-        return self._packed(self._values(after), self._values(before))
+    def restored(self, stored: bytes, **apart: Any) -> S:  # each is a value of the column of its name
+        """Return the struct that was stored."""
+        return self.made_of(unpack(stored), **apart)
 
-    def restored(self, *parts: bytes, **apart: Any) -> S:  # each is a value of the column of its name
-        """Return the struct that was stored as a whole one and the changes after it, in their order."""
-        values: dict[int, Any] = {}  # each of its own field's type
-        for part in parts:
-            values.update(_UNPACK(part))
+    def made_of(self, small: Small, **apart: Any) -> S:  # as of `restored`
+        """Return the struct of which this was to be stored."""
         fields = self._fields
-        for number, value in values.items():
+        for number, value in small.items():
             kind: type[object] = value.__class__
             if kind is bytes:
                 apart[fields[number]] = unpacked(value)
@@ -147,10 +171,9 @@ class Packing(Generic[S]):
                 apart[fields[number]] = value
         return self._kind(**apart)
 
-    def _packed(self, values: Sequence[Any], others: Sequence[Any]) -> bytes:  # of the fields, in their order
-        # Most fields are what they were: they are passed over without a line of Python each.
-        changed = compress(zip(self._numbers, values, strict=True), map(ne, values, others))
-        return _PACK({number: _SMALL.get(value.__class__, _small)(value) for number, value in changed})
+    def numbers(self, *names: str) -> tuple[int, ...]:
+        """Return the numbers of some fields."""
+        return tuple(map(self._fields.index, names))
 
 
 def _large(values: Sequence[Any]) -> tuple[Any, ...]:  # of a tuple's or a struct's types
@@ -162,17 +185,9 @@ def _small_text(text: str) -> str | bytes:
     return _uuid_bytes(text) or text
 
 
-def _small(value: Any) -> Any:  # a field's value, and what MessagePack has for it
-    if isinstance(value, msgspec.Struct):
-        return list(map(_small, msgspec.structs.astuple(value)))
-    if value.__class__ is tuple:
-        return [_small(one) for one in value]
-    return _small_text(value) if isinstance(value, str) else value
+def _small_items(values: Iterable[Any]) -> list[Any]:  # texts and numbers
+    return [_small_text(one) if isinstance(one, str) else one for one in values]
 
 
-_SMALL: Final[Mapping[type[object], Callable[[Any], Any]]] = {  # as `_small`
-    str: _small_text,
-    int: int,
-    bool: bool,
-}
-"""What makes a value small that is no struct and no tuple, without a line of Python."""
+def _small_struct(value: msgspec.Struct) -> list[Any]:
+    return _small_items(_values(value))

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from intersession_events.facts import Route, Usage
-from intersession_projections.columns import Packing, packed, ranges, unpacked
+from intersession_projections.columns import Packing, pack, packed, ranges, unpacked
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions.row import STORED, SessionRow
 
@@ -36,8 +36,8 @@ def test_a_row_is_read_as_it_was_stored(row: SessionRow) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(_ROW, _ROUTED), (_ROUTED, _ROW)], ids=["set", "taken back"])
 def test_a_change_makes_the_next_row_of_the_one_before(before: SessionRow, after: SessionRow) -> None:
-    parts = (STORED.whole(before), STORED.change(before, after))
-    assert STORED.restored(*parts, key=after.key, position=after.position) == after
+    small = STORED.small(before) | STORED.small(after, since=before)
+    assert STORED.restored(pack(small), key=after.key, position=after.position) == after
 
 
 def test_a_struct_and_a_tuple_within_a_row_keep_their_types() -> None:

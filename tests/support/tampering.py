@@ -986,7 +986,7 @@ VIEWS: tuple[Kind, ...] = (
             ("how many sessions there are", "UPDATE session_counts SET number=number+1"),
             ("places in the list", "UPDATE session_places SET falling=falling-1"),
             ("places of the past", "DELETE FROM session_past"),
-            ("which versions of rows are whole", "UPDATE session_versions SET is_whole=1-is_whole"),
+            ("versions of rows", "UPDATE session_list SET recent=state"),
             ("when the log reached which time", "UPDATE clock SET time_ms=time_ms-1000"),
             ("an event set aside", "INSERT INTO set_aside VALUES ('session_list', 2, 's', 1, 't', 'r')"),
         )
@@ -1029,7 +1029,7 @@ IMPORTED: tuple[Kind, ...] = (
             ),
             ("who spawned a session", "UPDATE session_list SET parent=1"),
             ("which sessions were ahead of the log's time", "INSERT INTO session_ahead VALUES (2, 5)"),
-            ("where a message lies", "UPDATE session_messages SET version=version+1"),
+            ("where a message lies", "INSERT INTO session_messages VALUES (1, 1, 1)"),
         )
     ),
 )

@@ -7,7 +7,8 @@ from intersession_events.log import Log, Question, Row, among
 from intersession_projections.columns import beginning_with, hashed, packed, to_text
 from intersession_projections.sessions.order import SessionOrder
 from intersession_projections.sessions.row import STORED, SessionRow
-from intersession_projections.sessions.rows import row_at, row_of
+from intersession_projections.sessions.rows import row_at, row_now, row_of
+from intersession_projections.sessions.versions import messages_in, versions_in
 from intersession_projections.sessions.wanted import Seen, Wanted
 
 _NOW: Final = 2**62
@@ -33,6 +34,7 @@ _MESSAGE: Final = (
     "SELECT m.version FROM session_messages m JOIN session_list s ON s.no = m.no "
     "WHERE s.session_key = ? AND m.message = ? ORDER BY m.version DESC"
 )
+_RECENT: Final = "SELECT recent FROM session_list WHERE session_key = ? AND recent IS NOT NULL"
 # Looked up one by one, for a join need not keep their order.
 _UP: Final = (
     "WITH RECURSIVE up (no) AS ("
@@ -40,6 +42,16 @@ _UP: Final = (
     "SELECT s.parent FROM session_list s JOIN up ON s.no = up.no) "
     "SELECT (SELECT s.session_key FROM session_list s WHERE s.no = up.no) FROM up"
 )
+
+
+def _recent_of(number: int, recent: Iterable[Row]) -> list[int]:
+    """Return where a message lies among the last versions of a session's row, the last first."""
+    return [
+        version
+        for (block,) in recent
+        for message, version in reversed(messages_in(versions_in(block)))
+        if message == number
+    ]
 
 
 class Generation(NamedTuple):
@@ -79,15 +91,7 @@ class Sessions:
         if as_of is not None:
             with self._log.moment() as moment:
                 return row_at(moment, as_of, moment.query(*row_of(key)))
-        rows = self._log.query(*row_of(key))
-        return next(
-            (
-                STORED.restored(state, key=key, position=position)
-                for _, _, position, state in rows
-                if state is not None
-            ),
-            None,
-        )
+        return next((row_now(stored) for stored in self._log.query(*row_of(key))), None)
 
     def called(self, key: str, caller: str) -> Called:
         """Return the row of a key and that of a session which asks for it. It takes as long for a key that is not there."""
@@ -169,8 +173,14 @@ class Sessions:
 
     def versions_of_messages(self, messages: Iterable[tuple[str, str]]) -> list[list[int]]:
         """Return the same of some messages, each by the key of its session and its id."""
-        each = self._log.each((_MESSAGE, (key, hashed(message_id))) for key, message_id in messages)
-        return [[version for (version,) in rows] for rows in each]
+        asked = [(key, hashed(message_id)) for key, message_id in messages]
+        found = self._log.each(
+            question for key, number in asked for question in ((_RECENT, (key,)), (_MESSAGE, (key, number)))
+        )
+        return [
+            [*_recent_of(number, recent), *(version for (version,) in older)]
+            for (_, number), recent, older in zip(asked, found[::2], found[1::2], strict=True)
+        ]
 
     def by_label(
         self, label: str, agent_id: str | None = None, *, seen: Seen | None = None

@@ -6,12 +6,11 @@ from typing import Final
 
 from intersession_events.log import Moment, Question, Row, marks
 from intersession_projections.sessions.row import STORED, SessionRow
-from intersession_projections.sessions.view import WHOLE_EVERY
+from intersession_projections.sessions.versions import row_in
 
-_STORED: Final = "SELECT no, session_key, position, state FROM session_list WHERE"
-_VERSIONS: Final = (
-    "SELECT position, is_whole, state FROM session_versions WHERE no = ? AND position <= ? "
-    "ORDER BY position DESC LIMIT ?"
+_STORED: Final = "SELECT no, session_key, position, state, recent FROM session_list WHERE"
+_BLOCK: Final = (
+    "SELECT versions FROM session_versions WHERE no = ? AND position <= ? ORDER BY position DESC LIMIT 1"
 )
 _AT_ONCE: Final = 400
 """At most this many values go into one statement: SQLite's own bound may be as low as 999."""
@@ -39,18 +38,18 @@ def rows_of(numbers: Sequence[int]) -> Question:
 
 def rows_stood(moment: Moment, position: int, stored: Iterable[Row]) -> dict[int, SessionRow]:
     """Return rows that were asked for as they stood at a position; of those that there were."""
-    found: dict[int, SessionRow] = {}
-    changed: list[tuple[int, str]] = []
-    for no, key, since, state in stored:
-        if state is not None and since <= position:
-            found[no] = STORED.restored(state, key=key, position=since)
-        elif state is not None:
-            changed.append((no, key))
-    if changed:
-        versions = moment.each(*(_versions_of(no, position) for no, _ in changed))
-        rows = (_at(rows, key) for (_, key), rows in zip(changed, versions, strict=True))
-        found |= {no: row for (no, _), row in zip(changed, rows, strict=True) if row is not None}
-    return found
+    found: dict[int, SessionRow | None] = {}
+    older: list[tuple[int, str]] = []
+    for no, key, since, state, recent in stored:
+        if state is None:
+            continue
+        found[no] = _stood(key, since, state, recent, position)
+        if found[no] is None:
+            older.append((no, key))
+    if older:
+        blocks = moment.each(*((_BLOCK, (no, position)) for no, _ in older))
+        found |= {no: _in_block(rows, key, position) for (no, key), rows in zip(older, blocks, strict=True)}
+    return {no: row for no, row in found.items() if row is not None}
 
 
 def row_of(key: str) -> Question:
@@ -60,12 +59,17 @@ def row_of(key: str) -> Question:
 
 def row_at(moment: Moment, position: int, stored: Sequence[Row]) -> SessionRow | None:
     """Return a row as it stood at a position; None if there was none, or there is none."""
-    for no, key, changed, state in stored:
+    for no, key, since, state, recent in stored:
         if state is not None:
-            if changed <= position:
-                return STORED.restored(state, key=key, position=changed)
-            return _at(moment.query(*_versions_of(no, position)), key)
+            row = _stood(key, since, state, recent, position)
+            return row or _in_block(moment.query(_BLOCK, (no, position)), key, position)
     return None
+
+
+def row_now(stored: Row) -> SessionRow | None:
+    """Return a row as it is now; None if there is none."""
+    _, key, since, state, _ = stored
+    return None if state is None else STORED.restored(state, key=key, position=since)
 
 
 def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator[tuple[int, str, int]]:
@@ -94,16 +98,12 @@ def other_names(numbers: Sequence[int]) -> Question:
     )
 
 
-def _versions_of(no: int, position: int) -> Question:
-    """Ask for the versions of a row up to a position, as far back as the last whole one."""
-    return _VERSIONS, (no, position, WHOLE_EVERY)
+def _stood(key: str, since: int, state: bytes, recent: bytes, position: int) -> SessionRow | None:
+    """Return a row at a position, if that is one of the last versions."""
+    if since <= position:
+        return STORED.restored(state, key=key, position=since)
+    return row_in(recent, key, position)
 
 
-def _at(versions: Sequence[Row], key: str) -> SessionRow | None:
-    """Return the row that some versions make, the last one first; None where there is none."""
-    parts: list[bytes] = []
-    for _, is_whole, state in versions:
-        parts.append(state)
-        if is_whole:
-            return STORED.restored(*reversed(parts), key=key, position=versions[0][0])
-    return None
+def _in_block(rows: Sequence[Row], key: str, position: int) -> SessionRow | None:
+    return row_in(rows[0][0], key, position) if rows else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,7 +16,7 @@ from intersession_events.facts import (
 )
 from intersession_events.ids import CLOCK
 from intersession_events.log import Coming, Known, Memory, Question, Recorded, Row, Sql, among, asked
-from intersession_projections.columns import hashed, packed, to_text
+from intersession_projections.columns import Small, hashed, pack, packed, to_text, unpack
 from intersession_projections.sessions import search, sets
 from intersession_projections.sessions.row import STORED, SessionRow, evolve_row
 from intersession_projections.sessions.sets import (
@@ -30,16 +30,18 @@ from intersession_projections.sessions.sets import (
     kind_of,
     part_of,
 )
+from intersession_projections.sessions.versions import is_full, messages_in, versions_in, with_version
 
 _STREAM: Final = "session:"
-WHOLE_EVERY: Final = 16
-"""So many versions of a row are stored as changes, then one as a whole: what is read for one version has a bound."""
+_PLACING: Final = frozenset(STORED.numbers("agent_id", "label", "spawned_by", "archived"))
+"""What decides which sets a session is in."""
+_UPDATED_AT, _DISPLAY_NAME = STORED.numbers("updated_at", "display_name")
 
-_SESSIONS: Final = "SELECT no, session_key, parent, opened, position, changes, known, state FROM session_list WHERE {} IN ({{}})"
+_SESSIONS: Final = "SELECT no, session_key, parent, opened, position, known, state, recent FROM session_list WHERE {} IN ({{}})"
 _AGENTS: Final = "SELECT agent, agent_id FROM session_agents WHERE agent_id IN ({})"
 
 _REMEMBERED: Final = 2_048
-"""So many sessions are remembered, two or three megabytes: those that were read last."""
+"""So many sessions are remembered, four or five megabytes: those that were read last."""
 
 _TABLES: Final = (
     "session_list",
@@ -57,9 +59,12 @@ class _Kept(msgspec.Struct):
     no: int
     key: str
     row: SessionRow | None = None
+    small: Small = msgspec.field(default_factory=dict[int, Any])
+    """What is stored of the row."""
+    recent: bytes | None = None
+    """The block of the last versions."""
     parent: int | None = None
     opened: int | None = None
-    changes: int = 0
     known: bytes | None = None
     """By which names it is found, as the index of names has it stored."""
     sets: frozenset[ListSet] | None = None
@@ -75,26 +80,26 @@ class _Kept(msgspec.Struct):
 class SessionListView:
     """Keeps the rows, their versions by position, the generations of each key, and where each message lies.
 
-    A version holds from its position up to the next one of the same session, so its end is not stored.
+    A version holds from its position up to the next one of the same session, so its end is not stored. The last ones, and
+    where the messages lie that came with them, stand in the row itself, so that most events change nothing else.
     """
 
     name = "session_list"
-    shape = 5
+    shape = 6
     only_added = ("session_versions", "session_messages", "session_past")
 
     def create(self, sql: Sql) -> None:
         """Create the tables."""
         sql.execute(
             "CREATE TABLE IF NOT EXISTS session_list (no INTEGER PRIMARY KEY, session_key TEXT NOT NULL UNIQUE, "
-            "parent INTEGER, opened INTEGER, position INTEGER, falling INTEGER, changes INTEGER NOT NULL, known BLOB, names BLOB, "
-            "state BLOB)"
+            "parent INTEGER, opened INTEGER, position INTEGER, falling INTEGER, known BLOB, names BLOB, state BLOB, recent BLOB)"
         )
         sql.execute(
             "CREATE INDEX IF NOT EXISTS session_list_parent ON session_list (parent) WHERE parent IS NOT NULL"
         )
         sql.execute(
             "CREATE TABLE IF NOT EXISTS session_versions (no INTEGER NOT NULL, position INTEGER NOT NULL, "
-            "is_whole INTEGER NOT NULL, state BLOB NOT NULL, PRIMARY KEY (no, position)) WITHOUT ROWID"
+            "versions BLOB NOT NULL, PRIMARY KEY (no, position)) WITHOUT ROWID"
         )
         sql.execute(
             "CREATE TABLE IF NOT EXISTS session_generations (session_id BLOB NOT NULL, no INTEGER NOT NULL, "
@@ -128,15 +133,16 @@ class SessionListView:
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a session's own events change its row, and the clock that was set back all rows with later times."""
-        if not any(recorded.stream.startswith(_STREAM) or recorded.stream == CLOCK for recorded in events):
+        taken = [one for one in events if one.stream.startswith(_STREAM) or one.stream == CLOCK]
+        if not taken:
             return
         agents, *sessions = known.answers or ((),)
         taking = _Taking(sql, agents, chain.from_iterable(sessions), known.memory)
-        for recorded in events:
-            if recorded.stream.startswith(_STREAM):
-                taking.take(recorded.stream.removeprefix(_STREAM), recorded)
-            elif recorded.stream == CLOCK:
+        for recorded in taken:
+            if recorded.stream == CLOCK:
                 taking.step(recorded)
+            else:
+                taking.take(recorded.stream.removeprefix(_STREAM), recorded)
         taking.store()
 
 
@@ -158,20 +164,30 @@ class _Taking:
 
     def take(self, key: str, recorded: Recorded) -> None:
         kept: _Kept | None = self._memory.get(key)
-        before = None if kept is None else kept.row
+        event, before = recorded.event, None if kept is None else kept.row
         after = evolve_row(before, key, recorded)
         if after is None:
             return
         kept = kept or self._begun(key)
-        self._keep_generations(kept, before, after, recorded)
-        self._keep_message(kept, recorded)
-        if after is before:
-            return
-        self._take_places(kept, before, after, recorded)
-        self._keep_version(kept, before, after)
-        kept.opened = recorded.position if kept.opened is None else kept.opened
-        kept.row = after
-        self._changed[kept.no] = kept
+        message = message_in(event)
+        match event:
+            case SessionOpened() | SessionReset() | SessionImported():
+                if before is not None and before.session_id != event.session_id:
+                    self._reach(kept, before.session_id, recorded.version)
+                self._begin(kept, event.session_id, recorded)
+            case LineImported(entry_id=str(entry)):
+                self._keep_messages(kept, [(hashed(entry), recorded.version)])
+            case _ if message is not None:
+                generation = generation_of(event)
+                if generation is not None and generation != after.session_id:
+                    # A run that outlived a reset, or imported generations merged by time.
+                    self._begin(kept, generation, recorded)
+                    self._reach(kept, generation, recorded.version)
+            case _:
+                pass
+        if after is not before:
+            self._change(kept, after, recorded, None if message is None else hashed(message.id))
+            kept.opened = recorded.position if kept.opened is None else kept.opened
 
     def step(self, recorded: Recorded) -> None:
         """Let no session have been updated later than the log's time, which has just stepped (L8)."""
@@ -184,10 +200,7 @@ class _Taking:
             if before is None or before.archived is not None or before.updated_at <= recorded.time:
                 continue
             after = msgspec.structs.replace(before, updated_at=recorded.time, position=recorded.position)
-            self._take_places(kept, before, after, recorded)
-            self._keep_version(kept, before, after)
-            kept.row = after
-            self._changed[no] = kept
+            self._change(kept, after, recorded)
 
     def store(self) -> None:
         """Write the rows that have changed, and what sessions have left."""
@@ -196,13 +209,13 @@ class _Taking:
             if kept.row is None:
                 continue
             self._sql.execute(
-                "UPDATE session_list SET opened = ?, position = ?, falling = ?, changes = ?, state = ? WHERE no = ?",
+                "UPDATE session_list SET opened = ?, position = ?, falling = ?, state = ?, recent = ? WHERE no = ?",
                 (
                     kept.opened,
                     kept.row.position,
                     -kept.row.updated_at if kept.row.archived is None else None,
-                    kept.changes,
-                    STORED.whole(kept.row),
+                    pack(kept.small),
+                    kept.recent,
                     kept.no,
                 ),
             )
@@ -250,7 +263,7 @@ class _Taking:
     def _begun(self, key: str) -> _Kept:
         """Give a key its number: the key of a session that is opened, or that another one says it was spawned by."""
         self._sql.execute(
-            "INSERT INTO session_list (no, session_key, changes) SELECT COALESCE(MAX(no), 0) + 1, ?, 0 FROM session_list",
+            "INSERT INTO session_list (no, session_key) SELECT COALESCE(MAX(no), 0) + 1, ? FROM session_list",
             (key,),
         )
         kept = self._read("session_key", key)
@@ -258,45 +271,37 @@ class _Taking:
         return kept
 
     def _remembered(self, found: Row) -> _Kept:
-        no, key, parent, opened, position, changes, known, state = found
-        row = None if state is None else STORED.restored(state, key=key, position=position)
-        kept = _Kept(no, key, row, parent, opened, changes, known)
+        no, key, parent, opened, position, known, state, recent = found
+        small: Small = {} if state is None else unpack(state)
+        row = None if state is None else STORED.made_of(small, key=key, position=position)
+        kept = _Kept(no, key, row, small, recent, parent, opened, known)
         self._memory[kept.key] = self._memory[kept.no] = kept
         return kept
 
     # --- versions, generations, messages
 
-    def _keep_version(self, kept: _Kept, before: SessionRow | None, after: SessionRow) -> None:
-        is_whole = before is None or kept.changes % WHOLE_EVERY == 0
-        self._sql.execute(
-            "INSERT INTO session_versions VALUES (?, ?, ?, ?)",
-            (
-                kept.no,
-                after.position,
-                int(is_whole),
-                STORED.whole(after) if before is None or is_whole else STORED.change(before, after),
-            ),
-        )
-        kept.changes += 1
+    def _change(self, kept: _Kept, after: SessionRow, recorded: Recorded, message: int | None = None) -> None:
+        """Let a session have another row from an event on, with which a message came, or none."""
+        before = kept.row
+        small = STORED.small(after, since=before)
+        self._take_places(kept, before, after, recorded, small)
+        kept.small.update(small)
+        if kept.recent is not None and is_full(kept.recent):
+            self._put_by(kept, kept.recent)
+            kept.recent = None
+        whole_first = kept.small if kept.recent is None else small
+        kept.recent = with_version(kept.recent, (recorded.position, whole_first, message))
+        kept.row = after
+        self._changed[kept.no] = kept
 
-    def _keep_generations(
-        self, kept: _Kept, before: SessionRow | None, after: SessionRow, recorded: Recorded
-    ) -> None:
-        """Remember each session id a key has had, and how far in the stream its messages reach."""
-        event = recorded.event
-        match event:
-            case SessionOpened() | SessionReset() | SessionImported():
-                if before is not None and before.session_id != event.session_id:
-                    self._reach(kept, before.session_id, recorded.version)
-                self._begin(kept, event.session_id, recorded)
-            case _:
-                generation = None if message_in(event) is None else generation_of(event)
-                if generation is not None and generation != after.session_id:
-                    # A run that outlived a reset, or imported generations merged by time.
-                    self._begin(kept, generation, recorded)
-                    self._reach(kept, generation, recorded.version)
+    def _put_by(self, kept: _Kept, block: bytes) -> None:
+        """Store a block that is full beside the row, and where the messages lie that came with its versions."""
+        versions = versions_in(block)
+        self._sql.execute("INSERT INTO session_versions VALUES (?, ?, ?)", (kept.no, versions[0][0], block))
+        self._keep_messages(kept, messages_in(versions))
 
     def _begin(self, kept: _Kept, session_id: str, recorded: Recorded) -> None:
+        """Remember a session id that a key has."""
         self._sql.execute(
             "INSERT INTO session_generations VALUES (?, ?, ?, ?, NULL) "
             "ON CONFLICT (session_id, no) DO UPDATE SET to_version = NULL",
@@ -304,35 +309,30 @@ class _Taking:
         )
 
     def _reach(self, kept: _Kept, session_id: str, version: int) -> None:
+        """Remember how far in the stream the messages of a session id reach."""
         self._sql.execute(
             "UPDATE session_generations SET to_version = ? WHERE session_id = ? AND no = ?",
             (version, packed(session_id), kept.no),
         )
 
-    def _keep_message(self, kept: _Kept, recorded: Recorded) -> None:
-        event = recorded.event
-        if (message := message_in(event)) is not None:
-            name = message.id
-        elif isinstance(event, LineImported) and event.entry_id is not None:
-            name = event.entry_id
-        else:
-            return
-        self._sql.execute(
-            "INSERT INTO session_messages VALUES (?, ?, ?)", (kept.no, hashed(name), recorded.version)
-        )
+    def _keep_messages(self, kept: _Kept, messages: Sequence[tuple[int, int]]) -> None:
+        if messages:
+            rows = ", ".join(["(?, ?, ?)"] * len(messages))
+            values = [value for message in messages for value in (kept.no, *message)]
+            self._sql.execute(f"INSERT INTO session_messages VALUES {rows}", values)  # noqa: S608 - question marks
 
     # --- places
 
     def _take_places(
-        self, kept: _Kept, before: SessionRow | None, after: SessionRow, recorded: Recorded
+        self, kept: _Kept, before: SessionRow | None, after: SessionRow, recorded: Recorded, changed: Small
     ) -> None:
-        is_moved = before is None or _placed_by(before) != _placed_by(after)
+        is_moved = before is None or not _PLACING.isdisjoint(changed)
         if is_moved:
             self._move_family(kept, before, after, recorded.position)
-        elif before is not None and before.updated_at != after.updated_at:
+        elif _UPDATED_AT in changed:
             held = self._held(kept, before)
             self._moves.move(kept, held, Held(held.sets, -after.updated_at), recorded.position)
-        if is_moved or before is None or before.display_name != after.display_name:
+        if is_moved or _DISPLAY_NAME in changed:
             self._held(kept, after)  # what it is searched in, in case nothing of this batch has asked for it
             self._keep_searched(kept, after)
         if isinstance(recorded.event, SessionImported) and after.updated_at > recorded.time:
@@ -424,8 +424,3 @@ class _Taking:
         kept.known = search.stored(documents + 1, now)
         kept.is_renamed = True
         self._changed[kept.no] = kept
-
-
-def _placed_by(row: SessionRow) -> tuple[object, ...]:
-    """Return what decides which sets a session is in."""
-    return row.agent_id, row.label, row.spawned_by, row.archived is None

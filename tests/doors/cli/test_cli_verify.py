@@ -124,14 +124,12 @@ VIEW_KINDS = {
         "UPDATE session_list SET state=state || x'00' WHERE no=1",
         "session_list",
     ),
-    "a version of a row": (
-        "UPDATE session_versions SET is_whole=1-is_whole WHERE no=1",
-        "session_versions",
-    ),
+    "the last versions of a row": ("UPDATE session_list SET recent=state WHERE no=1", "session_list"),
+    "older versions of a row": ("INSERT INTO session_versions VALUES (1, 1, x'dc0000')", "session_versions"),
     "a place in the list": ("UPDATE session_places SET falling=falling-1", "session_places"),
     "a place that was": ("DELETE FROM session_past", "session_past"),
     "how many there are": ("UPDATE session_counts SET number=number+1", "session_counts"),
-    "where a message lies": ("UPDATE session_messages SET version=version+100", "session_messages"),
+    "where a message lies": ("INSERT INTO session_messages VALUES (1, 1, 1)", "session_messages"),
     "a name that is searched by": (
         "INSERT INTO session_search (rowid, grams) VALUES (1, 'a1g616161')",
         "session_search",

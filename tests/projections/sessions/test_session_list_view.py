@@ -16,9 +16,11 @@ from intersession_events.facts import (
     SessionPatched,
     SessionReset,
     Usage,
+    message_in,
 )
 from intersession_projections.sessions import Sessions
 from intersession_projections.sessions.list import Generation
+from intersession_projections.sessions.versions import MOST, versions_in
 from support.story import MAIN, Story, listed
 
 STREAM = f"session:{MAIN}"
@@ -103,6 +105,26 @@ def test_a_run_shows_as_queued_running_and_idle_again(story: Story) -> None:
         ("queued", True, True, None, None),
         ("idle", True, False, 10, "p/m"),
     ]
+
+
+@pytest.mark.clause("LIST-8", "HIST-3")
+def test_old_rows_and_messages_are_found_in_full_blocks_and_in_the_last_one(story: Story) -> None:
+    sessions = Sessions(story.log)
+    story.open()
+    rows = []
+    for number in range(2 * MOST + 3):
+        story.say(MAIN, f"m-{number}")
+        rows.append(sessions.get(MAIN))
+    assert [sessions.get(MAIN, as_of=row.position) for row in rows if row is not None] == rows
+    assert sessions.get(MAIN, as_of=0) is None
+    stored = story.log.query("SELECT versions FROM session_versions ORDER BY position")
+    assert [len(versions_in(block)) for (block,) in stored] == [MOST, MOST]
+    for row, recorded in zip(rows, story.log.stream(STREAM, after=1), strict=True):
+        message = message_in(recorded.event)
+        assert message is not None
+        assert row is not None
+        assert sessions.versions_of_message(MAIN, message.id) == [row.version] == [recorded.version]
+    assert sessions.versions_of_message(MAIN, "no such message") == []
 
 
 @pytest.mark.clause("GATE-2")
