@@ -117,7 +117,7 @@ VIEW_KINDS = {
     ),
     "a row of the list away": ("DELETE FROM session_list WHERE no=1", "session_list"),
     "a row of the list more": (
-        "INSERT INTO session_list (session_key, changes, state) SELECT 'agent:x:y', 1, state FROM session_list LIMIT 1",
+        "INSERT INTO session_list (session_key, state) SELECT 'agent:x:y', state FROM session_list LIMIT 1",
         "session_list",
     ),
     "a state in the list": (
