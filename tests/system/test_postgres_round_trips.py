@@ -42,7 +42,7 @@ MESSAGES = 300
 WAYS = {
     "list, no filter": 4,
     "list, a search that finds one in 900": 5,
-    "list, as of the middle": 7,
+    "list, as of the middle": 6,
     "history, the last 50": 4,
     "history, 50 before the middle": 8,
     "wake": 1,
