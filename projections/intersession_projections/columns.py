@@ -126,7 +126,7 @@ class Packing(Generic[S]):
         self._numbers = [fields.index(name) for name in names]
         self._defaults = [defaults.get(name, msgspec.NODEFAULT) for name in names]
         self._kept = itemgetter(*self._numbers)
-        self._made_small: dict[type[object], Callable[[Any], Any]] = {
+        self._made_small: dict[type[object], Callable[[Any], Any]] = {  # of each the values of its kind
             str: _small_text,
             tuple: _small_items,
         }  # as `Small`
@@ -189,5 +189,5 @@ def _small_items(values: Iterable[Any]) -> list[Any]:  # texts and numbers
     return [_small_text(one) if isinstance(one, str) else one for one in values]
 
 
-def _small_struct(value: msgspec.Struct) -> list[Any]:
+def _small_struct(value: msgspec.Struct) -> list[Any]:  # as they are stored
     return _small_items(_values(value))

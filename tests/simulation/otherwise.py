@@ -68,7 +68,7 @@ RECORDS: Final = (
     *("DeliveryReturned knew nowMs", "DeliveryReturned with attempt", "DeliveryReturned with error"),
     *("DeliveryReturned with inDoubt", "DeliveryReturned with receipt", "DeliveryReturned with retry"),
     *("Enqueue knew nowMs", "Enqueue knew threadLeft"),
-    *("HoldExchange with before", "HoldExchange with by", "OpenExchange knew spent"),
+    *("HoldExchange with before", "HoldExchange with by"),
     *("Prepared with manifestSha256", "ReleaseExchange knew hasRoute", "ReleaseExchange knew heldMs"),
     *("ReleaseExchange with action", "ReleaseExchange with by"),
     *("RunEnded knew age", "RunEnded knew hasRoute", "RunEnded knew refused", "RunEnded knew spent"),

@@ -153,7 +153,7 @@ class Reader:
         return self._seen(self.reach(requester), keys)
 
     def _seen(self, reach: Reach, keys: Sequence[str]) -> set[str]:
-        above = self.sessions.ancestors_of_each(keys) if reach.tree else ([] for _ in keys)
+        above = self.sessions.ancestors_of_each(keys) if reach.tree else [list[str]() for _ in keys]
         return {
             key
             for key, ancestors in zip(keys, above, strict=True)

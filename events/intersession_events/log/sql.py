@@ -1,7 +1,9 @@
 """Portable SQL as views and their queries have it: what a statement is given, what it returns, and how several are asked at once."""
 
 from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 
@@ -59,7 +61,7 @@ def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:
     return [answer() for answer in [sql.later(*question) for question in questions]]
 
 
-class Ask(NamedTuple, Generic[T]):
+class Ask(msgspec.Struct, Generic[T], frozen=True):
     """What a reader asks of the tables of views, and what it makes of the rows: several readers ask together (`Gathers.answers`)."""
 
     questions: Sequence[Question]

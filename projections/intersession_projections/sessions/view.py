@@ -59,7 +59,7 @@ class _Kept(msgspec.Struct):
     no: int
     key: str
     row: SessionRow | None = None
-    small: Small = msgspec.field(default_factory=dict[int, Any])
+    small: Small = msgspec.field(default_factory=dict[int, Any])  # as it is stored
     """What is stored of the row."""
     recent: bytes | None = None
     """The block of the last versions."""

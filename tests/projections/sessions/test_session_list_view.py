@@ -20,7 +20,7 @@ from intersession_events.facts import (
 )
 from intersession_projections.sessions import Sessions
 from intersession_projections.sessions.list import Generation
-from intersession_projections.sessions.versions import MOST, versions_in
+from intersession_projections.sessions.versions import versions_in
 from support.story import MAIN, Story, listed
 
 STREAM = f"session:{MAIN}"
@@ -112,13 +112,13 @@ def test_old_rows_and_messages_are_found_in_full_blocks_and_in_the_last_one(stor
     sessions = Sessions(story.log)
     story.open()
     rows = []
-    for number in range(2 * MOST + 3):
+    for number in range(35):
         story.say(MAIN, f"m-{number}")
         rows.append(sessions.get(MAIN))
     assert [sessions.get(MAIN, as_of=row.position) for row in rows if row is not None] == rows
     assert sessions.get(MAIN, as_of=0) is None
     stored = story.log.query("SELECT versions FROM session_versions ORDER BY position")
-    assert [len(versions_in(block)) for (block,) in stored] == [MOST, MOST]
+    assert [len(versions_in(block)) for (block,) in stored] == [16, 16]
     for row, recorded in zip(rows, story.log.stream(STREAM, after=1), strict=True):
         message = message_in(recorded.event)
         assert message is not None

@@ -8,6 +8,8 @@ from intersession_events.facts import (
     AnnounceRequested,
     ChildArchived,
     ChildEnded,
+    Event,
+    RunEnd,
     RunStatus,
     SessionOpened,
     SpawnAccepted,
@@ -70,13 +72,20 @@ def children_have_their_hour(evidence: Evidence) -> Iterator[str]:
         yield from _out_of_time(evidence, items, ended, spawn.archive_after_ms / 1000)
 
 
+def _ends(event: Event, spawn: Event) -> bool:
+    return isinstance(event, RunEnd) and isinstance(spawn, SpawnAccepted) and event.run_id == spawn.run_id
+
+
 def _out_of_time(
     evidence: Evidence, items: Sequence[Recorded], ended: Recorded, hour_s: float
 ) -> Iterator[str]:
     archived = next((item for item in items if isinstance(item.event, ChildArchived)), None)
     if archived is not None:
         expired = isinstance(archived.event, ChildArchived) and archived.event.reason == "expired"
-        had_s = evidence.seconds_between(ended, archived)
+        # The hour begins with the end of the run, of which a spawn may hear late: where the store was away meanwhile.
+        # A child that ended without a run's end (deleted, or given up) began no hour.
+        begins = next((one for one in evidence.events if _ends(one.event, items[0].event)), None)
+        had_s = None if begins is None else evidence.seconds_between(begins, archived)
         if expired and had_s is not None and had_s < hour_s - SLACK_S:
             yield f"#{archived.position} archives the child of {items[0].stream} after {had_s} s of {hour_s}"
         return
