@@ -86,6 +86,9 @@ def _out_of_time(
         # A child that ended without a run's end (deleted, or given up) began no hour.
         begins = next((one for one in evidence.events if _ends(one.event, items[0].event)), None)
         had_s = None if begins is None else evidence.seconds_between(begins, archived)
+        if begins is not None and had_s is not None:
+            # A spawn that was read back from the log, as after a failed commit, knows the log's time alone.
+            had_s = max(had_s, (archived.time - begins.time) / 1000)
         if expired and had_s is not None and had_s < hour_s - SLACK_S:
             yield f"#{archived.position} archives the child of {items[0].stream} after {had_s} s of {hour_s}"
         return
