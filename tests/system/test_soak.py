@@ -79,9 +79,8 @@ def test_a_planted_leak_is_noticed(system: SessionSystem, tmp_path: Path) -> Non
         found = grown(before, held(), by=8)
     over.set()
 
-    assert found["Stopwatch._began"] == 100
-    # Not 100: threads and files that an earlier test has left may end meanwhile.
-    assert min(found["files"], found["threads"]) >= 50
+    # Not 100: what an earlier test has left may end meanwhile.
+    assert min(found["Stopwatch._began"], found["files"], found["threads"]) >= 50
 
 
 @pytest.mark.nightly

@@ -70,7 +70,7 @@ class Debugger:
     can be called by its name, too (`call`, `acall`), with arguments as JSON has them. Most are typed by the table of verbs alone;
     those whose answer depends on what is asked, or that take what JSON can't say, are written out.
 
-    Every verb raises `ToolRefused` where an argument is none, or names nothing that is there or that the caller may see.
+    Every verb raises `ToolRefused` where an argument is invalid, or names nothing that the caller may see.
     """
 
     def __init__(self, view: View) -> None:

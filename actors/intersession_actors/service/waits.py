@@ -46,7 +46,7 @@ class RunWaits:
     def expect(self, name: str, first: str | None = None) -> End:
         """Return a future of the end of a run, or of an exchange's first reply. Look whether it is there only after this call.
 
-        `first` is the run that gives that reply; who names it names it again to `forget`.
+        `first` is the run that gives that reply; a caller that names it gives it to `forget` as well.
         """
         future: End = Future()
         with self._lock:

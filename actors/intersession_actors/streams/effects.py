@@ -96,7 +96,7 @@ class Durable(msgspec.Struct, Generic[S, C], frozen=True):
 
 
 class ReadBack(msgspec.Struct, frozen=True):
-    """Act on what nobody acted on: the log holds events of the stream that its owner has not heard of."""
+    """Do what was not done yet: the log holds events of the stream that its owner has not heard of."""
 
 
 class Loaded(msgspec.Struct, frozen=True):

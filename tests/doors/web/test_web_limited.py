@@ -305,9 +305,14 @@ def exchange(gateway: LiveGateway) -> str:
     return run
 
 
+_ID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
 def without_heads(text: str, heads: range) -> str:
     text = re.sub(r'(?<="cursor":")eyJ[\w=-]+', _opened, text)
-    return re.sub(rf"\b({'|'.join(map(str, heads))})\b|\d+ (?=events of the log)", "HEAD", text)
+    # An id is taken as a whole: a group of four digits of it may be the same number.
+    numbers = rf"({_ID})|\b(?:{'|'.join(map(str, heads))})\b|\d+ (?=events of the log)"
+    return re.sub(numbers, lambda found: found[1] or "HEAD", text)
 
 
 def _opened(cursor: re.Match[str]) -> str:
