@@ -1,7 +1,7 @@
 """Facts: every event that can have happened, the shapes they are made of, and the registry of their stored names."""
 
 from intersession_events.facts.access import AccessEvent, AccessRecorded, SendRefused
-from intersession_events.facts.base import Fact, lean, ready
+from intersession_events.facts.base import LARGEST, Fact, Whole, lean, ready
 from intersession_events.facts.chain import NO_OTHER_LIMITS, Budget, Limits
 from intersession_events.facts.delivery import (
     DeliveryDecided,
@@ -180,6 +180,7 @@ __all__ = [
     "ERASED",
     "ERASED_ARGUMENTS",
     "EVENT_KINDS",
+    "LARGEST",
     "NO_OTHER_LIMITS",
     "PARTS",
     "SAYING",
@@ -308,6 +309,7 @@ __all__ = [
     "TurnRequested",
     "UnbindReason",
     "Usage",
+    "Whole",
     "calls_of",
     "check_unknown",
     "decode",

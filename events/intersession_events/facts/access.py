@@ -4,7 +4,7 @@ Stream `access:<requester key>`, `access:operator`, or `access:credential:<name>
 session.
 """
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, Whole
 
 
 class AccessRecorded(Fact, frozen=True, kw_only=True):
@@ -18,8 +18,8 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
     requester: str | None
     tool: str
     filters: str = "{}"
-    allowed: int = 0
-    denied_count: int = 0
+    allowed: Whole = 0
+    denied_count: Whole = 0
     keys_digest: str | None = None
     denied: tuple[tuple[str, str], ...] = ()
     credential: str | None = None
@@ -37,10 +37,10 @@ class SendRefused(Fact, frozen=True, kw_only=True):
     target: str
     code: str
     limit: str
-    value: int
+    value: Whole
     chain: tuple[str, ...] = ()
     tool: str = "sessions_send"
-    allowed: int = 0
+    allowed: Whole = 0
     root: str | None = None
     credential: str | None = None
 

@@ -1,13 +1,19 @@
 """What all facts have in common: frozen, keyword-only, camelCase on disk, defaults left out."""
 
 from collections.abc import Callable
-from typing import Final, TypeVar, cast
+from typing import Annotated, Final, TypeVar, cast
 
 import msgspec
 
 S = TypeVar("S")
 F = TypeVar("F", bound="Fact")
 
+
+LARGEST: Final = 2**53 - 1
+"""RFC 8785 writes numbers as doubles do: beyond this they are no longer exact."""
+
+Whole = Annotated[int, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+"""A number as an event has it. Nothing else is decoded where it stands, no fraction either."""
 
 EMPTY: Final = cast("Callable[[], dict[str, str]]", dict)
 """Makes the default of a field that is a map of texts: of no other factory msgspec leaves out what is empty."""
@@ -16,8 +22,8 @@ EMPTY: Final = cast("Callable[[], dict[str, str]]", dict)
 class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """Base of everything that can have happened.
 
-    A default is a promise for ever: a field that is its default is not stored (`lean`, where it is only equal to it). Integers stay below
-    2**53 and no field holds a float, so that the stored bytes are RFC 8785 canonical JSON.
+    A default is a promise for ever: a field that is its default is not stored (`lean`, where it is only equal to it). Numbers are `Whole`,
+    so that the stored bytes are RFC 8785 canonical JSON.
     """
 
 

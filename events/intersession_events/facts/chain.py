@@ -2,19 +2,19 @@
 
 from typing import Final
 
-from intersession_events.facts.base import Fact, ready
+from intersession_events.facts.base import Fact, Whole, ready
 
 
 @ready
 class Limits(Fact, frozen=True, kw_only=True):
     """The guards over a causal chain (LOOP-5); 0 turns one off."""
 
-    hops: int = 8
-    revisits: int = 4
-    runs: int = 64
-    tokens: int = 0
-    cost_micros: int = 0
-    wall_seconds: int = 3600
+    hops: Whole = 8
+    revisits: Whole = 4
+    runs: Whole = 64
+    tokens: Whole = 0
+    cost_micros: Whole = 0
+    wall_seconds: Whole = 3600
 
 
 NO_OTHER_LIMITS: Final = Limits()
@@ -31,8 +31,8 @@ class Budget(Fact, frozen=True, kw_only=True):
     """
 
     root: str
-    started_ms: int = 0
+    started_ms: Whole = 0
     path: tuple[str, ...] = ()
-    hops: int = 0
+    hops: Whole = 0
     limits: Limits = NO_OTHER_LIMITS
-    held_ms: int = 0
+    held_ms: Whole = 0

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, Whole
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.session import Route
 
@@ -33,7 +33,7 @@ class DeliveryStarted(Fact, frozen=True, kw_only=True):
     """The channel is about to be called. `rule` is the send policy's that lets the words out now (CFG-3)."""
 
     delivery_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     rule: str | None = None
 
 
@@ -44,8 +44,8 @@ class DeliveryPartDone(Fact, frozen=True, kw_only=True):
     """
 
     delivery_id: str
-    attempt: int = 1
-    sent: int
+    attempt: Whole = 1
+    sent: Whole
     receipt: str | None = None
 
 
@@ -53,7 +53,7 @@ class DeliveryDone(Fact, frozen=True, kw_only=True):
     """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any."""
 
     delivery_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     receipt: str | None = None
 
 
@@ -67,12 +67,12 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     """
 
     delivery_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     error: str
-    retry_at_ms: int | None = None
+    retry_at_ms: Whole | None = None
     traceback: str | None = None
-    failed_ms: int | None = None
-    later_ms: int | None = None
+    failed_ms: Whole | None = None
+    later_ms: Whole | None = None
 
 
 class DeliveryUnknown(Fact, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class DeliveryUnknown(Fact, frozen=True, kw_only=True):
     """
 
     delivery_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     error: str | None = None
 
 

@@ -5,7 +5,7 @@ The primary run, the reply-back loop turn by turn, the end of the loop and why, 
 
 from typing import Final, Literal
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, Whole
 from intersession_events.facts.chain import NO_OTHER_LIMITS, Budget, Limits
 from intersession_events.facts.message import Usage
 from intersession_events.facts.parts import (
@@ -31,8 +31,8 @@ Release = Literal["go_on", "edit", "drop", "end"]
 class ExchangeSettings(Fact, frozen=True, kw_only=True):
     """The values in force when the exchange was accepted; they hold for it to its end (CFG-3)."""
 
-    max_turns: int = 5
-    turn_timeout_ms: int = 60_000
+    max_turns: Whole = 5
+    turn_timeout_ms: Whole = 60_000
     announce: Literal["always", "routed"] = "always"
     limits: Limits = NO_OTHER_LIMITS
     hold: HoldSetting = "off"
@@ -74,14 +74,14 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     loop_reason: LoopEnd | None = None
     idempotency_key: str | None = None
     request_digest: str | None = None
-    timeout_ms: int = 0
+    timeout_ms: Whole = 0
     budget: Budget | None = None
     send_rule: str | None = None
     visibility: str | None = None
     inferred: bool = False
     evidence: str | None = None
     asked_digest: str | None = None
-    target_version: int | None = None
+    target_version: Whole | None = None
 
     @property
     def hops(self) -> int:
@@ -96,7 +96,7 @@ class TurnEnded(Deciding, frozen=True, kw_only=True):
     run's. Its session has them: they stand here only in an import, which may show no such run.
     """
 
-    turn: int
+    turn: Whole
     speaker: str
     run_id: str
     status: RunStatus
@@ -128,7 +128,7 @@ class ExchangeReleased(Deciding, frozen=True, kw_only=True):
     hold_id: str
     action: Release
     by: str
-    held_ms: int = 0
+    held_ms: Whole = 0
     text: str | None = None
     for_good: bool = False
 

@@ -5,7 +5,7 @@ Streams `log`, `clock`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased
 
 from typing import Literal
 
-from intersession_events.facts.base import Fact, ready
+from intersession_events.facts.base import Fact, Whole, ready
 from intersession_events.facts.run import Step
 
 PublishedTo = Literal["file", "webhook", "command"]
@@ -16,7 +16,7 @@ DivergenceKind = Literal["context", "tool", "missing", "open"]
 class LogOpened(Fact, frozen=True, kw_only=True):
     """A writer took the log; `epoch` fences every earlier one."""
 
-    epoch: int
+    epoch: Whole
     version: str
 
 
@@ -27,8 +27,8 @@ class ClockStepped(Fact, frozen=True, kw_only=True):
     a later time before counts, wherever a place is named by a time, as if it had that time.
     """
 
-    from_ms: int
-    to_ms: int
+    from_ms: Whole
+    to_ms: Whole
 
 
 class ConfigLoaded(Fact, frozen=True, kw_only=True):
@@ -55,14 +55,14 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     docs/howto/read-the-log.md says how to make each of them again.
     """
 
-    position: int
-    count: int
+    position: Whole
+    count: Whole
     rolling: str
     events_root: str
     peaks: tuple[str, ...]
     previous: str | None = None
     heads_root: str | None = None
-    streams: int | None = None
+    streams: Whole | None = None
     unsaid: str | None = None
     key_id: str | None = None
     signature: str | None = None
@@ -74,7 +74,7 @@ class CheckpointPublished(Fact, frozen=True, kw_only=True):
     `target` tells one such place from another: a digest, since the place itself may be a secret.
     """
 
-    position: int
+    position: Whole
     to: PublishedTo
     target: str
 
@@ -84,12 +84,12 @@ class ImportReported(Fact, frozen=True, kw_only=True):
 
     import_id: str
     source: str
-    sessions: int
-    messages: int
-    inter_session: int
-    exchanges: int
-    spawns: int
-    skipped: int
+    sessions: Whole
+    messages: Whole
+    inter_session: Whole
+    exchanges: Whole
+    spawns: Whole
+    skipped: Whole
     report: str
 
 
@@ -114,7 +114,7 @@ class Erased(Fact, frozen=True, kw_only=True):
     """
 
     stream: str
-    rows: tuple[tuple[int, str], ...]
+    rows: tuple[tuple[Whole, str], ...]
     by: str
     reason: str = ""
 
@@ -126,7 +126,7 @@ class NotePinned(Fact, frozen=True, kw_only=True):
     """
 
     flow: str
-    position: int
+    position: Whole
     text: str
     by: str
 
@@ -148,13 +148,13 @@ class ForkEdit(Fact, frozen=True, kw_only=True):
 class SourceCheckpoint(Fact, frozen=True, kw_only=True):
     """A checkpoint of the log that a fork was made of, as it was hashed and signed there (`CheckpointTaken`)."""
 
-    position: int
-    count: int
+    position: Whole
+    count: Whole
     rolling: str
     events_root: str
     previous: str | None = None
     heads_root: str | None = None
-    streams: int | None = None
+    streams: Whole | None = None
     unsaid: str | None = None
     key_id: str | None = None
     signature: str | None = None
@@ -167,9 +167,9 @@ class HeadProof(Fact, frozen=True, kw_only=True):
     all events, `path` the way from it to `eventsRoot`, as RFC 6962 has it.
     """
 
-    head: int
-    checkpoint: int
-    index: int
+    head: Whole
+    checkpoint: Whole
+    index: Whole
     path: tuple[str, ...]
 
 
@@ -183,9 +183,9 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
     """
 
     log_id: str
-    position: int
+    position: Whole
     flow: str
-    heads: tuple[tuple[str, int, str], ...]
+    heads: tuple[tuple[str, Whole, str], ...]
     edits: tuple[ForkEdit, ...] = ()
     by: str = "operator"
     checkpoints: tuple[SourceCheckpoint, ...] = ()
@@ -201,7 +201,7 @@ class ForkEdited(Fact, frozen=True, kw_only=True):
 
     edit: ForkEdit
     by: str = "operator"
-    replaces: int | None = None
+    replaces: Whole | None = None
     run_id: str | None = None
 
 
@@ -218,8 +218,8 @@ class RecordingLeft(Fact, frozen=True, kw_only=True):
     session_key: str
     run_id: str
     step: Step
-    turn: int | None
-    attempt: int
+    turn: Whole | None
+    attempt: Whole
     kind: DivergenceKind
     recorded: str | None = None
     now: str | None = None

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.facts.base import Fact, ready
+from intersession_events.facts.base import Fact, Whole, ready
 from intersession_events.plain_json import JsonObject, JsonValue
 
 Role = Literal["user", "assistant", "toolResult", "system"]
@@ -29,8 +29,8 @@ class Provenance(Fact, frozen=True, kw_only=True):
     source_channel: str | None = None
     source_tool: SourceTool | None = None
     exchange_id: str | None = None
-    turn: int | None = None
-    hops: int | None = None
+    turn: Whole | None = None
+    hops: Whole | None = None
     sender: str | None = None
     sender_name: str | None = None
     edited_by: str | None = None
@@ -39,12 +39,12 @@ class Provenance(Fact, frozen=True, kw_only=True):
 class Usage(Fact, frozen=True, kw_only=True):
     """What a run cost: tokens, and money in micro-units of the account's currency."""
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    total_tokens: int = 0
-    cost_micros: int | None = None
+    input: Whole = 0
+    output: Whole = 0
+    cache_read: Whole = 0
+    cache_write: Whole = 0
+    total_tokens: Whole = 0
+    cost_micros: Whole | None = None
 
     @property
     def tokens(self) -> int:
@@ -105,7 +105,7 @@ class Message(Fact, frozen=True, kw_only=True):
     id: str
     role: Role
     content: Content
-    timestamp: int
+    timestamp: Whole
     provenance: Provenance | None = None
     run_id: str | None = None
     model: str | None = None

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar, get_args
 
 import msgspec
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, Whole
 from intersession_events.facts.message import Usage
 
 E = TypeVar("E", bound=msgspec.Struct)
@@ -83,7 +83,7 @@ class Deciding(Fact, frozen=True, kw_only=True):
 class TurnRequested(Fact, frozen=True, kw_only=True):
     """Turn `turn` of the loop was asked of `speaker`; its message and run are in the same append."""
 
-    turn: int
+    turn: Whole
     speaker: str
     run_id: str
     message_id: str
@@ -97,10 +97,10 @@ class LoopEnded(Deciding, frozen=True, kw_only=True):
     """
 
     reason: LoopEnd
-    turns: int
+    turns: Whole
     limit: str | None = None
     note: str | None = None
-    used: int | None = None
+    used: Whole | None = None
 
 
 class AnnounceRequested(Fact, frozen=True, kw_only=True):
@@ -147,21 +147,21 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     hold_id: str
     step: HeldText
     speaker: str
-    since_ms: int
+    since_ms: Whole
     before: HoldBefore
     source: HoldSource
     by: str
     order: str
     to: str | None = None
     text: str | None = None
-    turn: int = 0
-    next_turn: int | None = None
+    turn: Whole = 0
+    next_turn: Whole | None = None
     note: str | None = None
     run_id: str | None = None
     next_end: LoopEnd | None = None
     next_limit: str | None = None
     next_note: str | None = None
-    next_used: int | None = None
+    next_used: Whole | None = None
 
 
 class ExchangeClosed(Fact, frozen=True, kw_only=True):
@@ -170,7 +170,7 @@ class ExchangeClosed(Fact, frozen=True, kw_only=True):
     reason: CloseReason
     note: str | None = None
     limit: str | None = None
-    used: int | None = None
+    used: Whole | None = None
 
 
 class AttachmentsReady(Fact, frozen=True, kw_only=True):
@@ -180,8 +180,8 @@ class AttachmentsReady(Fact, frozen=True, kw_only=True):
     """
 
     directory: str
-    count: int
-    total_bytes: int
+    count: Whole
+    total_bytes: Whole
     manifest_sha256: str
     withheld: bool = False
 
@@ -208,7 +208,7 @@ class SpawnClosed(Fact, frozen=True, kw_only=True):
     note: str | None = None
     limit: str | None = None
     code: str | None = None
-    used: int | None = None
+    used: Whole | None = None
 
 
 Part = (

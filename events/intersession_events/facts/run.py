@@ -4,7 +4,7 @@ from typing import ClassVar, Final, Literal, cast, get_args
 
 import msgspec
 
-from intersession_events.facts.base import EMPTY, Fact
+from intersession_events.facts.base import EMPTY, Fact, Whole
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.session import LineImported, MessageRecorded, Route
@@ -45,13 +45,13 @@ class Instructions(Fact, frozen=True, kw_only=True):
     other: str | None = None
     other_channel: str | None = None
     is_target: bool = False
-    turns: int = 0
+    turns: Whole = 0
     asked: str | None = None
     replied: str | None = None
     latest: str | None = None
     label: str | None = None
-    files: int = 0
-    total_bytes: int = 0
+    files: Whole = 0
+    total_bytes: Whole = 0
     place: str = ""
     mount_path: str | None = None
 
@@ -79,14 +79,14 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     answers: str = ""
     system_context: str = ""
     instructions: Instructions | None = None
-    timeout_ms: int = 0
+    timeout_ms: Whole = 0
     route: Route | None = None
     caller: str | None = None
     idempotency_key: str | None = None
     request_digest: str | None = None
     exchange_id: str | None = None
     spawn_id: str | None = None
-    turn: int | None = None
+    turn: Whole | None = None
     budget: Budget | None = None
     model: str | None = None
     thinking: str | None = None
@@ -123,10 +123,10 @@ class Fit(Fact, frozen=True, kw_only=True):
     earlier attempts recorded, `asked_chars` in the message to answer and in what the system quotes; None is all of them.
     """
 
-    left_out: int = 0
-    partial_left_out: int = 0
-    earlier_chars: int | None = None
-    asked_chars: int | None = None
+    left_out: Whole = 0
+    partial_left_out: Whole = 0
+    earlier_chars: Whole | None = None
+    asked_chars: Whole | None = None
 
 
 SESSION_TOOLS: Final = (
@@ -153,17 +153,17 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     context_hash: str
-    deadline_ms: int = 0
+    deadline_ms: Whole = 0
     model: str | None = None
     thinking: str | None = None
     settings: dict[str, str] = msgspec.field(default_factory=EMPTY)
     tools: tuple[str, ...] | None = SESSION_TOOLS
-    context_tokens: int | None = None
-    room: int | None = None
-    words: int | None = None
-    used: int | None = None
+    context_tokens: Whole | None = None
+    room: Whole | None = None
+    words: Whole | None = None
+    used: Whole | None = None
     fit: Fit | None = None
 
 
@@ -174,7 +174,7 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     too_long: str | None = None
 
 
@@ -186,7 +186,7 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     session_id: str = ""
     message: Message | None = None
     message_is_reply: bool = False
@@ -210,13 +210,13 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     code: FailureCode
     error: str
     partial: str | None = None
     traceback: str | None = None
     limit: str | None = None
-    used: int | None = None
+    used: Whole | None = None
 
 
 class RunAborted(Fact, frozen=True, kw_only=True):
@@ -226,7 +226,7 @@ class RunAborted(Fact, frozen=True, kw_only=True):
     """
 
     run_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     by: str
     partial: str | None = None
     gone: bool = False
@@ -237,7 +237,7 @@ class LateReplyDropped(Fact, frozen=True, kw_only=True):
     """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
 
     run_id: str
-    attempt: int = 1
+    attempt: Whole = 1
     reply: str | None = None
 
 

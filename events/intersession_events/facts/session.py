@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.facts.base import EMPTY, Fact
+from intersession_events.facts.base import EMPTY, Fact, Whole
 from intersession_events.facts.message import Message
 
 OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
@@ -36,7 +36,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     chat_type: ChatType | None = None
     channel: str | None = None
     spawned_by: str | None = None
-    spawn_depth: int = 0
+    spawn_depth: Whole = 0
     sandboxed: bool = False
     label: str | None = None
     display_name: str | None = None
@@ -94,8 +94,8 @@ class ThreadBound(Fact, frozen=True, kw_only=True):
     """
 
     route: Route
-    idle_ms: int = 0
-    max_age_ms: int = 0
+    idle_ms: Whole = 0
+    max_age_ms: Whole = 0
 
 
 class ThreadUnbound(Fact, frozen=True, kw_only=True):
@@ -120,10 +120,10 @@ class SessionImported(Fact, frozen=True, kw_only=True):
     session_id: str
     source: str
     entry: str
-    updated_at: int
+    updated_at: Whole
     model: str | None = None
-    context_tokens: int | None = None
-    total_tokens: int | None = None
+    context_tokens: Whole | None = None
+    total_tokens: Whole | None = None
     thinking_level: str | None = None
     verbose_level: str | None = None
     send_policy: Literal["allow", "deny"] | None = None
@@ -150,7 +150,7 @@ class MessageRecorded(Fact, frozen=True, kw_only=True):
     session_id: str
     message: Message
     source: str | None = None
-    attempt: int | None = None
+    attempt: Whole | None = None
 
 
 class LineImported(Fact, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events.facts.base import Fact
+from intersession_events.facts.base import Fact, Whole
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.exchange import ExchangeAccepted, RunStatus
 from intersession_events.facts.message import Usage
@@ -26,7 +26,7 @@ class AttachedFile(Fact, frozen=True, kw_only=True):
     """A file handed to a child: what is known of it. Its content is in no log and no transcript (ATT-4)."""
 
     name: str
-    bytes: int
+    bytes: Whole
     sha256: str
     mime_type: str | None = None
 
@@ -53,8 +53,8 @@ class ThreadAsked(Fact, frozen=True, kw_only=True):
     title: str
     key: str
     account: str | None = None
-    idle_ms: int = 0
-    max_age_ms: int = 0
+    idle_ms: Whole = 0
+    max_age_ms: Whole = 0
 
 
 class SpawnAccepted(Fact, frozen=True, kw_only=True):
@@ -85,13 +85,13 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     thinking: str | None = None
     mode: Literal["run", "session"] = "run"
     cleanup: Literal["delete", "keep"] = "keep"
-    run_timeout_ms: int = 0
-    announce_timeout_ms: int = 60_000
-    result_timeout_ms: int = 600_000
+    run_timeout_ms: Whole = 0
+    announce_timeout_ms: Whole = 60_000
+    result_timeout_ms: Whole = 600_000
     announce_details: bool = False
-    archive_after_ms: int = 0
+    archive_after_ms: Whole = 0
     sandboxed: bool = False
-    depth: int = 1
+    depth: Whole = 1
     idempotency_key: str | None = None
     request_digest: str | None = None
     inferred: bool = False
@@ -135,8 +135,8 @@ class ChildEnded(Deciding, frozen=True, kw_only=True):
     last_tool_result: str | None = None
     usage: Usage | None = None
     model: str | None = None
-    started_ms: int | None = None
-    ended_ms: int | None = None
+    started_ms: Whole | None = None
+    ended_ms: Whole | None = None
 
 
 class ChildArchived(Fact, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from intersession_events.errors import CorruptEvent
+from intersession_events.facts import LARGEST
 from intersession_events.log.sql import Row
 
 Query = Callable[[str], list[Row]]
@@ -16,9 +17,6 @@ Query = Callable[[str], list[Row]]
 
 APPLICATION_ID: Final = 0x49534C47
 """`ISLG` in the file's header. A dump leaves it out: its rows may have lost their positions (`.dump` renumbers)."""
-
-LARGEST: Final = 2**53 - 1
-"""The largest epoch: numbers in an envelope are read by everybody's JSON."""
 
 FORMAT: Final = 1
 """The format of a log: its tables, and how an envelope lies in a row (`row_state.py`)."""

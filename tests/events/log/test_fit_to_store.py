@@ -1,12 +1,15 @@
 """What could not be read again as it is, or would be hashed otherwise by somebody else, is refused before it is stored."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import inspect
 
 from intersession_events.errors import NotStorable
 from intersession_events.facts import (
+    TOPICS,
     Budget,
     Event,
     Message,
@@ -70,3 +73,32 @@ def test_what_is_fit_is_stored(event: Event) -> None:
     payload_of(draft(event))
     with pytest.raises(NotStorable, match="time"):
         payload_of(draft(event, time=LARGE))
+
+
+def numbers_in(kind: inspect.Type, seen: frozenset[type] = frozenset()) -> Iterator[inspect.IntType]:
+    """Yield the type of each number that can stand in a value of a type."""
+    if isinstance(kind, inspect.IntType):
+        yield kind
+    assert not isinstance(kind, inspect.FloatType | inspect.AnyType | inspect.RawType)
+    match kind:
+        case inspect.StructType() if kind.cls not in seen:
+            parts = [field.type for field in kind.fields]
+            seen |= {kind.cls}
+        case inspect.UnionType():
+            parts = list(kind.types)
+        case inspect.TupleType():
+            parts = list(kind.item_types)
+        case inspect.VarTupleType():
+            parts = [kind.item_type]
+        case inspect.DictType():
+            parts = [kind.key_type, kind.value_type]
+        case _:
+            parts = []
+    for part in parts:
+        yield from numbers_in(part, seen)
+
+
+def test_each_number_of_each_event_has_its_bounds() -> None:
+    numbers = [number for kind in TOPICS.values() for number in numbers_in(inspect.type_info(kind))]
+    assert len(numbers) > 100
+    assert {(number.ge, number.le) for number in numbers} == {(1 - LARGE, LARGE - 1)}

@@ -7,6 +7,7 @@ from typing import Final
 import json5
 import msgspec
 
+from intersession_events.facts import LARGEST
 from intersession_events.plain_json import (
     MOST_LEVELS,
     JsonList,
@@ -17,7 +18,6 @@ from intersession_events.plain_json import (
     is_too_deep,
 )
 
-LARGEST: Final = 2**53 - 1
 MOST_JSON5: Final = 131_072
 """Characters of JSON5 that is no plain JSON: its reader is written in Python, and these take it some seconds."""
 _RAW: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])

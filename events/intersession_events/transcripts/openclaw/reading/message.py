@@ -11,7 +11,6 @@ import msgspec
 from intersession_events import facts
 from intersession_events.plain_json import JsonObject, is_list, is_object
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
-    LARGEST,
     a_count,
     a_time,
     at,
@@ -131,7 +130,7 @@ def _provenance(value: object) -> facts.Provenance | None:
 def _usage(value: object) -> facts.Usage:
     cost = at(value, "cost", "total")
     micros: int | None = None
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost * _MILLION <= LARGEST:
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost * _MILLION <= facts.LARGEST:
         micros = round(cost * _MILLION)
     return facts.Usage(
         input=a_count(at(value, "input")) or 0,
