@@ -64,6 +64,10 @@ OnPassed: TypeAlias = Callable[[Divergence], None]
 """Is told of a tool that gave something else, where the agent goes on with what it had said all the same."""
 
 
+Waits: TypeAlias = Callable[[RecordedAttempt, "tuple[str | None, int] | None"], None]
+"""Blocks until an attempt may answer; or until it may ask for a run, which is given with the position where it was told so."""
+
+
 def raising(turn: Turn, divergence: Divergence) -> object:
     """Fail the run.
 
@@ -72,6 +76,10 @@ def raising(turn: Turn, divergence: Divergence) -> object:
     """
     del turn
     raise Diverged(divergence)
+
+
+def _at_once(attempt: RecordedAttempt, asked: tuple[str | None, int] | None) -> None:
+    del attempt, asked
 
 
 def _unmarked(divergence: Divergence) -> None:
@@ -93,12 +101,14 @@ class RecordedAgent:
         match: Match = "exact",
         otherwise: OnDivergence = raising,
         passed: OnPassed = _unmarked,
+        waits: Waits = _at_once,
         after: int = 0,
     ) -> None:
         self._recording = recording
         self._match = match
         self._otherwise = otherwise
         self._passed = passed
+        self._waits = waits
         self._meanings = Meanings()
         self._after = after
         self._lock = threading.Lock()
@@ -112,6 +122,7 @@ class RecordedAgent:
         diverged = self._done_again(turn, found)
         if diverged is not None:
             return self._otherwise(turn, diverged)
+        self._waits(found, None)
         return _result(found)
 
     # --- which attempt it was
@@ -176,6 +187,11 @@ class RecordedAgent:
         """Do again what the attempt recorded before it answered; return where a tool gave something else."""
         there = self._on_record(turn, found)
         results = {message.tool_call_id: message for message in found.done if message.role == "toolResult"}
+        told_at = {
+            message.tool_call_id: at
+            for message, at in zip(found.done, found.done_at, strict=True)
+            if message.role == "toolResult"
+        }
         left_open = _left_open(turn, turn.partial[: len(turn.partial) - there])
         as_it_was: set[str] = set()
         for number, message in enumerate(found.done):
@@ -193,6 +209,8 @@ class RecordedAgent:
                     self._passed(_not_called(turn, block, results.get(block.id)))
                     as_it_was.add(block.id)
                     continue
+                if (at := told_at.get(block.id)) is not None:
+                    self._waits(found, (_run_asked(results[block.id]), at))
                 diverged = self._compared_again(turn, block, results.get(block.id))
                 if diverged is None:
                     continue
@@ -260,6 +278,12 @@ def _left_open(turn: Turn, before: Sequence[Message]) -> dict[str, ToolCallBlock
 
 def _pass_over(turn: Turn, block: ToolCallBlock) -> None:
     turn.tools.pass_over(block.name, _arguments(block.arguments))
+
+
+def _run_asked(result: Message) -> str | None:
+    told = _arguments(text_of(result))
+    run_id = None if told is None else told.get("runId")
+    return run_id if isinstance(run_id, str) else None
 
 
 def _code_of(result: str) -> JsonValue:

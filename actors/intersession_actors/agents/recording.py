@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -39,6 +39,8 @@ class RecordedAttempt(msgspec.Struct, kw_only=True):
     context: RunContext | None = None
     """All of what it was given; None where nobody knows, as of an import."""
     done: tuple[facts.Message, ...] = ()
+    done_at: tuple[int, ...] = ()
+    """The positions of the same."""
     answered: tuple[facts.Message, ...] | None = None
     reply: str | None = None
     end: Ended = None
@@ -138,18 +140,24 @@ class Recording:
         yield from (one for one in self._more if text_meaning(one.session_key) == name)
 
 
+class _Said(NamedTuple):
+    message: facts.Message
+    time: int
+    position: int
+
+
 def _attempts(events: Iterable[Recorded], stream: str, log_ids: Sequence[str]) -> Iterator[RecordedAttempt]:
     """Fold a session's stream, and return each attempt once it is over."""
     key = stream.removeprefix(_SESSIONS)
     fold, meanings = TranscriptFold(), Meanings()
     queued: dict[str, facts.RunQueued] = {}
     under_way: RecordedAttempt | None = None
-    said: list[tuple[facts.Message, int]] = []
+    said: list[_Said] = []
     for recorded in events:
         event, message = recorded.event, facts.message_in(recorded.event)
         is_own = under_way is not None and message is not None and message.run_id == under_way.run_id
         if message is not None and is_own and message.role != "user":
-            said.append((message, recorded.time))
+            said.append(_Said(message, recorded.time, recorded.position))
         match event:
             case facts.RunQueued():
                 queued[event.run_id] = event
@@ -201,7 +209,7 @@ def _started(
 
 def _ended(
     attempt: RecordedAttempt,
-    said: list[tuple[facts.Message, int]],
+    said: list[_Said],
     end: Ended,
     position: int,
     log_ids: Sequence[str],
@@ -209,10 +217,11 @@ def _ended(
     """Tell what was recorded on the way from what came with the answer: that stands behind the last word of a tool."""
     behind = len(said)
     while isinstance(end, facts.RunCompleted) and behind:
-        if _is_of_a_call(said[behind - 1][0], attempt, log_ids):
+        if _is_of_a_call(said[behind - 1].message, attempt, log_ids):
             break
         behind -= 1
-    attempt.done = tuple(message for message, _ in said[:behind])
+    attempt.done = tuple(one.message for one in said[:behind])
+    attempt.done_at = tuple(one.position for one in said[:behind])
     attempt.end, attempt.ended_at = end, position
     if isinstance(end, facts.RunCompleted):
         _take_answer(attempt, said[behind:], end, log_ids)
@@ -221,18 +230,18 @@ def _ended(
 
 def _take_answer(
     attempt: RecordedAttempt,
-    said: list[tuple[facts.Message, int]],
+    said: list[_Said],
     end: facts.RunCompleted,
     log_ids: Sequence[str],
 ) -> None:
-    texts = [facts.text_of(message) for message, _ in said if message.role == "assistant"]
+    texts = [facts.text_of(one.message) for one in said if one.message.role == "assistant"]
     attempt.reply = texts[-1] if texts else end.reply
     of_text = [ids.derive(log_id, "message", attempt.run_id, "reply", attempt.attempt) for log_id in log_ids]
-    if said and said[-1][0].id in of_text:
+    if said and said[-1].message.id in of_text:
         said = said[:-1]  # what it gave as a text was recorded as one message with it
     if said:
         attempt.answered = tuple(
-            _as_given(message, time, number, attempt, log_ids) for number, (message, time) in enumerate(said)
+            _as_given(one.message, one.time, number, attempt, log_ids) for number, one in enumerate(said)
         )
 
 

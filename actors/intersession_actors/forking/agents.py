@@ -83,6 +83,7 @@ class AgentSpecs:
             match="place" if self._loose else "meaning",
             otherwise=otherwise,
             passed=otherwise.passed,
+            waits=otherwise.waits,
             after=self._after,
         )
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.agents import Divergence, OnDivergence, Turn
+from intersession_actors.agents import Divergence, OnDivergence, RecordedAttempt, Turn
 from intersession_actors.forking.outcomes import Outcome, outcome_of
-from intersession_actors.forking.releasing import RecordedReleases
+from intersession_actors.forking.repeating import RecordedOrder, RecordedReleases
 from intersession_actors.forking.standing import HeldAt, Standing, standing
 from intersession_actors.gate import invalid
 from intersession_actors.service import Service
@@ -31,11 +31,16 @@ class Stopping:
     """
 
     def __init__(
-        self, otherwise: OnDivergence | None = None, releases: RecordedReleases | None = None
+        self,
+        otherwise: OnDivergence | None = None,
+        releases: RecordedReleases | None = None,
+        order: RecordedOrder | None = None,
     ) -> None:
         self._otherwise = otherwise
         self._releases = releases
+        self._order = order
         self._lock = threading.Lock()
+        self._service: Service | None = None
         self._recording: Callable[[Divergence], None] | None = None
         self.found: Divergence | None = None
 
@@ -52,9 +57,23 @@ class Stopping:
         exchanges = [flows.exchange(flows.exchange_of_run(one.run) or "") for one in held]
         return any(self._releases.release(service, one) for one in exchanges if one is not None and one.held)
 
-    def records_by(self, recording: Callable[[Divergence], None]) -> None:
-        """Have where the recording was left recorded by what returns once that is durable."""
-        self._recording = recording
+    def opened_on(self, service: Service) -> None:
+        """Have where the recording was left recorded in a fork, and what raced come there in the order of the recording."""
+        self._service = service
+        self._recording = leaving_recorded(service)
+
+    def waits(self, attempt: RecordedAttempt, asked: tuple[str | None, int] | None) -> None:
+        """Wait until an attempt may answer as it did then, or ask for a run (see `RecordedOrder`); no longer than it is on its recording."""
+        service, order = self._service, self._order
+        if service is None or order is None or self._is_off(service):
+            return
+        if asked is None:
+            order.wait_to_answer(service, attempt, lambda: self._is_off(service))
+        else:
+            order.wait_to_ask(service, attempt, asked, lambda: self._is_off(service))
+
+    def _is_off(self, service: Service) -> bool:
+        return self.found is not None or service.world.agents.closing
 
     def __call__(self, turn: Turn, divergence: Divergence) -> object:
         """Answer a turn that the recording does not answer."""

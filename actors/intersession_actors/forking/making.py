@@ -13,7 +13,7 @@ from intersession_events import facts, ids
 from intersession_events.forks import ForkWanted, fork_log, remove_fork
 from intersession_events.log import Log
 from intersession_events.stores import Carrying, PortableLog, open_log
-from intersession_projections.forks import closed_streams, roots_of
+from intersession_projections.forks import closed_streams, frozen_in, roots_of
 from intersession_projections.inline_views import inline_views
 from intersession_projections.places import (
     Flow,
@@ -109,7 +109,7 @@ def make_fork(
             if step is None
             else Added(step, is_answered=step.ended is not None and step.ended <= position)
         )
-        _write(fork.path, edits, (replaced, names), added, by=wanted.by, now_ms=now_ms)
+        still = _write(fork.path, edits, (replaced, names), added, by=wanted.by, now_ms=now_ms)
     except BaseException:
         remove_fork(Path(fork.path))
         raise
@@ -122,7 +122,7 @@ def make_fork(
         position=fork.forked.position,
         edits=edits,
         forked=flow_id(flow),
-        notes=(_moved(position, cut),) if moved else (),
+        notes=(*((_moved(position, cut),) if moved else ()), *((_standing_still(still),) if still else ())),
     )
 
 
@@ -135,6 +135,15 @@ def _moved(asked: int, cut: int) -> str:
     )
 
 
+def _standing_still(flows: int) -> str:
+    """Say what can't come in a fork as it came then, whoever answers there."""
+    what = "exchange or spawn was" if flows == 1 else "exchanges and spawns were"
+    return (
+        f"{flows} other {what} open there and stand{'s' if flows == 1 else ''} still in the fork: what else was said and used then "
+        "is not in it, so a session that waits for its turn, or a limit of the chain that counted it, makes a difference"
+    )
+
+
 def _write(
     path: str,
     edits: Sequence[facts.ForkEdit],
@@ -143,9 +152,10 @@ def _write(
     *,
     by: str,
     now_ms: int,
-) -> None:
+) -> int:
+    """Write the edits; return how many exchanges and spawns stand still in a fork that is to be carried on."""
     if not edits and added is None:
-        return
+        return 0
     there, names = replaced
     with open_log(f"sqlite:///{path}", inline=inline_views()) as fork:
         writing = Writing(fork, by, now_ms)
@@ -158,6 +168,7 @@ def _write(
                 writing.asking(edit, there, names)
             else:
                 writing.answering(edit, there)
+        return sum(1 for stream in frozen_in(fork).flows if not stream.startswith(ids.delivery_stream("")))
 
 
 def _located(log: Log, wanted: Wanted, now_ms: int) -> tuple[Flow, int, str]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from intersession_actors.agents import Agent
 from intersession_actors.config import Config
 from intersession_actors.debugger import ForkViews, View
-from intersession_actors.forking.carrying import Carried, Stopping, carry_on, leaving_recorded
+from intersession_actors.forking.carrying import Carried, Stopping, carry_on
 from intersession_actors.forking.door import ForkDoor
 from intersession_actors.forking.making import MadeFork, Wanted
 from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
@@ -38,7 +38,7 @@ class Forks:
         self._config = config
         self._stopping = stopping
         if stopping is not None and service.log.forked is not None:
-            stopping.records_by(leaving_recorded(service))
+            stopping.opened_on(service)
         self.door = ForkDoor(
             service.log, service.blocking, forker=partial(self._forker, afar=True), opens=beside
         )

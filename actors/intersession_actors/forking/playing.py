@@ -27,7 +27,7 @@ from intersession_actors.forking.imports import attempts_of, is_imported
 from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.outcomes import agent_ids
 from intersession_actors.forking.overlay import Merged, check_settings, merged, without_effect
-from intersession_actors.forking.releasing import RecordedReleases
+from intersession_actors.forking.repeating import RecordedOrder, RecordedReleases
 from intersession_actors.forking.told import Came
 from intersession_actors.service import Reader, Service
 from intersession_events import facts
@@ -205,7 +205,10 @@ class Forker:
             if RECORDED in given.values()
             else None
         )
-        stopping = Stopping(self._otherwise(playing.on_divergence), releases)
+        # What was edited comes out otherwise: nobody waits for what may not come there.
+        is_as_it_was = {edit.kind for edit in made.edits} <= {"agent"} and {*given.values()} == {RECORDED}
+        order = RecordedOrder(self._log.again, after=made.position) if is_as_it_was else None
+        stopping = Stopping(self._otherwise(playing.on_divergence), releases, order)
         config = self.configured(made.position).config
         specs = AgentSpecs(
             named=self._named,

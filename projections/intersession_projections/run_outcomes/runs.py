@@ -228,11 +228,15 @@ class Runs:
 
     def sessions_of_chain(self, root: str, since: int) -> list[str]:
         """Return the sessions, by key, that had runs of a causal chain from a position on."""
+        return list(dict.fromkeys(run.session_key for run in self.whole_chain(root, since)))
+
+    def whole_chain(self, root: str, since: int = 0) -> list[RunOutcome]:
+        """Return what became of the runs of a causal chain from a position on, in the order they were accepted, without their words."""
         rows = self._log.query(
             f"SELECT {COLUMNS} FROM run_outcomes WHERE root = ? AND accepted >= ? ORDER BY accepted",  # noqa: S608 - our own words
             (packed(root), since),
         )
-        return list(dict.fromkeys(restored(row).session_key for row in rows))
+        return [*map(restored, rows)]
 
     def _retries(self, run_id: str) -> list[str]:
         """Return what the run that tries another one again is called: in a fork, also what it was in the log it is of."""

@@ -1,19 +1,23 @@
-"""Releases as a recording has them: a what-if lets go on what is held there, as somebody let it go on then (FORK-7, LIVE-1)."""
+"""What a what-if repeats of its recording beside the answers: who let go on what was held, and in which order it came (FORK-7, LIVE-1)."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple
 
 import msgspec
 
+from intersession_actors.agents import RecordedAttempt
 from intersession_actors.exchange import ReleaseExchange
 from intersession_actors.prompt import text_meaning
 from intersession_actors.service import Service, ask_flow
 from intersession_events import facts, ids
+from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log, parts_in
 from intersession_events.plain_json import JsonValue, is_object
 from intersession_projections.flows import ExchangeSummary
-from intersession_projections.run_outcomes import held_in, told_in
+from intersession_projections.forks import Course, CourseTurn, Passed, frozen_in
+from intersession_projections.run_outcomes import Runs, held_in, told_in
 
 _RELEASES: Final = (
     "SELECT DISTINCT originator_id FROM stored_events "
@@ -138,3 +142,105 @@ def _caller_waits(service: Service, exchange: ExchangeSummary) -> bool:
     if begun is None or not isinstance(begun.event, facts.ExchangeAccepted):
         return False
     return begun.event.requester_run_id in service.wait_graph.waiting_runs()
+
+
+_STILL_S: Final = 1.0
+"""Where nothing was recorded for so long, what waits for its turn waits for each other."""
+_LOOK_AGAIN_S: Final = 0.05
+
+
+class RecordedOrder:
+    """The order in which a log has, behind a position, what came in each causal chain: what agents sent and answered.
+
+    Recorded agents take no time, so what one said long before another would come with it, or behind it. What limits of the
+    chain count, and in which order a session is spoken to, would be decided otherwise than then.
+    """
+
+    def __init__(self, reading: Callable[[], AbstractContextManager[Log]], *, after: int) -> None:
+        self._reading = reading
+        self._after = after
+        self._lock = threading.Lock()
+        self._roots: dict[str, str | None] = {}
+        self._courses: dict[str, Course] = {}
+        self._now: dict[str, tuple[int, Passed]] = {}
+        """What has passed of each chain, as the head of the log was then."""
+        self._waiting: list[CourseTurn] = []
+        self._moved: tuple[int, float] = (0, 0.0)
+        """The head of the log, and when it moved, or somebody was let go on, last."""
+
+    def wait_to_answer(self, service: Service, attempt: RecordedAttempt, over: Callable[[], bool]) -> None:
+        """Wait until the answer of an attempt may come. It blocks; not where it is `over`."""
+        course = self._course(service, attempt.run_id)
+        turn = None if course is None else course.of_end(attempt.run_id)
+        if course is not None and turn is not None:
+            self._wait(service, attempt.run_id, turn, course.before(turn), over)
+
+    def wait_to_ask(
+        self,
+        service: Service,
+        attempt: RecordedAttempt,
+        asked: tuple[str | None, int],
+        over: Callable[[], bool],
+    ) -> None:
+        """Wait until a send or a spawn may come: the run that it asked for then, or None, and where it was told so."""
+        course = self._course(service, attempt.run_id)
+        turn = None if course is None else course.of_call(*asked)
+        if course is not None and turn is not None:
+            self._wait(service, attempt.run_id, turn, course.before(turn), over)
+
+    def _course(self, service: Service, run_id: str) -> Course | None:
+        with self._lock:
+            root = self._roots.get(run_id)
+            if root is None or root not in self._courses:
+                with self._reading() as log:
+                    run = Runs(log).without_words(run_id)
+                    root = self._roots[run_id] = None if run is None else run.root
+                    if root is not None and root not in self._courses:
+                        self._courses[root] = Course(log, root, self._after, frozen_in(service.log))
+            return None if root is None else self._courses[root]
+
+    def _wait(
+        self, service: Service, run_id: str, turn: CourseTurn, passed: Passed, over: Callable[[], bool]
+    ) -> None:
+        root = self._roots[run_id]
+        if root is None:
+            return
+        with self._lock:
+            self._waiting.append(turn)
+        try:
+            with service.world.agents.waiting():
+                while not over():
+                    head = service.log.head()
+                    if self._passed(service, root, head).has_come_to(passed) or self._goes_first(
+                        service, turn, head
+                    ):
+                        return
+                    service.log.wait_for(head + 1, timeout=_LOOK_AGAIN_S)
+        except StoreUnavailable as error:
+            service.store_failed(
+                error
+            )  # its answer can't be recorded either, and is tried again as any other
+        finally:
+            with self._lock:
+                self._waiting.remove(turn)
+
+    def _passed(self, service: Service, root: str, head: int) -> Passed:
+        with self._lock:
+            known = self._now.get(root)
+            if known is None or known[0] < head:
+                course, runs = self._courses[root], Runs(service.log).whole_chain(root)
+                known = self._now[root] = (head, course.now(runs))
+            return known[1]
+
+    def _goes_first(self, service: Service, turn: CourseTurn, head: int) -> bool:
+        """Whether nothing else comes, so that this goes on: what it waits for waits for it, or does not come here."""
+        now = service.clock.monotonic()
+        with self._lock:
+            moved_to, since = self._moved
+            if head != moved_to:
+                self._moved = (head, now)
+                return False
+            if now - since < _STILL_S or turn != min(self._waiting):
+                return False
+            self._moved = (head, now)
+            return True
