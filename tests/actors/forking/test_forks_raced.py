@@ -72,8 +72,7 @@ def test_what_does_not_come_in_a_fork_is_not_waited_for(tmp_path: Path) -> None:
     systems: list[SessionSystem] = []
 
     def main(turn: Turn) -> str:
-        sent = {"channel": "x", "chat_id": "2", "text": "look", "sender": "main", "agent_id": "desk"}
-        systems[0].inbound(**sent, wait=WAIT)
+        systems[0].inbound(channel="x", chat_id="2", text="look", sender="main", agent_id="desk", wait=WAIT)
         answer = turn.tools.call("sessions_send", {"sessionKey": "agent:aide:main", "message": "and you?"})
         return f"{turn.message}: {answer.get('reply')}"
 
