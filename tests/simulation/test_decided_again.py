@@ -75,4 +75,4 @@ def test_most_records_are_small(seeds: int) -> None:
 def test_a_record_that_says_less_than_was_known_is_not_decided_as_it_was() -> None:
     for bug in ("records_what_it_did_not_know", "records_no_time_of_a_session"):
         with BUGS[bug]():
-            assert differing(recorded_in(0)) != []
+            assert any(differing(recorded_in(seed)) for seed in range(20)), bug

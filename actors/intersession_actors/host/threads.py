@@ -7,7 +7,7 @@ killed: in both cases another thread takes its place.
 import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Literal
 
 from intersession_actors.host.fair_queue import FairQueue
@@ -61,6 +61,8 @@ class Workers:
         """What each thread does."""
         self._busy = 0
         self._idle = 0
+        self._comes = False
+        """Whether a thread was woken that has not looked at the queue yet."""
         self._stopped = False
 
     def submit(self, job: Job) -> None:
@@ -136,14 +138,17 @@ class Workers:
         return self._stopped
 
     def _staff(self) -> None:
-        """See to it that whatever may start has a thread. Holds the lock."""
-        startable = self._queue.takable(self._room, self._size - self._busy)
-        while self._idle < startable:
+        """See to it that a thread comes for what may start. Holds the lock."""
+        # One at a time: it takes a job and wakes the next one for what is left, before it begins. Where jobs are short, those that
+        # are awake have done them by then; a thread woken for each would find nothing.
+        if self._comes or not self._queue.takable(self._room, min(self._size - self._busy, 1)):
+            return
+        if self._idle:
+            self._changed.notify()
+        else:
             self._threads.start(self._work, name=self._name)
             self._idle += 1
-        if startable > 0:
-            # One thing more may start than before, and a thread that comes back looks for itself.
-            self._changed.notify()
+        self._comes = True
 
     def _room(self, lane: Hashable) -> int:
         most = self._per_lane if isinstance(self._per_lane, int) else self._per_lane(lane)
@@ -185,6 +190,8 @@ class Workers:
                 self._idle += 1
                 if self._stopped:
                     self._changed.notify_all()
+            else:
+                self._comes = False
             is_late = False
             while True:
                 job = self._queue.take(self._has_seat) if self._busy < self._size else None
@@ -192,8 +199,13 @@ class Workers:
                     job.stage = "running"
                     self._idle -= 1
                     self._work_on(job)
+                    with suppress(
+                        RuntimeError
+                    ):  # no thread is left: what waits is done by those that come back
+                        self._staff()
                     return job
                 if self._stopped or (is_late and self._idle > self._keep):
                     self._idle -= 1
                     return None
                 is_late = not self._changed.wait(LINGER_S if self._idle > self._keep else None)
+                self._comes = False
