@@ -169,6 +169,15 @@ class Channels:
         raise DeliveryRefused("no such room")
 
 
+def taken(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Ask until it is not refused for now, as a client does: a store that many ask at once, on a slow machine, may be `unavailable`."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        answer = ask()
+        if answer.get("code") not in {"busy", "unavailable"} or time.monotonic() > until:
+            return answer
+
+
 class Host:
     """The system and what a scenario does with it."""
 
@@ -202,26 +211,28 @@ class Host:
 
     def person(self, agent_id: str, text: str, *, deliver: bool = False) -> None:
         """Say something to an agent's main session, which gives it a route. `deliver`: and have it answered."""
-        answer = self.system.inbound(
-            channel=self._channel,
-            chat_id=agent_id,
-            agent_id=agent_id,
-            text=text,
-            sender="bob",
-            message_id=text,
-            deliver=deliver,
+        answer = taken(
+            lambda: self.system.inbound(
+                channel=self._channel,
+                chat_id=agent_id,
+                agent_id=agent_id,
+                text=text,
+                sender="bob",
+                message_id=text,
+                deliver=deliver,
+            )
         )
         if deliver:
             self.keep(text, answer)
 
     def send(self, message: str, timeout: float, *, requester: str = MAIN, target: str = RESEARCH) -> None:
-        arguments = {"sessionKey": target, "message": message, "timeoutSeconds": timeout}
-        answer = self.system.tools(requester).call("sessions_send", arguments | {"idempotencyKey": message})
-        self.keep(message, answer)
+        arguments: dict[str, Any] = {"sessionKey": target, "message": message, "timeoutSeconds": timeout}
+        arguments["idempotencyKey"] = message
+        self.keep(message, taken(lambda: self.system.tools(requester).call("sessions_send", arguments)))
 
     def spawn(self, requester: str, task: str, **arguments: Any) -> None:
         given = {"task": task, "idempotencyKey": task, **arguments}
-        self.keep(task, self.system.tools(requester).call("sessions_spawn", given))
+        self.keep(task, taken(lambda: self.system.tools(requester).call("sessions_spawn", given)))
 
     def run_of(self, message: str) -> str:
         """Return the run of a message that was accepted."""

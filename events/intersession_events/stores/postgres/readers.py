@@ -6,6 +6,7 @@ A transaction begins with the first statement that it is for, and nobody waits f
 import select
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
@@ -38,7 +39,7 @@ class _Free(NamedTuple):
 
 
 class Readers:
-    """Lends connections that only read: the one that came back last first, up to a limit at once."""
+    """Lends connections that only read: the one that came back last first, up to a limit at once, in the order they are asked for."""
 
     def __init__(self, connect: Callable[[], Connection[TupleRow]], *, size: int, timeout: float) -> None:
         """Have connections made by `connect`. A wait of more than `timeout` seconds ends with the refusal that all are lent."""
@@ -47,8 +48,14 @@ class Readers:
         self._size = size
         self._free: list[_Free] = []
         self._lent = 0
-        self._changing = threading.Condition()
+        self._waiting = deque[threading.Event]()
+        self._changing = threading.Lock()
         self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for one that is free."""
+        return len(self._waiting)
 
     @contextmanager
     def connection(self) -> Generator[Connection[TupleRow]]:
@@ -107,15 +114,51 @@ class Readers:
         """Close all, at once or when they come back."""
         with self._changing:
             self._closed = True
+            self._lent += len(self._waiting)  # each gives back the place that it is woken with
+            for turn in self._waiting:
+                turn.set()
+            self._waiting.clear()
         self.forget()
 
     def _take_turn(self) -> None:
         with self._changing:
-            if not self._changing.wait_for(lambda: self._lent < self._size or self._closed, self.timeout):
-                raise PoolTimeout(f"all {self._size} are lent, and none came back in {self.timeout} seconds")
             if self._closed:
                 raise StoreUnavailable("the log is closed")
-            self._lent += 1
+            if self._lent < self._size:
+                self._lent += 1
+                return
+            turn = threading.Event()
+            self._waiting.append(turn)
+        came = False
+        try:
+            came = turn.wait(self.timeout)
+        finally:
+            if not came:
+                self._leave(turn)
+        if not came:
+            raise PoolTimeout(
+                f"all {self._size} are lent, {self.waiting} more wait, and none came free within {self.timeout} seconds"
+            )
+        if self._closed:
+            self._give_turn()
+            raise StoreUnavailable("the log is closed")
+
+    def _leave(self, turn: threading.Event) -> None:
+        """Wait for a place no longer; one that has come meanwhile is given on."""
+        with self._changing:
+            is_waiting = turn in self._waiting
+            if is_waiting:
+                self._waiting.remove(turn)
+        if not is_waiting:
+            self._give_turn()
+
+    def _give_turn(self) -> None:
+        """Give a connection's place to whoever has waited longest: somebody who comes just now would have it from under them."""
+        with self._changing:
+            if self._waiting and self._lent <= self._size:
+                self._waiting.popleft().set()
+            else:
+                self._lent -= 1
 
     def _kept(self) -> Connection[TupleRow] | None:
         """Return one that nobody has; None if there shall be another: one whose answer is on its way is waited for only in need."""
@@ -141,7 +184,6 @@ class Readers:
         late: list[Connection[TupleRow]] = []
         now = time.monotonic()
         with self._changing:
-            self._lent -= 1
             if connection is not None:
                 if self._closed or not _is_sound(connection):
                     late.append(connection)
@@ -149,7 +191,7 @@ class Readers:
                     self._free.append(_Free(connection, now))
             while self._free and now - self._free[0].since > IDLE_S:
                 late.append(self._free.pop(0).connection)
-            self._changing.notify()
+        self._give_turn()
         for one in late:
             one.close()
 
