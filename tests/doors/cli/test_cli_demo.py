@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,18 @@ def test_what_the_demo_tells_is_what_replay_reads_from_its_file(demo_log: DemoLo
 
         assert again == chapter
         chapter["title"] = title
+
+
+def test_a_demo_that_was_called_by_its_path_says_how_a_shell_finds_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before: whoever had copied README's first command was told to try what no shell found."""
+    folder = Path(sys.executable).parent
+    said = f'export PATH={shlex.quote(str(folder))}:"$PATH"'
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert said in words(ran("demo", "--store", tmp_path / "by path.db").out)
+    monkeypatch.setenv("PATH", str(folder))
+    assert said not in words(ran("demo", "--store", tmp_path / "by name.db").out)
 
 
 def test_everything_the_demo_says_to_try_next_works(

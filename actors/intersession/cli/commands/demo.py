@@ -2,6 +2,8 @@
 
 import io
 import shlex
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Final
@@ -146,5 +148,13 @@ def _show(screen: Screen, value: JsonObject, stories: list[Story]) -> None:
         story.show(screen)
     screen.line()
     screen.line(safe("Try next", "bold underline"))
-    for command in value["tryNext"]:
+    for command in (*_findable(), *value["tryNext"]):
         screen.to_copy("  ", command)
+
+
+def _findable() -> tuple[str, ...]:
+    """Return what has a shell find the command by its name, where it was called by its path and no shell does."""
+    beside = Path(sys.executable).with_name("intersession")
+    if shutil.which(beside.name) is not None or not beside.exists():
+        return ()
+    return (f'export PATH={shlex.quote(str(beside.parent))}:"$PATH"',)
