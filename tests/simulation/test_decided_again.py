@@ -8,9 +8,7 @@ import pytest
 from intersession_actors.replaying import Sources, redecided_all
 from intersession_actors.streams import record_in
 from intersession_events.facts import words
-from simulation.bugs import BUGS
 from simulation.otherwise import RECORDS, differing, log_of
-from simulation.seed import recorded_in
 from simulation.shown import is_shown
 from support.every_day import every_day
 
@@ -69,10 +67,3 @@ def test_most_records_are_small(seeds: int) -> None:
         if record_in(event.decision or '{"asked":"-"}').asked in {"RunEnded", "DeliveryEnded"}
     )
     assert sizes[True] > 2 * sizes[False]
-
-
-@pytest.mark.clause("C2", "C7")
-def test_a_record_that_says_less_than_was_known_is_not_decided_as_it_was() -> None:
-    for bug in ("records_what_it_did_not_know", "records_no_time_of_a_session"):
-        with BUGS[bug]():
-            assert any(differing(recorded_in(seed)) for seed in range(20)), bug
