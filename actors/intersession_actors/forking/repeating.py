@@ -228,8 +228,7 @@ class RecordedOrder:
         with self._lock:
             known = self._now.get(root)
             if known is None or known[0] < head:
-                course, runs = self._courses[root], Runs(service.log).whole_chain(root)
-                known = self._now[root] = (head, course.now(runs))
+                known = self._now[root] = (head, self._courses[root].now(service.log))
             return known[1]
 
     def _goes_first(self, service: Service, turn: CourseTurn, head: int) -> bool:

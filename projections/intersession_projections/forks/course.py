@@ -51,6 +51,7 @@ class Course:
         flows = {run.run_id: stream for run in runs if (stream := _flow_of(run)) is not None}
         begun_by = {stream: next(iter(log.stream(stream, to=1)), None) for stream in set(flows.values())}
         stays = _staying(runs, flows, begun_by, frozen)
+        self._root = root
         self._cut = cut
         self._accepted = [run.accepted for run in runs]
         self._apart = [run.accepted for run in runs if run.accepted <= cut or run.run_id in stays]
@@ -67,8 +68,12 @@ class Course:
             if taken[run.run_id] > cut
         ]
         """Where runs began, and the turn of what kept their session busy until then."""
-        self._had_begun = {run.run_id for run in runs if taken.get(run.run_id, cut + 1) <= cut}
-        self._had_ended = {run.run_id for run in runs if run.ended and run.position <= cut}
+        self._open = {
+            run.run_id: taken.get(run.run_id, cut + 1) <= cut
+            for run in goes_on
+            if run.accepted <= cut and not (run.ended and run.position <= cut)
+        }
+        """The runs that had not ended at the cut, and whether they had begun."""
 
     def of_end(self, run_id: str) -> CourseTurn | None:
         """Return when a run has its end; None for one that has not ended there, or does not go on."""
@@ -90,13 +95,16 @@ class Course:
             sum(1 for ended in self._ends.values() if ended < turn),
         )
 
-    def now(self, runs: Iterable[RunOutcome]) -> Passed:
-        """Return what has passed in a fork, by the runs that the chain has there."""
-        asked = begun = ended = 0
-        for run in runs:
-            asked += run.accepted > self._cut
-            begun += run.status != "queued" and run.run_id not in self._had_begun
-            ended += run.ended and run.run_id not in self._had_ended
+    def now(self, fork: Log) -> Passed:
+        """Return what has passed in a fork."""
+        runs = Runs(fork)
+        there = runs.statuses_of_chain(self._root, self._cut)
+        waiting = there.get("queued", 0)
+        asked, running = sum(there.values()), there.get("running", 0)
+        begun, ended = asked - waiting, asked - waiting - running
+        for run in runs.many_without_words(self._open).values():
+            begun += run.status != "queued" and not self._open[run.run_id]
+            ended += run.ended
         return Passed(asked, begun, ended)
 
     def _turns_of_ends(

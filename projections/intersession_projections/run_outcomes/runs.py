@@ -230,6 +230,14 @@ class Runs:
         """Return the sessions, by key, that had runs of a causal chain from a position on."""
         return list(dict.fromkeys(run.session_key for run in self.whole_chain(root, since)))
 
+    def statuses_of_chain(self, root: str, after: int) -> dict[str, int]:
+        """Return how many runs of a causal chain that were accepted behind a position have each status."""
+        rows = self._log.query(
+            "SELECT status, COUNT(*) FROM run_outcomes WHERE root = ? AND accepted > ? GROUP BY status",
+            (packed(root), after),
+        )
+        return {str(status): int(number) for status, number in rows}
+
     def whole_chain(self, root: str, since: int = 0) -> list[RunOutcome]:
         """Return what became of the runs of a causal chain from a position on, in the order they were accepted, without their words."""
         rows = self._log.query(
