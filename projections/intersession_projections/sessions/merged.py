@@ -60,6 +60,11 @@ class _Source(NamedTuple):
     bounds: tuple[int, ...] = ()
 
 
+_NO_LABEL: Final = -1
+_NOBODY: Final = 1 << 52
+"""Numbers that no label and no session has."""
+
+
 class Merged:
     """The query, as sets, and the places in them behind a rank, at one moment of the log."""
 
@@ -226,10 +231,9 @@ class Merged:
 
     def _sets(self) -> list[_Group]:
         wanted, seen = self._wanted, self._wanted.seen
-        label = ALL if wanted.label is None else _label(self._moment, wanted.label)
-        parent = None if wanted.parent is None else number_of(self._moment, wanted.parent)
-        if label is None or (parent is None and wanted.parent is not None):
-            return []
+        # What nobody is called is looked for as long as what somebody is called who is not seen (X2).
+        label = ALL if wanted.label is None else _label(self._moment, wanted.label) or _NO_LABEL
+        parent = None if wanted.parent is None else number_of(self._moment, wanted.parent) or _NOBODY
         scope = ALL if parent is None else -parent
         agents = {agent: agent_id for agent, agent_id in self._agents if wanted.agent_id in {None, agent_id}}
         if seen is None:

@@ -1,6 +1,7 @@
 """The order of the list, page by page, is the order of all rows at once; whatever is asked, seen or written meanwhile."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,16 @@ from intersession_events.facts import (
     SessionReset,
 )
 from intersession_events.keys import SessionKey
-from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend
+from intersession_events.log import (
+    ANY_VERSION,
+    Draft,
+    Log,
+    Moment,
+    Recorded,
+    Row,
+    SqlValue,
+    StreamAppend,
+)
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import Seen, SessionRow, Sessions, Wanted, evolve_row
 from intersession_projections.sessions.merged import Place
@@ -283,3 +293,46 @@ def test_a_name_that_came_with_a_route_is_found_at_once(story: Story) -> None:
     )
 
     assert named(story.log, "boiler") == [key]
+
+
+class Asking:
+    """A log that takes down what is asked of it at a moment, without the values."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
+
+    @contextmanager
+    def moment(self) -> Generator[Moment]:
+        with self._log.moment() as there:
+
+            def ask(statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
+                self.asked.append(statement)
+                return there.query(statement, parameters)
+
+            yield Moment(ask)
+
+
+@pytest.mark.clause("VIS-6", "X2")
+@pytest.mark.parametrize(
+    ("field", "there", "absent"),
+    [("label", "desk", "disk"), ("parent", "agent:ops:main", "agent:ops:mien")],
+)
+def test_what_is_not_seen_is_looked_for_no_longer_than_what_is_not_there(
+    story: Story, field: str, there: str, absent: str
+) -> None:
+    """Before: a label that somebody had, or a parent that there was, took twice the time of one that is none."""
+    story.open("agent:ops:main", session_id="ops", label="desk")
+    story.open("agent:ops:child", session_id="child", spawned_by="agent:ops:main", label="child")
+    story.open("agent:main:main", session_id="main")
+    seen = Seen(lambda agent: agent == "main", "agent:main:main")
+    asked: list[list[str]] = []
+    for value in (there, absent):
+        log = Asking(story.log)
+        order = Sessions(log).order(wanted=Wanted(seen=seen)._replace(**{field: value}))  # type: ignore[arg-type]
+        assert list(order.rows(order.places())) == []
+        asked.append(log.asked)
+    assert asked[0] == asked[1] != []
