@@ -8,6 +8,7 @@ from support.paths import ROOT
 PAGE = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
 MATRIX = PAGE.partition("## The crash matrix")[2].partition("\n## ")[0]
 POINT = re.compile(r"[A-Z][0-9]")
+PASSES = re.compile(r"crash_point|\bPass\(")
 
 
 def rows() -> list[list[str]]:
@@ -16,12 +17,12 @@ def rows() -> list[list[str]]:
 
 
 def points_in_code() -> set[str]:
-    """Return the names in the code: points are passed by name, or by a table of names in the same module."""
+    """Return the names in the code: points are passed by name, at once or as an effect, or by a table of names in the same module."""
     found: set[str] = set()
     for folder in ("actors", "events", "projections"):
         for path in (ROOT / folder).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
-            if "crash_point" in source and path.stem != "crash_points":
+            if PASSES.search(source) and path.stem != "crash_points":
                 found |= {
                     node.value
                     for node in ast.walk(ast.parse(source))

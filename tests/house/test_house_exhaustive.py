@@ -29,7 +29,7 @@ UNIONS = [
         f"{FACTS}/delivery.py",
         "DeliveryEvent",
         "Fact",
-        [f"{ACTORS}/delivery/rules.py", f"{ACTORS}/delivery/outbox.py"],
+        [f"{ACTORS}/delivery/rules.py", f"{ACTORS}/delivery/effects.py"],
     ),
     (f"{ACTORS}/session/commands.py", "SessionCommand", "Command", [f"{ACTORS}/session/deciding.py"]),
     (f"{ACTORS}/exchange/commands.py", "ExchangeCommand", "Resume", [f"{ACTORS}/exchange/coordinator.py"]),

@@ -17,7 +17,7 @@ from intersession_actors.chains import ChainLedger
 from intersession_actors.channels import Asked as InProcess
 from intersession_actors.channels import Outbound
 from intersession_actors.channels.attempts import Attempts
-from intersession_actors.delivery import outbox
+from intersession_actors.delivery import effects as delivery_effects
 from intersession_actors.delivery import rules as delivery_rules
 from intersession_actors.exchange import RULES, coordinator, holds
 from intersession_actors.exchange import rules as exchange_rules
@@ -160,7 +160,7 @@ def draws_delivery_keys() -> AbstractContextManager[object]:
     def drawn(**given: Any) -> Outbound:
         return init(**(given | {"key": f"{given['key']}/{next(numbers)}"}))
 
-    return patch.object(outbox, "Outbound", drawn)
+    return patch.object(delivery_effects, "Outbound", drawn)
 
 
 def has_no_fence() -> AbstractContextManager[object]:

@@ -1,5 +1,6 @@
 """A world for a process manager that is tried alone: a real log, and nobody else."""
 
+from collections.abc import Callable, Sequence
 from queue import Queue
 from typing import Any
 
@@ -9,7 +10,7 @@ from intersession_actors.failures import Reports
 from intersession_actors.flows import Rules
 from intersession_actors.holding import HeldSessions, Holds
 from intersession_actors.runtime import Stopwatch
-from intersession_actors.streams import BoundThreads, Generations, Mail, Standing, Time, World
+from intersession_actors.streams import BoundThreads, Effect, Generations, Mail, Standing, Time, World
 from intersession_events.facts import Event, LoopEnded
 from intersession_events.log import HostLog, Recorded
 from support.fakes import ManualClock, ManualTimers
@@ -46,7 +47,9 @@ def a_world(log: HostLog, aside: Queue[tuple[str, str]]) -> World:
     )
 
 
-def counting(commands: Any) -> Rules[int, Any, None]:
+def counting(
+    commands: Any, effects: Callable[[int, Recorded, Any], Sequence[Effect]] = lambda *_: ()
+) -> Rules[int, Any, None]:
     """Return rules of a flow that counts its events, but can't take in those of `exchange:huge`."""
 
     def fold(state: int | None, recorded: Recorded) -> int:
@@ -63,6 +66,7 @@ def counting(commands: Any) -> Rules[int, Any, None]:
         begins=LoopEnded,
         fold=fold,
         decide=nothing,
+        effects=effects,
         inputs_of=nothing,
         knew_of=nothing,
         command_in=nothing,

@@ -3,7 +3,17 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.chains.cause import Cause, Times, UnderWay, current_cause
+    from intersession_actors.chains.cause import Cause, CausedBy, Times, UnderWay, current_cause
     from intersession_actors.chains.ledger import ChainLedger, ChainUnread, RunsOf, RunUse
 
-__all__ = ["Cause", "ChainLedger", "ChainUnread", "RunUse", "RunsOf", "Times", "UnderWay", "current_cause"]
+__all__ = [
+    "Cause",
+    "CausedBy",
+    "ChainLedger",
+    "ChainUnread",
+    "RunUse",
+    "RunsOf",
+    "Times",
+    "UnderWay",
+    "current_cause",
+]

@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from itertools import count
 from typing import Final
 
+import msgspec
+
 from intersession_actors.runtime import Clock
 from intersession_events.facts import Budget
 
@@ -28,28 +30,26 @@ class Times(dict[Hashable, "count[int]"]):
         return next(self.setdefault(said, count(1)))
 
 
-class Cause:
-    """A run, or a delivery, of a session. `event` is the id of the event that began it.
+class CausedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """A run or a delivery of a session that code of the host's is called for. `event` is the id of the event that began it.
 
     `of` is the id of the run or the delivery, where this is an `attempt` at it: an attempt that follows on one that was cut off
-    has the same, and `times` counts in each from the beginning what is said in it.
+    has the same, and what is said in each is counted from the beginning.
     """
 
-    def __init__(
-        self,
-        *,
-        session_key: str,
-        budget: Budget,
-        event: str | None,
-        clock: Clock,
-        of: str | None = None,
-        attempt: int = 1,
-    ) -> None:
-        self.session_key = session_key
-        self.budget = budget
-        self.event = event
-        self.of = of
-        self.attempt = attempt
+    session_key: str
+    budget: Budget
+    event: str | None
+    of: str | None = None
+    attempt: int = 1
+
+
+class Cause:
+    """What is called for it, as it goes on: how often the same was said, and which calls have not come back."""
+
+    def __init__(self, caused: CausedBy, clock: Clock) -> None:
+        self.session_key, self.budget, self.event = caused.session_key, caused.budget, caused.event
+        self.of, self.attempt = caused.of, caused.attempt
         self.times = Times()
         self.clock = clock
         self.calls = 0

@@ -11,6 +11,7 @@ from intersession_actors.delivery.commands import (
     SendChecked,
     TooOld,
 )
+from intersession_actors.delivery.effects import effects
 from intersession_actors.delivery.rules import Circumstances, Delivery, decide, fold
 from intersession_actors.flows import RecordRead, Rules
 from intersession_actors.policy import Verdict
@@ -139,6 +140,7 @@ RULES: Final = Rules[Delivery, DeliveryCommand, Circumstances](
     begins=facts.DeliveryDecided,
     fold=fold,
     decide=decide,
+    effects=effects,
     inputs_of=inputs_of,
     knew_of=knew_of,
     command_in=command_in,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, assert_never, cast
 import msgspec
 
 from intersession_actors.agents import runner_of
-from intersession_actors.chains import Cause
+from intersession_actors.chains import CausedBy
 from intersession_actors.exchange.commands import (
     ExchangeCommand,
     HoldExchange,
@@ -19,6 +19,7 @@ from intersession_actors.exchange.commands import (
     ReleaseExchange,
     StopAsking,
 )
+from intersession_actors.exchange.effects import ForgetRuling, UnwatchSessions
 from intersession_actors.exchange.exchange import Exchange, Phase
 from intersession_actors.exchange.holds import may_hold
 from intersession_actors.exchange.records import RULES
@@ -31,6 +32,8 @@ from intersession_actors.policy import HoldOrder
 from intersession_actors.streams import (
     Accepted,
     DeliveryEnded,
+    Effect,
+    Owner,
     Plan,
     Refused,
     Resume,
@@ -83,21 +86,15 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         """Whether the exchange is closed."""
         return state.phase == "closed"
 
-    def act(self, stream: str, state: Exchange, recorded: Recorded) -> None:
-        """Let go of a hold that is over, and die where a test wants it: what follows is in the append of the step."""
-        if not isinstance(recorded.event, facts.HoldRequested | facts.HoldWithdrawn):
-            self._rulings.pop(stream, None)
-        for event in facts.parts_of(recorded.event):
-            if isinstance(event, facts.ExchangeHeld):
-                self.world.time.stopwatch.begin("held", event.hold_id, at=self._flow(stream).decided_at)
-            elif isinstance(event, facts.LoopEnded):
-                crash_point("K6")
-            elif isinstance(event, facts.ExchangeReleased):
-                self.world.time.stopwatch.forget("held", event.hold_id)
-            elif isinstance(event, facts.ExchangeClosed):
-                self._unwatch(state.accepted)
-            elif isinstance(event, facts.AnnounceDecided) and event.silent:
-                crash_point("A4")
+    def act(self, owner: Owner[Exchange, ExchangeCommand], effect: Effect) -> None:
+        """Do an effect of an exchange."""
+        match effect:
+            case ForgetRuling():
+                self._rulings.pop(owner.stream, None)
+            case UnwatchSessions(accepted):
+                self._unwatch(accepted)
+            case _:
+                super().act(owner, effect)
 
     def decide(self, flow: ExchangeFlow, command: ExchangeCommand) -> Plan | Accepted | Refused | None:
         """Decide the next step of an exchange."""
@@ -236,12 +233,9 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
             stream,
             going,
             lambda ruling: tell(stream, HoldRuled(stream=stream, hold_id=hold_id, ruling=ruling)),
-            inside=Cause(
-                session_key=held.speaker,
-                budget=state.budget,
-                event=outcome.cause,
-                clock=self.world.time.clock,
-            ).inside,
+            inside=self.world.inside(
+                CausedBy(session_key=held.speaker, budget=state.budget, event=outcome.cause)
+            ),
         )
         return True
 

@@ -6,6 +6,7 @@ from msgspec.structs import asdict, replace
 
 from intersession_actors import flows
 from intersession_actors.exchange.commands import ExchangeCommand, HoldExchange, ReleaseExchange
+from intersession_actors.exchange.effects import effects
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.rules import Circumstances, decide, fold
 from intersession_actors.flows import RecordRead, Rules
@@ -116,6 +117,7 @@ RULES: Final = Rules[Exchange, ExchangeCommand, Circumstances](
     begins=facts.ExchangeAccepted,
     fold=fold,
     decide=decide,
+    effects=effects,
     inputs_of=inputs_of,
     knew_of=knew_of,
     command_in=command_in,

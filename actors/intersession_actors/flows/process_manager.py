@@ -11,6 +11,7 @@ A flow that can't go on is set aside alone: its stream is damaged, or its comman
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from intersession_actors.errors import refused_by
@@ -20,7 +21,7 @@ from intersession_actors.streams import (
     Appended,
     AskedOfFlow,
     BeginsFlow,
-    Durable,
+    Effect,
     Failures,
     FlowCommand,
     Owner,
@@ -43,7 +44,7 @@ from intersession_actors.streams import (
     record_of,
 )
 from intersession_events.errors import AppendConflict, LogError, NotStorable
-from intersession_events.log import Recorded
+from intersession_events.log import Recorded, StreamAppend
 
 S = TypeVar("S")
 N = TypeVar("N")
@@ -81,10 +82,6 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         """Return what the command leads to; None is nothing."""
         raise NotImplementedError
 
-    def act(self, stream: str, state: S, recorded: Recorded) -> None:
-        """Do what a durable event asks for."""
-        raise NotImplementedError
-
     def is_over(self, state: S) -> bool:
         """Whether nothing can happen to the flow any more."""
         raise NotImplementedError
@@ -104,7 +101,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
 
     # --- messages
 
-    def handle(self, message: object) -> None:
+    def on_receive(self, message: object) -> None:
         """Take a command, or what comes back from the log or a session's actor."""
         match message:
             case StreamLoaded() | WasRead() | Appended() | StoreDue() | StepTaken() | StepRefused():
@@ -116,10 +113,6 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 self._take(message)
             case _:
                 logger.warning("%s can't take %r", type(self).__name__, message)
-
-    def later(self, after_ms: int, name: str, command: C) -> None:
-        """Tell a flow a command after a while; there is one timer of a name for each flow."""
-        self.world.time.timers.after(after_ms, (name, command.stream), lambda: self.tell_self(command))
 
     def _flow(self, stream: str) -> Flow[S, C]:
         flow = self._flows.get(stream)
@@ -136,7 +129,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         if not flow.is_busy and flow.state is None and not isinstance(command, BeginsFlow):
             flow.load()
         flow.take(command)
-        self.carry_out(flow)
+        self.do(flow)
 
     def _came_back(
         self, message: StreamLoaded | WasRead | Appended | StoreDue | StepTaken | StepRefused
@@ -158,7 +151,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 self._taken(flow, message)
             case StepRefused():
                 self._step_refused(flow, message)
-        self.carry_out(flow)
+        self.do(flow)
 
     # --- what the owner of a flow gives back
 
@@ -168,17 +161,6 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
             self.refuse(command, outcome)
         else:
             answer(command, outcome)
-
-    def durable(self, owner: Owner[S, C], effect: Durable[S, C]) -> None:
-        """Do what durable events of a flow ask for."""
-        try:
-            if isinstance(owner, Flow):
-                owner.refused.clear()
-            for item in effect.fresh:
-                if owner.state is not None:
-                    self.act(owner.stream, owner.state, item)
-        except Exception as error:  # noqa: BLE001 - as if the process had been killed there
-            self.cannot_go_on(owner, error, None)
 
     def read_back(self, owner: Owner[S, C]) -> None:
         """Have the flow resumed as after a restart."""
@@ -198,6 +180,22 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
     def plan(self, owner: Owner[S, C], command: C) -> Plan | Accepted | Refused | None:
         """Decide what a command leads to."""
         return self.decide(self._flow(owner.stream), command)
+
+    def effects(
+        self, owner: Owner[S, C], command: C | None, before: S | None, fresh: Sequence[Recorded]
+    ) -> Sequence[Effect]:
+        """Return what durable events of a flow ask for."""
+        del command, before
+        if isinstance(owner, Flow):
+            owner.refused.clear()
+        effects = list[Effect]()
+        for item in fresh:
+            if owner.state is not None:
+                effects += self.rules.effects(owner.state, item, self.world.limits)
+        return effects
+
+    def ahead(self, owner: Owner[S, C], append: StreamAppend) -> None:
+        """Tell nobody ahead: what a flow leads to is told once it is durable."""
 
     def record(self, command: C, plan: Plan) -> str:
         """Return the record of a decision."""
@@ -297,12 +295,13 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 continue
             if lost and flow.told is not None and flow.asks_session:
                 flow.reload()
-                self.carry_out(flow)
+                self.do(flow)
             if flow.put_off:
                 # Resumed now, it would ask the store at once, be refused, have the session read back, be told again, …
                 flow.looks_again = True
             else:
-                self.do(flow, ReadBack())
+                flow.effects.append(ReadBack())
+                self.do(flow)
 
 
 def _is_void(command: FlowCommand | AskedOfFlow | BeginsFlow) -> bool:

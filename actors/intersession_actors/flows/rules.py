@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
-from intersession_actors.streams import Record, Refused, Words
+from intersession_actors.config import Config
+from intersession_actors.streams import Effect, Record, Refused, Words
 from intersession_events.facts import Event
 from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
@@ -34,6 +35,8 @@ class Rules(NamedTuple, Generic[S, C, N]):
     """What its stream begins with."""
     fold: Callable[[S | None, Recorded], S]
     decide: Callable[[S, C, N], Sequence[Event] | Refused]
+    effects: Callable[[S, Recorded, Config], Sequence[Effect]]
+    """Says what a durable event asks for; the state is the one after it."""
     inputs_of: Callable[[C], JsonObject]
     """Says what a record has of a command beside its name."""
     knew_of: Callable[[S, N], JsonObject]

@@ -7,6 +7,7 @@ A handler says what is done with a message. Which thread it is done on is the ru
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple, cast
@@ -24,6 +25,10 @@ logger = logging.getLogger("intersession.actors")
 
 _PYKKAS_OWN: Final = frozenset((Stop, ProxyCall, ProxyGetAttr, ProxySetAttr))
 """The messages that Pykka handles itself."""
+
+
+SLOW_S: Final = 0.05
+"""A handler decides and hands on, which takes a millisecond or two; all actors of a host wait for one that takes longer."""
 
 
 class HandlerFailed(IntersessionError):
@@ -142,12 +147,14 @@ class Flag(threading.Event):
 
 
 class Handler(pykka.Actor):
-    """An actor of ours: implement `on_receive`, and `on_start` and `on_stop` where there is need.
+    """An actor of ours: implement `on_receive`, and `on_start`, `on_stop`, `failed` and `slow` where there is need.
 
     What `on_receive` returns answers an `ask`; `take_reply` lets the answer come later. Whatever it raises,
     SystemExit included, ends this actor and nothing else: its runtime reports the `Failure`.
     """
 
+    monotonic: Callable[[], float] = staticmethod(time.monotonic)
+    """The clock by which a handler that takes long is told of."""
     actor_inbox: Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - no other kind is made here
 
     _ref: Ref | None = None
@@ -181,6 +188,12 @@ class Handler(pykka.Actor):
         self._ref = ref
         self._on_failure = on_failure
         self._on_end = on_end
+
+    def failed(self, error: BaseException) -> None:
+        """Do what is still to be done by an actor that ends with an error."""
+
+    def slow(self, message: object, seconds: float) -> None:
+        """Hear that a message took its handler long: all actors of a host had to wait for it."""
 
     def begin(self) -> None:
         """Start the loop; for runtimes. Pykka's own `start` would also put the actor into its registry."""
@@ -228,6 +241,7 @@ class Handler(pykka.Actor):
 
     def _handle_receive(self, message: object) -> object:
         here.actor = self
+        began = self.monotonic()
         try:
             if type(message) in _PYKKAS_OWN:
                 return super()._handle_receive(message)
@@ -237,6 +251,9 @@ class Handler(pykka.Actor):
             return None
         finally:
             here.actor = None
+            took = self.monotonic() - began
+            if took >= SLOW_S:
+                self.slow(message, took)
 
     def _stop(self) -> None:
         # Pykka's own also looks through its registry, a list, in which we are not.
@@ -248,6 +265,10 @@ class Handler(pykka.Actor):
         self._end(pykka.ActorDeadError(f"{self} stopped before it answered"))
 
     def _fail(self, error: BaseException, message: object) -> None:
+        try:
+            self.failed(error)
+        except BaseException:
+            logger.exception("%s failed while it ended", self)
         current = self.actor_inbox.current
         left = self.actor_inbox.close_and_empty()
         self.actor_stopped.set()

@@ -95,16 +95,33 @@ class Inbox:
         A stop comes out last.
         """
         with self._lock:
-            if self._mail:
-                self.current = self._mail.popleft()
-            elif self._stop is not None:
-                self._closed = True
-                self.current, self._stop = self._stop, None
-            else:
-                self.current = None
-                self._mail = None
-                self._awake = False
+            self.current = self._mail.popleft() if self._mail else self._last()
             return self.current
+
+    def _last(self) -> Mail | None:
+        """Return the stop, behind all else, or fall asleep; under the lock."""
+        last, self._stop = self._stop, None
+        self._closed = self._closed or last is not None
+        if last is None:
+            self._mail, self._awake = None, False
+        return last
+
+    def handle(
+        self, each: Callable[[object], object], monotonic: Callable[[], float], *, over: float, most: int
+    ) -> bool:
+        """Have at `most` that number of messages handled, until a time is `over`; say whether there may be more."""
+        for _ in range(most):
+            # As in `take`, without a call for each message.
+            with self._lock:
+                envelope = self.current = self._mail.popleft() if self._mail else self._last()
+            if envelope is None:
+                return False  # so it is when it has stopped, too: then nothing is taken in any more
+            answer = each(envelope.message)
+            if envelope.reply_to is not None:
+                envelope.reply_to.set(answer)
+            if monotonic() >= over:
+                break
+        return True
 
     def get(self) -> Mail:
         """Return the next message: Pykka's form of `take`, for an actor that is known to have mail."""

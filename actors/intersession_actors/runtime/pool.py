@@ -48,16 +48,7 @@ class PooledActor(pykka.Actor):
         if not self._begun:
             self._begun = True
             self._actor_loop_setup()
-        for _ in range(MESSAGES_PER_TURN):
-            envelope = self.actor_inbox.take()
-            if envelope is None:
-                return False  # so it is when it has stopped, too: then nothing is taken in any more
-            answer = self._handle_receive(envelope.message)
-            if envelope.reply_to is not None:
-                envelope.reply_to.set(answer)
-            if monotonic() >= over:
-                break
-        return True
+        return self.actor_inbox.handle(self._handle_receive, monotonic, over=over, most=MESSAGES_PER_TURN)
 
 
 class PooledRuntime(Runtime):

@@ -6,27 +6,32 @@ log by its first message and put to sleep when it has nothing to do.
 
 import logging
 
-import msgspec
-
 from intersession_actors.config import milliseconds
 from intersession_actors.errors import refused_by
 from intersession_actors.session import commands
-from intersession_actors.session.answers import ended_of
 from intersession_actors.session.bound_thread import BoundThread
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.deciding import Decider
+from intersession_actors.session.effects import (
+    AttemptDue,
+    CallAgent,
+    CancelAgent,
+    Remember,
+    WatchThread,
+    answer_lost,
+    begun,
+    deadline,
+)
 from intersession_actors.session.folding import Awake
 from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RunStarter, TurnMaker
 from intersession_actors.session.state import EMPTY, Running, Session, without
-from intersession_actors.session.telling import Telling
 from intersession_actors.streams import (
     Accepted,
     Appended,
     Ask,
-    ChildGone,
-    Durable,
+    Effect,
     Owner,
     Refused,
     Shell,
@@ -36,10 +41,9 @@ from intersession_actors.streams import (
     World,
     answer,
 )
-from intersession_events import facts, ids
-from intersession_events.crash_points import crash_point
+from intersession_events import ids
 from intersession_events.errors import AppendConflict
-from intersession_events.log import Folded, InFlight, Recorded, StreamAppend
+from intersession_events.log import Folded
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")
@@ -52,12 +56,9 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         super().__init__(world)
         self.key = key
         self._memory = Memory(world, contexts, key)
-        self._told_ahead: str | None = None
-        """The end of a run that its flow was told of before it was durable, by the id of the event."""
         self._asleep_after = -1
         self._starter = RunStarter(world, contexts, make_turn, key, self.tell_self)
-        self._telling = Telling(world, key)
-        self._next_run = NextRun(world, self._starter, self._telling)
+        self._next_run = NextRun(world, key, self._starter)
         self._thread = BoundThread(world, key)
         self._decider = Decider(world, key, self._starter, self._next_run, self._thread)
         self._owner: SessionOwner = Owner(ids.session_stream(key), self._decider, world, empty=EMPTY)
@@ -71,7 +72,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     def on_start(self) -> None:
         """Read the stream."""
         self._owner.load()
-        self.carry_out(self._owner)
+        self.do(self._owner)
 
     def failed(self, error: BaseException) -> None:
         """Tell the doors that wait that this actor ends; a flow tells its step again when it hears of the restart."""
@@ -84,7 +85,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         for command in self._owner.commands():
             answer(command, Refused(code=refused.code, error=refused.error))
 
-    def handle(self, message: object) -> None:
+    def on_receive(self, message: object) -> None:
         """Take a command, or what comes back from the log, the agent or the clock."""
         match message:
             case commands.SessionRead():
@@ -107,7 +108,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
                 self._owner.take(message)
             case _:
                 logger.warning("%s can't take %r", self.key, message)
-        self.carry_out(self._owner)
+        self.do(self._owner)
 
     def _wake(self, folded: Folded[Awake] | Exception) -> None:
         if isinstance(folded, Exception):
@@ -148,39 +149,28 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         else:
             self._refuse_and_raise(error, told)
 
-    def leads_on(self, append: StreamAppend, in_flight: InFlight) -> None:
-        """Tell the flow whose run has ended, before that is durable, so that its next step shares the commit."""
-        state = self.state
-        for draft in append.drafts:
-            ended = ended_of(state, draft)
-            if ended is not None:
-                self._told_ahead = draft.id
-                self.world.mail.tell_flow(ended.stream, msgspec.structs.replace(ended, behind=in_flight))
-
-    def durable(self, owner: SessionOwner, effect: Durable[Session, commands.SessionCommand]) -> None:
-        """Do what the session's own events ask for."""
-        command, fresh = effect.command, effect.fresh
-        state, started = self.state, False
-        for item in fresh:
-            if isinstance(item.event, facts.RunStarted):
-                started = True
-                self.world.agents.results.due(item.event.run_id, item.event.attempt)
-        self._memory.take(fresh, owner.state or EMPTY)
-        if isinstance(command, commands.Enqueue) and command.queue is not None and not started:
-            crash_point("S3")
-        before = effect.before or EMPTY
-        if before.bound is not None or state.bound is not None:
-            self._thread.mark(state, fresh, at=self._owner.decided_at)
-            self._thread.watch(state)
-        for item in fresh:
-            self._act(before, state, item)
+    def act(self, owner: SessionOwner, effect: Effect) -> None:
+        """Do an effect of a session."""
+        agents = self.world.agents
+        match effect:
+            case Remember(fresh):
+                self._memory.take(fresh, owner.state or EMPTY)
+            case AttemptDue(run_id, attempt):
+                agents.results.due(run_id, attempt)
+            case CallAgent(running, opened):
+                self._starter.call(running, opened)
+            case CancelAgent(run_id):
+                agents.cancel(run_id)
+            case WatchThread(state):
+                self._thread.watch(state)
+            case _:
+                super().act(owner, effect)
 
     def give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
         """Give an agent's answer up: the store was away too long. Its attempt is interrupted as soon as it is back."""
         if isinstance(command, commands.RunReturned):
-            self._telling.answer_lost(
-                self.state, command, milliseconds(self.world.limits.runs.store_retry_max_seconds)
-            )
+            limit_ms = milliseconds(self.world.limits.runs.store_retry_max_seconds)
+            owner.effects.append(answer_lost(self.key, self.state, command, limit_ms))
             self.world.agents.results.forget(command.run_id, command.attempt)
             self._decider.leave_behind(self.state)
             owner.take_first(commands.Wake())
@@ -199,7 +189,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     def loaded(self, owner: SessionOwner) -> None:
         """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
-        self._thread.watch(self.state)
+        owner.effects.append(WatchThread(self.state))
         running = self.state.running
         if running is not None and not any(
             isinstance(told, commands.RunReturned) and told.run_id == running.waiting.queued.run_id
@@ -216,7 +206,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         if result is not None:
             owner.take_first(commands.RunReturned(run_id=run_id, attempt=attempt, result=result))
         elif is_running:
-            self._starter.watch(running)
+            owner.effects += deadline(self.key, running, self.world.fork)
         elif self._was_cut(running):
             self._starter.resume(run_id, attempt, owner.version)
         else:
@@ -233,10 +223,14 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
         An agent that begins at the beginning can only if that was nothing; else it is tried again, as after a crash.
         """
-        resumes = self.world.agents.resumes(self._starter.runner)
-        if not self._starter.go_on_with(self.state, resumes=resumes):
-            self._decider.leave_behind(self.state)
-            self._owner.take_first(commands.Wake())
+        owner, state = self._owner, self.state
+        goes_on = self._starter.resumed(state, resumes=self.world.agents.resumes(self._starter.runner))
+        if goes_on and state.running is not None:
+            owner.decided_at = self.world.time.clock.monotonic()  # its time begins anew
+            owner.effects += begun(self.key, state.running, state, self.world.fork)
+        elif goes_on is False:
+            self._decider.leave_behind(state)
+            owner.take_first(commands.Wake())
 
     def at_rest(self, owner: SessionOwner) -> None:
         """Start the next run, or else fall asleep after a while."""
@@ -247,32 +241,12 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             return
         if not state.queue:
             self._rest()
-        elif self._next_run.begins(state):
-            owner.take(commands.StartNext())
-            self.carry_out(owner)
-
-    # --- acting
-
-    def _act(self, before: Session, state: Session, recorded: Recorded) -> None:
-        event = recorded.event
-        self._telling.recorded(before, recorded)
-        if isinstance(event, facts.RunStarted):
-            self._starter.start(event, state, self._owner.decided_at)
-        elif isinstance(event, facts.RunEnd):
-            self._starter.ended(event.run_id, before.running)
-            if not isinstance(event, facts.RunCompleted):
-                # Nobody works on a run that is over: where it timed out or was aborted, somebody still does.
-                self._starter.unwatch(event.run_id)
-                self.world.agents.cancel(event.run_id)
-            if recorded.id != self._told_ahead and (ended := ended_of(before, recorded)) is not None:
-                self.world.mail.tell_flow(ended.stream, ended)
-        elif isinstance(event, facts.RunInterrupted):
-            self._starter.ended(event.run_id, before.running)
-        elif isinstance(event, facts.SessionArchived) and before.opened is not None:
-            spawn_id = before.opened.spawn_id
-            if spawn_id is not None:
-                stream = ids.spawn_stream(spawn_id)
-                self.world.mail.tell_flow(stream, ChildGone(stream=stream))
+        elif (begins := self._next_run.begins(state)) is not None:
+            if isinstance(begins, Effect):
+                owner.effects.append(begins)
+            else:
+                owner.take(begins)
+            self.do(owner)
 
     # --- falling asleep
 

@@ -1,13 +1,9 @@
 """The thread that belongs to a session: for how long it still does, and the timer that takes it away (SPAWN-12)."""
 
-from collections.abc import Sequence
-
 from intersession_actors.session.commands import Unbind
 from intersession_actors.session.rules import ThreadLeft
 from intersession_actors.session.state import Session
 from intersession_actors.streams import World
-from intersession_events import facts
-from intersession_events.log import Recorded
 
 
 class BoundThread:
@@ -25,20 +21,6 @@ class BoundThread:
             world.time.timers.after(
                 left[0], ("thread", key), lambda: world.mail.tell_session(key, Unbind(only_due=True))
             )
-
-    def mark(self, state: Session, fresh: Sequence[Recorded], *, at: float) -> None:
-        """Take down when the session was bound to its thread, and when something was said there last."""
-        for item in fresh:
-            if isinstance(item.event, facts.ThreadUnbound):
-                for began in ("bound", "said"):
-                    self._world.time.stopwatch.forget(began, self._key)
-        if state.bound is None:
-            return
-        for item in fresh:
-            if isinstance(item.event, facts.ThreadBound):
-                self._world.time.stopwatch.begin("bound", self._key, at=at)
-            elif facts.message_in(item.event) is not None:
-                self._world.time.stopwatch.begin("said", self._key, at=at)
 
     def left(self, state: Session) -> ThreadLeft:
         """Return for how long the session's thread is still its own."""

@@ -1,20 +1,33 @@
 """Decides what each command to a session leads to: gathers what the rules look at, and has them asked."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.policy import Spent, Verdict, counts_use
 from intersession_actors.session import commands, rules
-from intersession_actors.session.answers import has_asker, leads_on
+from intersession_actors.session.answers import ended_of, has_asker, leads_on
 from intersession_actors.session.bound_thread import BoundThread
+from intersession_actors.session.effects import beside, effects
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.records import inputs_of, knew_of
 from intersession_actors.session.rules import Circumstances
 from intersession_actors.session.runs import RETURNED, RunStarter
 from intersession_actors.session.state import EMPTY, Session, evolve, without
-from intersession_actors.streams import Owner, Plan, Refused, Step, World, record_of
+from intersession_actors.streams import (
+    Effect,
+    Owner,
+    Plan,
+    Refused,
+    RunEnded,
+    Step,
+    World,
+    record_of,
+)
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
+from intersession_events.log import Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 
@@ -34,6 +47,30 @@ class Decider:
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
 
     evolve = staticmethod(evolve)
+
+    def effects(
+        self,
+        owner: SessionOwner,
+        command: commands.SessionCommand | None,
+        before: Session | None,
+        fresh: Sequence[Recorded],
+    ) -> Sequence[Effect]:
+        """Return what durable events of the session ask for."""
+        state, fork = owner.state or EMPTY, self.world.fork
+        if fork.frozen_runs:
+            state = self._going_on(state)
+        return effects(
+            self.key, command, before or EMPTY, state, fresh, fork=fork, told_ahead=owner.told_ahead
+        )
+
+    def ahead(self, owner: SessionOwner, append: StreamAppend) -> RunEnded | None:
+        """Return the word to the flow whose run ends, before that is durable, so that its next step shares the commit."""
+        return ended_of(self._going_on(owner.state or EMPTY), append.drafts[-1])
+
+    def _going_on(self, state: Session) -> Session:
+        """Return where a session stands without those of its runs that are not to go on in a fork."""
+        frozen = self.world.fork.frozen_runs
+        return without(state, frozen) if frozen else state
 
     def record(self, command: commands.SessionCommand, plan: Plan) -> str:
         """Return the record of a decision."""
@@ -70,9 +107,9 @@ class Decider:
         if isinstance(command, commands.ReadAgain):
             owner.load()
             return None
-        state, frozen = owner.state or EMPTY, self.world.fork.frozen_runs
-        if frozen:
-            state = without(state, frozen)
+        state = owner.state or EMPTY
+        if self.world.fork.frozen_runs:
+            state = self._going_on(state)
         if isinstance(command, commands.CheckSend):
             if command.answer is not None:
                 command.answer(self._policy(state, command.channel))
@@ -81,10 +118,14 @@ class Decider:
             return Plan()
         now = self._circumstances(owner, state, command)
         plan = rules.decide(state, command, now)
-        if isinstance(plan, Refused) or not plan.events:
+        if isinstance(plan, Refused):
             return plan
+        at_once = beside(command, state)
+        if not plan.events:
+            return Plan(effects=at_once)
         return msgspec.structs.replace(
             plan,
+            effects=at_once,
             knew=knew_of(now),
             behind=command.behind if isinstance(command, commands.Enqueue) else None,
             # A rule of the host's is asked about what is recorded, not about what may yet fail to be.
@@ -103,7 +144,6 @@ class Decider:
             case commands.RunReturned():
                 if self.world.agents.results.of(command.run_id, command.attempt) is None:
                     return False  # told twice, to the actor before this one and to this one: the log has it
-                self._starter.unwatch(command.run_id)
                 if running is not None:
                     crash_point(RETURNED[running.waiting.queued.step])
             case commands.DeadlinePassed():
@@ -113,8 +153,6 @@ class Decider:
                     running is not None
                     and (running.waiting.queued.run_id, running.attempt) == self._left_behind
                 )
-            case commands.Unbind():
-                self._thread.watch(state)  # it may have been said since that it is not time yet
             case _:
                 pass
         return True

@@ -2,21 +2,22 @@
 
 from intersession_actors.policy import Reckoned
 from intersession_actors.session import commands, rules
+from intersession_actors.session.effects import parked
 from intersession_actors.session.rules import Start
 from intersession_actors.session.runs import RunStarter
 from intersession_actors.session.state import Session
-from intersession_actors.session.telling import Telling
-from intersession_actors.streams import Owner, World
+from intersession_actors.streams import Effect, Owner, World
 from intersession_events import facts
 
 
 class NextRun:
     """Begins the runs of one session, one at a time."""
 
-    def __init__(self, world: World, starter: RunStarter, telling: Telling) -> None:
+    def __init__(self, world: World, key: str, starter: RunStarter) -> None:
         self._world = world
+        self._key = key
         self._starter = starter
-        self._telling = telling
+        self._told_parked: str | None = None
 
     def with_its_message(self, state: Session, command: commands.Enqueue, version: int) -> Start | None:
         """Return how the run begins that is about to be queued, where the session is free and its transcript is at hand."""
@@ -29,14 +30,17 @@ class NextRun:
         )
         return None if context is None else Start(beginning, context)
 
-    def begins(self, state: Session) -> bool:
-        """Whether the run at the head of the queue, of a session that is free, is to be started now."""
+    def begins(self, state: Session) -> commands.StartNext | Effect | None:
+        """Return the command that starts the run at the head of the queue, or what is told once of one that is parked (KEY-9)."""
         if not state.exists or self._world.agents.closing:
-            return False  # where the process ends it begins after the restart, as a first attempt
-        if not self._has_agent():
-            self._telling.parked(state.queue[0])
-            return False  # parked until the agent is registered (KEY-9)
-        return not self._starter.is_reading
+            return None  # where the process ends it begins after the restart, as a first attempt
+        if self._has_agent():
+            return None if self._starter.is_reading else commands.StartNext()
+        waiting = state.queue[0]
+        if self._told_parked == waiting.queued.run_id:
+            return None
+        self._told_parked = waiting.queued.run_id
+        return parked(self._key, waiting)
 
     def of_queue(self, owner: Owner[Session, commands.SessionCommand], state: Session) -> Start | None:
         """Return how the run at the head of the queue begins. None: there is none, or its context is read first.

@@ -1,4 +1,4 @@
-"""Starts the attempts of a session's runs: has the context read, calls the agent, watches the clock.
+"""Starts the attempts of a session's runs: has the context read, and calls the agent.
 
 Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
 """
@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import Protocol
 
 from intersession_actors.agents import AgentResult, Turn, runner_of
-from intersession_actors.chains import Cause
+from intersession_actors.chains import Cause, CausedBy
 from intersession_actors.prompt import RunContext
-from intersession_actors.session.commands import ContextBuilt, ContextDue, DeadlinePassed, RunReturned
+from intersession_actors.session.commands import ContextBuilt, ContextDue, RunReturned
 from intersession_actors.session.context_cache import ContextCache
+from intersession_actors.session.effects import attempt_of
 from intersession_actors.session.rules import is_task
 from intersession_actors.session.state import Running, Session
 from intersession_actors.streams import STORE_RETRY_MS, Command, World
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import Message, RunQueued, RunStarted, SessionOpened, Step
+from intersession_events.facts import Message, RunQueued, SessionOpened, Step
 
 
 class TurnMaker(Protocol):
@@ -111,27 +112,25 @@ class RunStarter:
         )
 
     def resume(self, run_id: str, attempt: int, version: int) -> None:
-        """Have the context read of an attempt that goes on where a fork has cut it; `go_on_with` calls its agent."""
+        """Have the context read of an attempt that goes on where a fork has cut it; `resumed` says when it does."""
         self._resumed = run_id
         self.read(run_id, attempt, version)
 
-    def go_on_with(self, state: Session, *, resumes: bool) -> bool:
-        """Call the agent of an attempt that goes on, once what it had done is read; False if it can't go on there.
+    def resumed(self, state: Session, *, resumes: bool) -> bool | None:
+        """Return whether an attempt that a fork has cut goes on, once what it had done is read; None while it is not.
 
         `resumes`: its agent knows how to go on behind what is recorded of it.
         """
         run_id, running = self._resumed, state.running
         if run_id is None or running is None or run_id != running.waiting.queued.run_id:
-            return True
-        context = self._ready.pop(run_id, None)
+            return None
+        context = self._ready.get(run_id)
         if context is None:
-            return True  # not read yet
+            return None
         self._resumed = None
         if context.partial and not resumes:
+            del self._ready[run_id]
             return False
-        self._world.time.stopwatch.begin(*_attempt(running), at=self._world.time.clock.monotonic())
-        self.watch(running)
-        self._call(state.opened, running, context)
         return True
 
     def built(self, message: ContextBuilt) -> None:
@@ -159,18 +158,13 @@ class RunStarter:
         if self._reading == due.run_id:
             self._reading = None
 
-    def start(self, started: RunStarted, state: Session, decided_at: float) -> None:
-        """Call the agent of a run, once its start is durable."""
-        context, running = self._ready.pop(started.run_id, None), state.running
-        if running is not None and context is not None:
-            self._world.time.stopwatch.begin(*_attempt(running), at=decided_at)
-            self.watch(running)
-            self._call(state.opened, running, context)
-
-    def _call(self, opened: SessionOpened | None, running: Running, context: RunContext) -> None:
-        """Call the agent: the start is durable. Its result comes back as `RunReturned`."""
-        world, key = self._world, self._key
+    def call(self, running: Running, opened: SessionOpened | None) -> None:
+        """Call the agent, with the context that was read for it: the start is durable. Its result comes back as `RunReturned`."""
         queued, attempt = running.waiting.queued, running.attempt
+        context = self._ready.pop(queued.run_id, None)
+        if context is None:
+            return
+        world, key = self._world, self._key
         before, after = _points(queued)
         crash_point(before)
         turn = self._make_turn(agent_id=self.runner, key=key, running=running, context=context, opened=opened)
@@ -189,42 +183,23 @@ class RunStarter:
             )
 
         # A late answer comes back the same way: it is put on record, and nobody uses it.
-        cause = Cause(
+        caused = CausedBy(
             session_key=key,
             budget=running.waiting.budget,
             event=running.cause,
-            clock=world.time.clock,
             of=queued.run_id,
             attempt=attempt,
         )
+        cause = Cause(caused, world.time.clock)
         world.chains.under_way.begin(cause)
         world.agents.start(turn, returned, returned, inside=cause.inside)
         crash_point(after)
 
-    def watch(self, running: Running) -> None:
-        """End the attempt when it has had its time (LOOP-7)."""
-        limit_ms = running.waiting.queued.timeout_ms
-        if not limit_ms:
-            return
-        world, key = self._world, self._key
-        left_ms = limit_ms - self.age_ms(running)
-        passed = DeadlinePassed(run_id=running.waiting.queued.run_id, attempt=running.attempt)
-        world.time.timers.after(left_ms, _timer(passed.run_id), lambda: world.mail.tell_session(key, passed))
-
     def age_ms(self, running: Running) -> int:
         """Return how long ago the attempt began."""
         return self._world.time.stopwatch.elapsed_ms(
-            *_attempt(running), since_ms=self._world.fork.begun(running.began_ms)
+            *attempt_of(running), since_ms=self._world.fork.begun(running.began_ms)
         )
-
-    def unwatch(self, run_id: str) -> None:
-        """Stop the clock of a run whose agent has answered."""
-        self._world.time.timers.cancel(_timer(run_id))
-
-    def ended(self, run_id: str, running: Running | None) -> None:
-        """Forget when the attempt of a run began that was under way: its end is durable."""
-        if running is not None and running.waiting.queued.run_id == run_id:
-            self._world.time.stopwatch.forget(*_attempt(running))
 
 
 _POINTS: dict[Step, tuple[str, str]] = {
@@ -242,11 +217,3 @@ RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
 
 def _points(queued: RunQueued) -> tuple[str, str]:
     return _OF_A_TASK if is_task(queued) else _POINTS[queued.step]
-
-
-def _attempt(running: Running) -> tuple[str, ...]:
-    return ("attempt", running.waiting.queued.run_id, str(running.attempt))
-
-
-def _timer(run_id: str) -> tuple[str, ...]:
-    return ("deadline", run_id)

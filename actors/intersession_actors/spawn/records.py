@@ -7,6 +7,7 @@ from msgspec.structs import asdict
 from intersession_actors import flows
 from intersession_actors.flows import RecordRead, Rules
 from intersession_actors.spawn.commands import ArchiveDue, FilesRemoved, Prepared, SpawnCommand
+from intersession_actors.spawn.effects import effects
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide, fold
 from intersession_actors.streams import ChildGone, Refused, RunEnded, digest_of, present
 from intersession_events import facts
@@ -78,6 +79,7 @@ RULES: Final = Rules[Spawn, SpawnCommand, Circumstances](
     begins=facts.SpawnAccepted,
     fold=fold,
     decide=decide,
+    effects=effects,
     inputs_of=inputs_of,
     knew_of=knew_of,
     command_in=command_in,

@@ -4,12 +4,11 @@ Its whole state is the spawns' streams; after a restart it is told `Resume` for 
 """
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import assert_never, cast
 
 import msgspec
 
-from intersession_actors.chains import Cause
 from intersession_actors.flows import Flow, Leader
 from intersession_actors.spawn.commands import (
     ArchiveDue,
@@ -19,26 +18,37 @@ from intersession_actors.spawn.commands import (
     Prepared,
     SpawnCommand,
 )
+from intersession_actors.spawn.effects import (
+    Prepare,
+    RemoveFiles,
+    TellStarted,
+    ThreadRecorded,
+    clean_up,
+    prepared,
+)
 from intersession_actors.spawn.preparation import is_own, prepare, remove_files
 from intersession_actors.spawn.records import RULES
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open, evolve
 from intersession_actors.spawn.steps import step_asked, way_out
-from intersession_actors.spawn.waiting import Waiting, why_not_started
+from intersession_actors.spawn.waiting import Waiting
 from intersession_actors.streams import (
     Accepted,
     ChildGone,
     DeliveryEnded,
+    Effect,
+    Owner,
     Plan,
     Refused,
     Resume,
     RunEnded,
+    Sleep,
+    TellFlow,
     Through,
     World,
 )
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
-from intersession_events.log import Recorded
 
 BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""
@@ -65,36 +75,24 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         """Whether the spawn is closed and its child needs no archiving any more."""
         return state.phase == "closed" and state.archive_after_ms is None and state.files_due is None
 
-    def act(self, stream: str, state: Spawn, recorded: Recorded) -> None:
-        """Set the clock for the child's archiving once the announce is final (SPAWN-11)."""
-        for event in facts.parts_of(recorded.event):
-            self._act_on(stream, state, event)
-
-    def _act_on(self, stream: str, state: Spawn, event: facts.Event) -> None:
-        if isinstance(event, facts.SpawnAccepted):
-            crash_point("P2")
-            if state.phase == "preparing":
-                self._prepare(stream, state, again=False)
-            else:
-                self._waiting.tell(stream, Accepted(recorded=()))
-        elif isinstance(event, facts.ThreadOpened | facts.AttachmentsReady):
-            crash_point("P4")
-            self._thread_recorded(state)
-            self._waiting.tell(stream, Accepted(recorded=()))
-        elif isinstance(event, facts.ChildEnded):
-            self.world.time.stopwatch.begin("ended", stream, at=self._flow(stream).decided_at)
-        elif isinstance(event, facts.AnnounceDecided) and event.silent:
-            crash_point("A4")
-        elif isinstance(event, facts.SpawnClosed):
-            self._thread_recorded(state)
-            if state.not_started:
-                self._waiting.tell(stream, why_not_started(event))
-            self._clean_up(stream, state)
-        elif isinstance(event, facts.ChildArchived):
-            self.world.time.stopwatch.forget("ended", stream)
-            self._remove_files(stream, state)
-        elif isinstance(event, facts.AttachmentRemovalFailed):
-            self.world.reports.tell("files_left", stream=stream, error=f"{event.directory}: {event.error}")
+    def act(self, owner: Owner[Spawn, SpawnCommand], effect: Effect) -> None:
+        """Do an effect of a spawn."""
+        stream = owner.stream
+        match effect:
+            case TellStarted(outcome):
+                self._waiting.tell(stream, outcome)
+            case ThreadRecorded(key):
+                self.world.channels.threads.recorded(key, 1)
+            case Prepare(accepted, caused, again):
+                # Not told to ourselves: the spawner may have been started anew while the channel was at work.
+                tell = partial(self.world.mail.tell_flow, stream)
+                prepare(self.world, accepted, tell, inside=self.world.inside(caused), again=again)
+            case RemoveFiles(accepted, files):
+                if stream not in self._removing and is_own(self.world.log, accepted):
+                    self._removing.add(stream)
+                    remove_files(self.world, accepted.spawn_id, files, self.tell_self)
+            case _:
+                super().act(owner, effect)
 
     def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Accepted | Refused | None:
         """Decide the next step of a spawn."""
@@ -144,23 +142,6 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             correlation=command.budget.root,
         )
 
-    def _prepare(self, stream: str, state: Spawn, *, again: bool) -> None:
-        flow, accepted = self._flow(stream), state.accepted
-        asking = Cause(
-            session_key=accepted.requester or accepted.child,
-            budget=state.budget,
-            event=flow.cause,
-            clock=self.world.time.clock,
-        )
-        # Not told to ourselves: the spawner may have been started anew while the channel was at work.
-        prepare(
-            self.world,
-            accepted,
-            lambda ready: self.world.mail.tell_flow(stream, ready),
-            inside=asking.inside,
-            again=again,
-        )
-
     def _start(self, flow: SpawnFlow, state: Spawn, command: Prepared) -> Plan | Refused | None:
         child, thread = state.accepted.child, command.thread
         if (
@@ -175,11 +156,6 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         if isinstance(plan, Plan) and isinstance(plan.events[-1], facts.SpawnClosed):
             self.world.standing.threads.release(child)
         return plan
-
-    def _thread_recorded(self, state: Spawn) -> None:
-        thread = state.accepted.thread
-        if thread is not None:
-            self.world.channels.threads.recorded(thread.key, 1)
 
     def refuse(self, command: SpawnCommand, refused: Refused) -> None:
         """Tell whoever waits for a command that it was refused, and wait no more."""
@@ -208,10 +184,8 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         ended = state.awaited_in(command)
         if ended is not None:
             return self._on(flow, state, ended)
-        if state.phase == "preparing":
-            self._prepare(flow.stream, state, again=True)
-        self._clean_up(flow.stream, state)
-        return None
+        again = (prepared(state, flow.cause, again=True),) if state.phase == "preparing" else ()
+        return Plan(effects=(*again, *clean_up(state)))
 
     # --- what follows
 
@@ -260,33 +234,11 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         """Return where the announce goes, and as whose words."""
         return way_out(after.accepted, command)
 
-    # --- what is left to do of a spawn that is over (SPAWN-11, ATT-5)
-
-    def _clean_up(self, stream: str, state: Spawn) -> None:
-        """Set the clock for the child's archiving, and have its files removed if it is time."""
-        after_ms, ended = state.archive_after_ms, state.ended
-        if after_ms is None:
-            self.world.time.stopwatch.forget("ended", stream)
-        else:
-            if after_ms and ended is not None:
-                after_ms -= self.world.time.stopwatch.elapsed_ms(
-                    "ended", stream, since_ms=ended.ended_ms or 0
-                )
-            self.later(after_ms, "archive", ArchiveDue(stream=stream))
-        self._remove_files(stream, state)
-
-    def _remove_files(self, stream: str, state: Spawn) -> None:
-        files = state.files_due
-        if files is not None and stream not in self._removing and is_own(self.world.log, state.accepted):
-            self._removing.add(stream)
-            remove_files(self.world, state.accepted.spawn_id, files, self.tell_self)
-
     def _archive(self, flow: SpawnFlow, state: Spawn, command: ArchiveDue) -> Plan | Refused | None:
         """Archive the child, if it does nothing; else look again later."""
         refusal = flow.refused.pop("", None)
         if refusal is not None and refusal.code != "not_visible":
-            self.later(BUSY_CHILD_MS, "archive", command)
-            return None
+            return Plan(effects=(Sleep(("archive", flow.stream), TellFlow(command), BUSY_CHILD_MS),))
         plan = self._on(flow, state, command)
         if isinstance(plan, Plan):
             crash_point("P8" if state.accepted.cleanup == "delete" else "P9")

@@ -1,30 +1,38 @@
 """What an owner of a stream gives back to be done: values, which the actor around it does one after the other.
 
-That an append is durable comes before everything that it asks for. What is done next is decided when all before it is done.
+First is what the owner itself asks for, then what durable events ask for of others: clocks, the operator, other actors. Kinds that one
+actor alone has (a channel is called, an agent is) stand in `effects.py` of its room. What events ask for waits until they are
+durable; what is done next is decided when all before it is done.
 """
 
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from intersession_actors.chains import ChainUnread
-from intersession_actors.streams.commands import Ask, Command, FlowCommand, Step
+from intersession_actors.chains import CausedBy, ChainUnread
+from intersession_actors.failures import FailureKind
+from intersession_actors.streams.commands import Ask, Command, FlowCommand, RunEnded
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.texts import TextsUnread
-from intersession_events.log import InFlight, Recorded, StreamAppend
+from intersession_events.log import InFlight, StreamAppend
 
-S = TypeVar("S")
 Unread = ChainUnread | TextsUnread
 """What a decision raises where it looks at something that has to be read first: what a causal chain has used, the texts of a run."""
 C = TypeVar("C", bound=Command)
 
 
+class Effect(msgspec.Struct, frozen=True):
+    """Base of what is to be done."""
+
+
 class AskedAppend(msgspec.Struct, frozen=True):
-    """What the store was asked for; with `leads_on` it waits a moment for others, and what follows may be behind it."""
+    """What the store was asked for.
+
+    With a word that is told `ahead` of the commit it waits a moment for others, and what follows may be behind it.
+    """
 
     appends: tuple[StreamAppend, ...]
-    leads_on: bool
+    ahead: RunEnded | None = None
 
 
 class Told(msgspec.Struct, Generic[C], frozen=True):
@@ -37,20 +45,20 @@ class Told(msgspec.Struct, Generic[C], frozen=True):
     """The append that the store was asked for. If its answer was lost, only the very same append finds itself in the log."""
 
 
-class Load(msgspec.Struct, frozen=True):
+class Load(Effect, frozen=True):
     """Have the stream read."""
 
     ask: Ask
 
 
-class Read(msgspec.Struct, frozen=True):
+class Read(Effect, frozen=True):
     """Have something read that a decision looks at, and that is not at hand."""
 
     unread: Unread
     ask: Ask
 
 
-class Append(msgspec.Struct, frozen=True):
+class Append(Effect, frozen=True):
     """Ask the log for an append; `behind` is the one that it follows from, if that may not be durable yet."""
 
     asked: AskedAppend
@@ -58,78 +66,103 @@ class Append(msgspec.Struct, frozen=True):
     behind: InFlight | None = None
 
 
-class AskStoreAgain(msgspec.Struct, frozen=True):
+class AskStoreAgain(Effect, frozen=True):
     """Ask the store again, after a while, for what it could not do."""
 
     number: int
 
 
-class TellFlow(msgspec.Struct, frozen=True):
+class TellFlow(Effect, frozen=True):
     """Tell the flow that a command names."""
 
     command: FlowCommand
 
 
-class TellSession(msgspec.Struct, frozen=True):
-    """Tell a session's actor a step that it is to record."""
+class TellSession(Effect, frozen=True):
+    """Tell a session's actor: a step that it is to record, or that something is due."""
 
     key: str
-    command: Step
+    command: Command
 
 
-class Answer(msgspec.Struct, Generic[C], frozen=True):
+class Answer(Effect, frozen=True):
     """A command has its outcome: tell whoever waits for it."""
 
-    command: C
+    command: Any  # of the kind that the owner takes
     outcome: Accepted | Refused
 
 
-class Durable(msgspec.Struct, Generic[S, C], frozen=True):
-    """An append is durable: do what its events ask for. `command` led to it, if one of ours did.
-
-    `fresh` are its events of the owner's stream that are new to it, `before` the state before them.
-    """
-
-    command: C | None
-    fresh: Sequence[Recorded]
-    before: S | None
-
-
-class ReadBack(msgspec.Struct, frozen=True):
+class ReadBack(Effect, frozen=True):
     """Do what was not done yet: the log holds events of the stream that its owner has not heard of."""
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class Loaded(Effect, frozen=True):
     """The stream was read; its owner goes on from there."""
 
 
-class GivenUp(msgspec.Struct, Generic[C], frozen=True):
+class GivenUp(Effect, frozen=True):
     """The store was away too long for a command that is not kept for ever."""
 
-    command: C
+    command: Any  # of the kind that the owner takes
 
 
-class Failed(msgspec.Struct, Generic[C], frozen=True):
+class Failed(Effect, frozen=True):
     """The owner can't go on: its stream is damaged, or a command broke it.
 
     With `AppendConflict` another stream of the append was not where it was expected.
     """
 
     error: Exception
-    told: Told[C] | None
+    told: Told[Any] | None  # of the kind that the owner takes
 
 
-OwnerEffect = (
-    Durable[S, C]
-    | Answer[C]
-    | Append
-    | AskStoreAgain
-    | Failed[C]
-    | GivenUp[C]
-    | Load
-    | Loaded
-    | ReadBack
-    | Read
-    | TellFlow
-    | TellSession
-)
+# --- what durable events ask for
+
+
+class StartStopwatch(Effect, frozen=True):
+    """Measure from when the event was decided on."""
+
+    watch: tuple[str, ...]
+
+
+class DropStopwatch(Effect, frozen=True):
+    """Measure no more."""
+
+    watch: tuple[str, ...]
+
+
+class Until(msgspec.Struct, frozen=True):
+    """So long after something began: by its stopwatch, or since a time of the log's where this process did not see it begin."""
+
+    watch: tuple[str, ...]
+    since_ms: int
+    lasts_ms: int
+
+
+class Sleep(Effect, frozen=True):
+    """Tell somebody something after a while, or when the first of some times is up. A timer of the same name is moved."""
+
+    timer: tuple[str, ...]
+    then: TellFlow | TellSession
+    after_ms: int = 0
+    until: tuple[Until, ...] = ()
+
+
+class StopTimer(Effect, frozen=True):
+    """Tell nobody any more."""
+
+    timer: tuple[str, ...]
+
+
+class Report(Effect, frozen=True):
+    """Tell the operator what has gone wrong, with fields of `Failure`, and what the host's callback is called for."""
+
+    kind: FailureKind
+    fields: dict[str, Any]  # each has a type of its own
+    caused: CausedBy | None = None
+
+
+class Pass(Effect, frozen=True):
+    """Pass a point of the crash matrix (`crash_point`)."""
+
+    point: str

@@ -24,6 +24,7 @@ from intersession_actors.streams.commands import (
     Ask,
     Asked,
     Command,
+    RunEnded,
     Step,
     StepTaken,
     StoreDue,
@@ -37,12 +38,11 @@ from intersession_actors.streams.effects import (
     Append,
     AskedAppend,
     AskStoreAgain,
-    Durable,
+    Effect,
     Failed,
     GivenUp,
     Load,
     Loaded,
-    OwnerEffect,
     Read,
     ReadBack,
     TellFlow,
@@ -83,6 +83,16 @@ class Deciding(Protocol[S, C]):
         """Return the record of the decision that a plan is; empty for none."""
         ...
 
+    def effects(
+        self, owner: "Owner[S, C]", command: C | None, before: S | None, fresh: Sequence[Recorded]
+    ) -> Sequence[Effect]:
+        """Return what events ask for that are durable now. `before` is the state before them, `command` led to them, if one of ours did."""
+        ...
+
+    def ahead(self, owner: "Owner[S, C]", append: StreamAppend) -> RunEnded | None:
+        """Return what a flow is told of an append that is not durable yet, so that its next step shares the commit."""
+        ...
+
     def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
         """Return what takes the place of a command that can't be recorded. None: there is nothing, the owner can't go on."""
         ...
@@ -109,7 +119,7 @@ class Owner(Generic[S, C]):
         self._deciding = deciding
         self._world = world
         # Lists, since both are short: an empty deque takes as much memory as ten of them, and each awake session has an owner.
-        self.effects: list[OwnerEffect[S, C]] = []
+        self.effects: list[Effect] = []
         """What is to be done, in order."""
         self.waiting: list[Told[C]] = []
         """What is decided next, in order."""
@@ -123,6 +133,8 @@ class Owner(Generic[S, C]):
         """Whether it is a session's actor that is asked for it, and not the log."""
         self.told: str | None = None
         """The session that was told the last step over its stream."""
+        self.told_ahead: str | None = None
+        """The end of a run that its flow was told of before it is durable, by the id of the event."""
         self.in_flight: InFlight | None = None
         """That append, if it may be put off."""
         self._reading: Ask | None = None
@@ -268,6 +280,7 @@ class Owner(Generic[S, C]):
         except Exception as error:  # noqa: BLE001 - whatever a rule raises is for the actor to judge
             self.effects.append(Failed(error, told))
             return
+        self.effects += plan.effects
         if not appends:
             self._answer(told.command, Accepted(recorded=()))
             return
@@ -277,7 +290,8 @@ class Owner(Generic[S, C]):
             step = replace(step, ask=ask, behind=plan.behind or step.behind)
             self.effects.append(TellSession(self.told, step))
         else:
-            self._ask(told, AskedAppend(appends, plan.leads_on), behind=plan.behind)
+            ahead = self._deciding.ahead(self, appends[0]) if plan.leads_on else None
+            self._ask(told, AskedAppend(appends, ahead), behind=plan.behind)
 
     def was_read(self, message: WasRead) -> None:
         """Decide what looks at something that had to be read first, now that it is."""
@@ -293,6 +307,7 @@ class Owner(Generic[S, C]):
 
     def _ask(self, told: Told[C], asked: AskedAppend, *, behind: InFlight | None = None) -> None:
         """Ask the store for an append."""
+        self.told_ahead = asked.ahead.cause if asked.ahead is not None else None
         # One that is behind another is void with it, and is decided anew.
         ask = self._begin(Told(told.command, told.away_since, asked if behind is None else None))
         self.effects.append(Append(asked, ask, behind))
@@ -392,7 +407,10 @@ class Owner(Generic[S, C]):
                 # A flow may have heard of what had been recorded before, and has to look how far it has come.
                 told_of = () if again else tuple(items)
                 self.effects.append(TellFlow(StepTaken(stream=stream, recorded=told_of, ask=ask)))
-        self.effects.append(Durable(command, fresh, before))
+        try:
+            self.effects += self._deciding.effects(self, command, before, fresh)
+        except Exception as error:  # noqa: BLE001 - a rule of any kind
+            self.effects.append(Failed(error, None))
 
     def _answer(self, command: C, outcome: Accepted | Refused) -> None:
         """Give a command its outcome. A flow whose step it was hears of a refusal, and that the step had been taken before."""

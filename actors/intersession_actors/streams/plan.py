@@ -1,10 +1,11 @@
 """What a command leads to, as the rules of an owner decided it. Session actors and process managers both make plans."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from intersession_actors.streams.commands import Command, Step
+from intersession_actors.streams.effects import Effect
 from intersession_events.facts import Event
 from intersession_events.log import InFlight, StreamAppend
 from intersession_events.plain_json import JsonObject
@@ -25,6 +26,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     The record of the decision is made of the command and of what was known (`knew`). `asked` is the command that was decided
     upon, where it is another than the one that was taken.
 
+    `effects` are done at once, ahead of the append: what is to be so when it is durable, or what was open and is carried on.
+
     `cause` led to it. With `carried_by_last` the last of its own events led to what is carried: its id is not known before.
     """
 
@@ -38,6 +41,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     carried_by_last: bool = False
     asked: Command | None = None
     knew: JsonObject = {}
+    effects: Sequence[Effect] = ()
 
     def sent_through(self, through: Through) -> "Plan":
         """Return the same plan, appended by a session's actor."""

@@ -1,8 +1,10 @@
 """The actor around owners of streams: it does what they give back, one effect after the other. Session actors and managers are such."""
 
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 import pykka
+from msgspec.structs import replace
 from pykka._envelope import Envelope
 
 from intersession_actors.chains import ChainUnread
@@ -12,14 +14,19 @@ from intersession_actors.streams.effects import (
     Answer,
     Append,
     AskStoreAgain,
-    Durable,
+    DropStopwatch,
+    Effect,
     Failed,
     GivenUp,
     Load,
     Loaded,
-    OwnerEffect,
+    Pass,
     Read,
     ReadBack,
+    Report,
+    Sleep,
+    StartStopwatch,
+    StopTimer,
     TellFlow,
     TellSession,
     Told,
@@ -28,13 +35,11 @@ from intersession_actors.streams.effects import (
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.owner import Owner, answer
 from intersession_actors.streams.world import World
-from intersession_events.log import InFlight, StreamAppend
+from intersession_events.crash_points import crash_point
 
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
 
-SLOW_S: Final = 0.05
-"""A handler decides and hands on, which takes a millisecond or two; all actors of a host wait for one that takes longer."""
 STORE_RETRY_MS: Final = 500
 """How long to wait before the store is asked again for what it could not do."""
 
@@ -45,27 +50,11 @@ class Shell(Handler, Generic[S, C]):
     def __init__(self, world: World) -> None:
         super().__init__()
         self.world = world
+        self.monotonic = world.time.clock.monotonic
 
-    def on_receive(self, message: object) -> None:
-        """Take a message, and have the operator told if that took long."""
-        monotonic = self.world.time.clock.monotonic
-        began = monotonic()
-        try:
-            self.handle(message)
-        except BaseException as error:
-            self.failed(error)
-            raise
-        finally:
-            took = monotonic() - began
-            if took >= SLOW_S:
-                self.world.reports.slow_handler(str(self), type(message).__name__, took)
-
-    def handle(self, message: object) -> None:
-        """Take a command, or what comes back from the log, another actor, an agent or the clock."""
-        raise NotImplementedError
-
-    def failed(self, error: BaseException) -> None:
-        """Do what is still to be done by an actor that ends with an error."""
+    def slow(self, message: object, seconds: float) -> None:
+        """Have the operator told: all others had to wait."""
+        self.world.reports.slow_handler(str(self), type(message).__name__, seconds)
 
     def tell_self(self, command: Command) -> None:
         """Put a command of our own into our inbox, from any thread."""
@@ -74,58 +63,88 @@ class Shell(Handler, Generic[S, C]):
         except pykka.ActorDeadError:
             return  # stopped or started again; the log has what matters
 
-    def carry_out(self, owner: Owner[S, C]) -> None:
-        """Do what an owner gives back, until it waits for an answer or has nothing left to do."""
-        effects = owner.effects
+    def do(  # noqa: C901, PLR0912, PLR0915 - one case an effect
+        self, owner: Owner[S, C]
+    ) -> None:
+        """Do what an owner gives back, one effect after the other, until it waits for an answer or has nothing left to do."""
+        world, stream, effects = self.world, owner.stream, owner.effects
         while True:
-            if effects:
-                self.do(owner, effects.pop(0))
-            elif owner.waiting and not owner.is_busy:
+            if not effects:
+                if owner.is_busy or not owner.waiting:
+                    break
                 owner.decide_next()
-            else:
-                break
+                continue
+            match effects.pop(0):
+                case Answer(command, outcome):
+                    self.answered(command, outcome)
+                case Append() as append:
+                    self._append(owner, append)
+                case TellFlow(command):
+                    world.mail.tell_flow(command.stream, command)
+                case TellSession(key, command):
+                    world.mail.tell_session(key, command)
+                case Load(ask):
+                    self.load(stream, ask)
+                case Loaded():
+                    self.loaded(owner)
+                case ReadBack():
+                    self.read_back(owner)
+                case GivenUp(command):
+                    self.give_up(owner, command)
+                case Failed(error, told):
+                    self.cannot_go_on(owner, error, told)
+                case Read(unread, ask):
+                    self._read(stream, unread, ask)
+                case AskStoreAgain(number):
+                    due = partial(self.tell_self, StoreDue(stream=stream, number=number))
+                    world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), due)
+                case Pass(point):
+                    crash_point(point)
+                case StartStopwatch(watch):
+                    world.time.stopwatch.begin(*watch, at=owner.decided_at)
+                case DropStopwatch(watch):
+                    world.time.stopwatch.forget(*watch)
+                case Sleep() as effect:
+                    self.set_timer(effect)
+                case StopTimer(timer):
+                    world.time.timers.cancel(timer)
+                case Report(kind, fields, caused):
+                    world.reports.tell(kind, inside=world.inside(caused), **fields)
+                case effect:
+                    try:
+                        self.act(owner, effect)
+                    except Exception as error:  # noqa: BLE001 - as if the process had been killed there
+                        self.cannot_go_on(owner, error, None)
         if not owner.is_busy:
             self.at_rest(owner)
 
-    def do(  # noqa: C901, PLR0912 - one case an effect
-        self, owner: Owner[S, C], effect: OwnerEffect[S, C]
-    ) -> None:
-        """Do one effect."""
-        world, stream, tell = self.world, owner.stream, self.tell_self
-        match effect:
-            case Durable():
-                self.durable(owner, effect)
-            case Answer(command, outcome):
-                self.answered(command, outcome)
-            case Append(asked, ask, behind):
-                in_flight = world.log.append(
-                    asked.appends,
-                    lambda outcome: tell(Appended(stream=stream, outcome=outcome, ask=ask)),
-                    patient=asked.leads_on,
-                    behind=behind,
-                )
-                if asked.leads_on:
-                    owner.in_flight = in_flight
-                    self.leads_on(asked.appends[0], in_flight)
-            case TellFlow(command):
-                world.mail.tell_flow(command.stream, command)
-            case TellSession(key, command):
-                world.mail.tell_session(key, command)
-            case Load(ask):
-                self.load(stream, ask)
-            case Loaded():
-                self.loaded(owner)
-            case ReadBack():
-                self.read_back(owner)
-            case GivenUp(command):
-                self.give_up(owner, command)
-            case Failed(error, told):
-                self.cannot_go_on(owner, error, told)
-            case Read(unread, ask):
-                self._read(stream, unread, ask)
-            case AskStoreAgain(number):
-                due = StoreDue(stream=stream, number=number)
-                world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), lambda: tell(due))
+    def set_timer(self, effect: Sleep) -> None:
+        """Set a timer; from any thread. Not told to ourselves: we may have been started anew when it fires, or sleep."""
+        mail, time, then = self.world.mail, self.world.time, effect.then
+        after_ms = effect.after_ms
+        for number, one in enumerate(effect.until):
+            left_ms = one.lasts_ms - time.stopwatch.elapsed_ms(*one.watch, since_ms=one.since_ms)
+            after_ms = min(after_ms, left_ms) if number else left_ms
+
+        def fire() -> None:
+            if isinstance(then, TellFlow):
+                mail.tell_flow(then.command.stream, then.command)
+            else:
+                mail.tell_session(then.key, then.command)
+
+        time.timers.after(after_ms, effect.timer, fire)
+
+    def _append(self, owner: Owner[S, C], append: Append) -> None:
+        stream, asked, ask, tell = owner.stream, append.asked, append.ask, self.tell_self
+        in_flight = self.world.log.append(
+            asked.appends,
+            lambda outcome: tell(Appended(stream=stream, outcome=outcome, ask=ask)),
+            patient=asked.ahead is not None,
+            behind=append.behind,
+        )
+        if (ended := asked.ahead) is not None:
+            owner.in_flight = in_flight
+            self.world.mail.tell_flow(ended.stream, replace(ended, behind=in_flight))
 
     def _read(self, stream: str, unread: Unread, ask: Ask) -> None:
         world, tell = self.world, self.tell_self
@@ -144,16 +163,13 @@ class Shell(Handler, Generic[S, C]):
 
     # --- what each kind of actor does in its own way
 
-    def durable(self, owner: Owner[S, C], effect: Durable[S, C]) -> None:
-        """Do what durable events ask for."""
+    def act(self, owner: Owner[S, C], effect: Effect) -> None:
+        """Do an effect of a kind that this actor alone has."""
         raise NotImplementedError
 
     def answered(self, command: C, outcome: Accepted | Refused) -> None:
         """Tell whoever waits for a command what came of it."""
         answer(command, outcome)
-
-    def leads_on(self, append: StreamAppend, in_flight: InFlight) -> None:
-        """Tell of an append that is not durable yet, so that what follows from it can share its commit."""
 
     def load(self, stream: str, ask: Ask) -> None:
         """Have a stream read."""

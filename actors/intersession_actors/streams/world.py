@@ -4,14 +4,16 @@ Handed in and never reached for, so that the same actors run in a simulator, in 
 """
 
 from collections.abc import Callable, Collection, Container
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from intersession_actors.agents import AgentExecutor
-from intersession_actors.chains import ChainLedger
+from intersession_actors.chains import Cause, CausedBy, ChainLedger
 from intersession_actors.channels import ChannelCaller
 from intersession_actors.config import Config
 from intersession_actors.failures import Reports
+from intersession_actors.host import Inside
 from intersession_actors.runtime import Clock, Stopwatch, Timers
 from intersession_actors.streams.commands import Command
 from intersession_actors.streams.rules_in_force import RulesInForce
@@ -103,6 +105,10 @@ class World:
 
     def __post_init__(self) -> None:
         self.chains.on_over(lambda root: self.time.stopwatch.forget("chain", root))
+
+    def inside(self, caused: CausedBy | None) -> Inside:
+        """Return what code of the host's is called inside of, for what it is caused by; None is nothing that goes on."""
+        return nullcontext if caused is None else Cause(caused, self.time.clock).inside
 
     def now_of(self, budget: Budget) -> int:
         """Return the time as a causal chain counts it: from its beginning, by the clock that nobody sets (LOOP-5, L8)."""

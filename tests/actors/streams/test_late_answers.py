@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from intersession_actors.config import Config
 from intersession_actors.flows import Flow, ProcessManager
 from intersession_actors.streams import (
     Append,
@@ -13,6 +14,7 @@ from intersession_actors.streams import (
     Ask,
     AskStoreAgain,
     BeginsFlow,
+    Effect,
     FlowCommand,
     Load,
     Loaded,
@@ -57,17 +59,30 @@ class StepOfSession(Step, frozen=True, kw_only=True):
     carried: tuple[StreamAppend, ...]
 
 
+class ActedOn(Effect, frozen=True):
+    recorded: Recorded
+
+
+def acted_on(_state: int, recorded: Recorded, _limits: Config) -> tuple[Effect, ...]:
+    return (ActedOn(recorded),)
+
+
 class Bench(ProcessManager[int, Begin | Go, None]):
     """A manager whose effects are looked at and not done; what they ask for is answered by hand."""
 
     def __init__(self, log: SqliteLog) -> None:
-        super().__init__(a_world(log, Queue()), counting(Begin | Go))
+        super().__init__(a_world(log, Queue()), counting(Begin | Go, acted_on))
         self.log = log
         self.done: list[Any] = []
 
-    def do(self, owner: Owner[int, Begin | Go], effect: Any) -> None:
-        del owner
-        self.done.append(effect)
+    def do(self, owner: Owner[int, Begin | Go]) -> None:
+        while owner.effects or (owner.waiting and not owner.is_busy):
+            if owner.effects:
+                self.done.append(owner.effects.pop(0))
+            else:
+                owner.decide_next()
+        if not owner.is_busy:
+            self.at_rest(owner)
 
     def decide(self, flow: Flow[int, Begin | Go], command: Begin | Go) -> Plan | None:
         if isinstance(command, Begin):
@@ -141,8 +156,9 @@ def test_an_answer_to_an_append_that_was_asked_for_twice_ends_no_other_command(b
     assert bench.under_way() is THROUGH, "nobody has answered this one"
     assert told == TellSession(KEY, told.command)
     recorded = recorded_by_session(bench, told.command)
-    (durable,) = bench.told(StepTaken(stream=STREAM, recorded=recorded, ask=told.command.ask))
-    assert (durable.command, durable.fresh) == (THROUGH, [*recorded])
+    assert bench.told(StepTaken(stream=STREAM, recorded=recorded, ask=told.command.ask)) == [
+        ActedOn(*recorded)
+    ]
     assert bench.under_way() is None
 
 

@@ -10,13 +10,15 @@ from intersession_actors.runtime import Ref, ThreadingRuntime
 from intersession_actors.streams import (
     Accepted,
     BeginsFlow,
+    Effect,
     FlowCommand,
+    Owner,
     Plan,
     Refused,
     World,
 )
 from intersession_events.facts import ExchangeClosed, LoopEnded
-from intersession_events.log import HostLog, Recorded
+from intersession_events.log import HostLog
 from intersession_events.stores import SqliteLog
 from support.flows import a_world, counting
 
@@ -38,11 +40,15 @@ class Go(FlowCommand, frozen=True, kw_only=True):
 GoCommand = Begin | Go
 
 
+class Counted(Effect, frozen=True):
+    events: int
+
+
 class Counter(ProcessManager[int, GoCommand, None]):
     """Counts the events of each flow, and reports what it acts on."""
 
     def __init__(self, world: World, acted: "Queue[tuple[str, int]]", tried: list[str]) -> None:
-        super().__init__(world, counting(Begin | Go))
+        super().__init__(world, counting(Begin | Go, lambda state, _event, _limits: (Counted(state),)))
         self._acted = acted
         self._tried = tried
 
@@ -54,9 +60,9 @@ class Counter(ProcessManager[int, GoCommand, None]):
             raise ZeroDivisionError("the rule is broken")
         return Plan(events=(ExchangeClosed(reason="silent"),))
 
-    def act(self, stream: str, state: int, recorded: Recorded) -> None:
-        del recorded
-        self._acted.put((stream, state))
+    def act(self, owner: Owner[int, GoCommand], effect: Effect) -> None:
+        assert isinstance(effect, Counted)
+        self._acted.put((owner.stream, effect.events))
 
     def is_over(self, state: int) -> bool:
         return state > 2

@@ -28,7 +28,7 @@ class Works(Shell[Any, Any]):
         super().__init__(world)
         self._clock = clock
 
-    def handle(self, message: object) -> None:
+    def on_receive(self, message: object) -> None:
         assert isinstance(message, Takes)
         self._clock.advance(message.ms)
 
@@ -46,7 +46,7 @@ def test_a_handler_that_is_slow_is_told_once_an_hour_and_counted_each_time(
     with SqliteLog(":memory:") as log:
         works = Works(log, clock, reports)
         for ms in (49, 51, 999, 1_001, 3_000, 3_595_000, 60):
-            works.on_receive(Takes(ms))
+            works._handle_receive(Takes(ms))
         reports.stop(10)
 
     told = [(record.levelname, record.getMessage()) for record in caplog.records]
