@@ -146,7 +146,8 @@ def test_a_gateway_holds_and_releases_what_goes_on_there(booth: Booth, tmp_path:
         log.announce_gateway(None)
 
     assert (asked.json["before"], asked.json["again"]) == ("announce", False)
-    assert "is held: its exchanges stop" in of_session.out
+    assert "agent:main:main is held: its exchanges stop before whatever goes on next" in of_session.out
+    assert "`intersession release agent:main:main` lets it go on" in of_session.out
     assert on.exit_code == 0, on
     assert ended.json["action"] == "end"
     assert wait_for(system, ExchangeClosed).reason == "ended"

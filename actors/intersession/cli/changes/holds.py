@@ -14,6 +14,7 @@ from intersession_actors.service import Reader
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, HoldBefore, Release
 from intersession_events.log import parts_in
 from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_projections.wording import HELD_BEFORE
 
 What = Annotated[
     str,
@@ -46,14 +47,17 @@ def hold(
 
     def show(screen: Screen) -> None:
         if "sessionKey" in answer:
-            screen.line(f"{answer['sessionKey']} is held: its exchanges stop before {before}")
+            held = answer["sessionKey"]
+            screen.line(f"{held} is held: its exchanges stop before {HELD_BEFORE[before]}")
         elif "held" in answer:
-            screen.line(f"{answer['runId']} is held ({answer['held']['step']})")
+            held = answer["runId"]
+            screen.line(f"{held} is held ({answer['held']['step']})")
         else:
-            screen.line(f"{answer['runId']} stops before {before}")
+            held = answer["runId"]
+            screen.line(f"{held} stops before {HELD_BEFORE[before]}")
         screen.line(
             safe(
-                "  `intersession runs --held` shows what has stopped, `intersession release` lets it go on",
+                f"  `intersession runs --held` shows what has stopped, `intersession release {held}` lets it go on",
                 "dim",
             )
         )
