@@ -61,16 +61,21 @@ def _pairs(decision: Decision, event: facts.LoopEnded) -> Iterator[Instead]:
                 yield Instead(change=change, verdict=GOES_ON, setting=second.setting, value=second.value)
 
 
-def verdict(events: Sequence[facts.Event], of: facts.ExchangeEvent) -> str:
-    """Return what events say where another one stood: the code of one of its kind, else the name of the last."""
+def verdict(events: Sequence[facts.Event], of: facts.Event, *, announced: str | None = "announced") -> str:
+    """Return what events say where another one stood: the code of one of its kind, else the name of the last.
+
+    A text that is announced is `announced`, or with None its own code.
+    """
     for event in events:
         match event, of:
             case facts.LoopEnded(reason=reason), facts.LoopEnded():
                 return reason
             case facts.ExchangeClosed(reason=closed), facts.ExchangeClosed():
                 return closed
+            case facts.SpawnClosed(reason=over), facts.SpawnClosed():
+                return over
             case facts.AnnounceDecided(why=why), facts.AnnounceDecided():
-                return why if event.silent else "announced"
+                return why if event.silent else announced or why
             case _:
                 pass
     return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from intersession_actors.explaining.changes import LIMITS
+from intersession_actors.explaining.changes import LIMITS, verdict
 from intersession_actors.explaining.decisions import Decision
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
 from intersession_actors.explaining.rules import CLOSES, SILENCES
@@ -13,7 +13,6 @@ from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
 from intersession_actors.spawn import Circumstances, Spawn, SpawnCommand
 from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
-from intersession_events.facts import topic_of
 from intersession_events.log import Log, Recorded
 from intersession_projections.wording import route_text
 
@@ -21,20 +20,6 @@ Ending = facts.AnnounceDecided | facts.SpawnClosed
 
 
 SpawnDecision = Decision[Spawn, SpawnCommand, Circumstances]
-
-
-def _verdict(decision: SpawnDecision, of: Ending) -> str:
-    """Return what is said where an event of a decision stands: the code of one of its kind, else the name of the last event."""
-    events = decision.decided()
-    for event in events:
-        match event, of:
-            case facts.SpawnClosed(reason=reason), facts.SpawnClosed():
-                return reason
-            case facts.AnnounceDecided(why=why), facts.AnnounceDecided():
-                return why
-            case _:
-                pass
-    return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"
 
 
 def explain_ending(
@@ -60,11 +45,11 @@ def _instead_of(decision: SpawnDecision | None, event: Ending) -> tuple[Instead,
     """Return which single changes would have led to something else than an event of a decision, and to what."""
     if decision is None or not decision.holds:
         return ()
-    said = _verdict(decision, event)
+    said = verdict(decision.decided(), event, announced=None)
     return tuple(
         replace(change, verdict=other)
         for change, made in _changes(decision)
-        if (other := _verdict(made, event)) != said
+        if (other := verdict(made.decided(), event, announced=None)) != said
     )
 
 
