@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events import facts
+from intersession_events.facts import ready
 from intersession_events.ids import exchange_stream, session_stream, spawn_stream
 from intersession_events.log import Log, Recorded
 from intersession_projections.forks.frozen import Frozen
@@ -131,6 +132,7 @@ class _Knew(msgspec.Struct):
     spent: _Spent | None = None
 
 
+@ready
 class _Decision(msgspec.Struct):
     knew: _Knew | None = None
 
