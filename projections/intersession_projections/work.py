@@ -22,7 +22,7 @@ from intersession_projections.said import BegunBy, Messages
 from intersession_projections.sieve import Holding
 from intersession_projections.spans import Span
 from intersession_projections.timeline import Timeline, steps_of
-from intersession_projections.wording import words_of
+from intersession_projections.wording import OF_RUN, words_of
 
 Work = ExchangeSummary | SpawnSummary | RunOutcome
 WorkKind = Literal["exchange", "spawn", "run"]
@@ -325,6 +325,7 @@ def _holding(log: Log, words: str) -> Holding:
             return True
         spoken = [part for part in parts_of(event) if topic_of(part).partition(".")[0] in _SPOKEN]
         texts = (words_of(part, name if kind == "session" else None).brief for part in spoken)
+        texts = (text for text in texts if text != OF_RUN)
         said = " ".join(texts).casefold()
         return all(word in said for word in wanted)
 

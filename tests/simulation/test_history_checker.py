@@ -266,6 +266,10 @@ def turn_says(evidence: Evidence, **fields: object) -> Evidence:
     return said_otherwise(evidence, evidence.of(TurnRequested)[0][1].message_id, **fields)
 
 
+def message_says(evidence: Evidence, **fields: object) -> Evidence:
+    return said_otherwise(evidence, evidence.of(ExchangeAccepted)[0][1].message_id, **fields)
+
+
 def task_says(evidence: Evidence, **fields: object) -> Evidence:
     return said_otherwise(evidence, evidence.of(SpawnAccepted)[0][1].message_id, **fields)
 
@@ -555,7 +559,7 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         "words_go_on",
         lambda told: turn_says(told, provenance=Provenance(kind="external_user")),
     ),
-    "a task in other words": ("results_go_on", lambda told: task_says(told, content="x")),
+    "a message in other words": ("words_go_on", lambda told: message_says(told, content="x")),
     "a task from nowhere": ("results_go_on", lambda told: task_says(told, provenance=None)),
     "a loop that ends for no text, and there is one": (
         "loops_end_for_cause",

@@ -17,7 +17,7 @@ from intersession_events.facts import (
     message_in,
 )
 from intersession_events.log import Recorded, parts_in
-from intersession_projections.run_outcomes import told_in
+from intersession_projections.run_outcomes import Replies, told_in
 from support.fakes import ManualClock, look_at_clock
 
 WAIT = 20.0
@@ -113,10 +113,11 @@ class Gate:
 
 
 def recorded(system: SessionSystem, kind: type[E], stream: str | None = None) -> list[E]:
-    """Return all events of a kind, in order, of one stream if it is given."""
+    """Return all events of a kind, in order, of one stream if it is given, with the texts of the runs that they name."""
+    events = list(system.log.all())
     return [
         item.event
-        for item in parts_in(system.log.all())
+        for item in parts_in(map(Replies(events).told, events))
         if isinstance(item.event, kind) and stream in {None, item.stream}
     ]
 

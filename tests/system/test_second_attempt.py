@@ -170,8 +170,8 @@ def results(system: SessionSystem) -> Counter[str | None]:
 def check_once(system: SessionSystem, ops: Ops) -> None:
     """Check that all of `EVERYTHING` has happened once."""
     assert sorted(ops.heard) == HEARD
-    assert sorted(one.message for one in recorded(system, ExchangeAccepted)) == HEARD
-    assert sorted(one.task for one in recorded(system, SpawnAccepted)) == ["and that", "look it up"]
+    assert sorted(one.message or "" for one in recorded(system, ExchangeAccepted)) == HEARD
+    assert sorted(one.task or "" for one in recorded(system, SpawnAccepted)) == ["and that", "look it up"]
     assert len(calls(system)) == 8
     assert set(results(system).values()) == {1}
     assert len(results(system)) == 8
@@ -575,7 +575,7 @@ def test_it_is_decided_again_and_forked_as_it_was(booth: Booth) -> None:
         with system.fork(run, at=at, agents={"*": "recorded"}) as fork:
             carried = fork.carried_on(WAIT)
             assert (carried.state, carried.divergence) == ("ended", None), at
-            assert sorted(one.message for one in recorded(fork, ExchangeAccepted)) == [
+            assert sorted(one.message or "" for one in recorded(fork, ExchangeAccepted)) == [
                 *sorted([*HEARD, "a last word"])
             ]
             assert len(recorded(fork, SpawnAccepted)) == 2

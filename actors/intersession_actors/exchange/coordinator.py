@@ -133,6 +133,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         if outcome is not None:
             return outcome
         accepted, knew = self.let_in(flow, command, decide_open(command.accepted, command.budget), now_ms)
+        flow.texts.take(accepted.run_id, RunTexts(asked=command.accepted.message))
         self._watch(accepted)
         return Plan(
             events=(accepted,),
@@ -210,6 +211,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         if rule is None or not isinstance(held, facts.ExchangeHeld) or held.source != "rule":
             return False
         stream, hold_id, accepted = flow.stream, held.hold_id, state.accepted
+        request = accepted.message or flow.texts.asked(accepted.run_id)
         before = self._rulings.get(stream)
         self._rulings[stream] = _Ruling(hold_id, outcome)
         if before is not None and before.hold_id == hold_id and not before.is_given:
@@ -226,7 +228,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
             turn=held.turn,
             requester=accepted.requester,
             target=accepted.target,
-            request=accepted.message,
+            request=request,
         )
         rule.rules_on(
             hold_id,

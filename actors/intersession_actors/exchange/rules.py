@@ -99,8 +99,8 @@ def fold(state: Exchange | None, recorded: Recorded) -> Exchange:
 
 
 def decide_open(accepted: facts.ExchangeAccepted, budget: facts.Budget) -> facts.ExchangeAccepted:
-    """Return the beginning of an exchange, with what its causal chain may use."""
-    return msgspec.structs.replace(accepted, budget=budget)
+    """Return the beginning of an exchange, with what its causal chain may use. The target's run has the message."""
+    return msgspec.structs.replace(accepted, budget=budget, message=None)
 
 
 def decide(  # noqa: C901 - one case a command

@@ -59,7 +59,7 @@ def announce_run(state: Exchange, asked: facts.AnnounceRequested, texts: Replies
         answers=asked.message_id,
         instructions=replace(
             _instructions("announce.1", accepted, of_target=True),
-            asked=accepted.message,
+            asked=texts.asked(accepted.run_id) if accepted.message is None else accepted.message,
             replied=None if state.round_one is None else state.round_one.read(texts),
             latest=None if state.latest is None else state.latest.read(texts),
         ),
@@ -73,7 +73,7 @@ def primary_step(command: OpenExchange, appends: Appends) -> tuple[str, Enqueue]
     accepted = command.accepted
     step = step_of(
         primary_run(accepted, command.run_timeout_ms),
-        accepted.message,
+        accepted.message or "",
         appends,
         command.budget,
         said_by=accepted.requester,

@@ -224,7 +224,7 @@ def _run_of(log: Log, events: Sequence[Recorded], asked: _Asks) -> tuple[facts.R
         # No import shows this one: a fork asked for it that is forked again.
         spawned = spawn.RULES.state_in(events)
         assert spawned is not None  # noqa: S101 - its first event is its beginning
-        queued, key = spawn.announce_run(spawned, asked), asked.speaker
+        queued, key = spawn.announce_run(spawned, asked, LoggedTexts(log)), asked.speaker
         budget = budget_of(spawned.accepted, correlation, started_ms)
     else:
         state = exchange.RULES.state_in(events)

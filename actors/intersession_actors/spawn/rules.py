@@ -85,8 +85,7 @@ class Circumstances(flows.Circumstances, frozen=True, kw_only=True):
 def evolve(state: Spawn | None, event: facts.SpawnEvent) -> Spawn:  # noqa: C901 - one case an event
     """Apply one recorded event of the spawn's stream."""
     if isinstance(event, facts.SpawnAccepted):
-        waits = event.attachments is not None or event.thread is not None
-        return Spawn(accepted=event, pending=event.run_id, phase="preparing" if waits else "task")
+        return Spawn(accepted=event, pending=event.run_id, phase="preparing" if _waits(event) else "task")
     if state is None:
         raise ValueError(f"a spawn can't begin with {type(event).__name__}")
     match event:
@@ -117,8 +116,13 @@ def fold(state: Spawn | None, recorded: Recorded) -> Spawn:
 
 
 def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:
-    """Return the beginning of a spawn, with what its causal chain may use."""
-    return facts.lean(replace(accepted, budget=budget))
+    """Return the beginning of a spawn, with what its causal chain may use. A child that starts at once has its task in its run."""
+    return facts.lean(replace(accepted, budget=budget, task=accepted.task if _waits(accepted) else None))
+
+
+def _waits(accepted: facts.SpawnAccepted) -> bool:
+    """Whether the child starts only when its files or its thread are there."""
+    return accepted.attachments is not None or accepted.thread is not None
 
 
 def decide(state: Spawn, outcome: SpawnCommand, now: Circumstances) -> list[facts.SpawnEvent]:

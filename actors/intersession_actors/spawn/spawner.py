@@ -41,6 +41,7 @@ from intersession_actors.streams import (
     Refused,
     Resume,
     RunEnded,
+    RunTexts,
     Sleep,
     TellFlow,
     Through,
@@ -127,6 +128,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         if isinstance(outcome, Refused):
             return outcome
         accepted, knew = self.let_in(flow, command, decide_open(command.accepted, command.budget), now_ms)
+        flow.texts.take(accepted.run_id, RunTexts(asked=command.accepted.task))
         state = flow.state or evolve(None, accepted)
         if command.started is not None:
             self._waiting.hear(flow.stream, state, command.started)
@@ -222,8 +224,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
 
     def step(self, flow: SpawnFlow, after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
         """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""
-        del flow
-        return step_asked(after, event, cause)
+        return step_asked(after, event, flow.texts, cause)
 
     def announced(self, flow: SpawnFlow, after: Spawn, event: facts.AnnounceDecided) -> str:
         """Return the text that is announced."""

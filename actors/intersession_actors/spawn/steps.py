@@ -9,12 +9,12 @@ from intersession_actors.attachments import relative_directory
 from intersession_actors.flows import Appends, step_of
 from intersession_actors.session import Archive
 from intersession_actors.spawn.rules import Spawn
-from intersession_actors.streams import RunEnded, Step, Through
+from intersession_actors.streams import Replies, RunEnded, Step, Through
 from intersession_events import facts
 
 
 def start_step(
-    state: Spawn, thread: facts.Route | None, cause: str | None, appends: Appends
+    state: Spawn, thread: facts.Route | None, task: str, cause: str | None, appends: Appends
 ) -> tuple[str, Step]:
     """Return the beginning of a child: its session, bound to its thread, and the run on its task (SPAWN-6)."""
     accepted = state.accepted
@@ -23,7 +23,7 @@ def start_step(
         bound = facts.ThreadBound(route=thread, idle_ms=asked.idle_ms, max_age_ms=asked.max_age_ms)
     step = step_of(
         task_run(accepted),
-        accepted.task,
+        task,
         appends,
         state.budget,
         said_by=accepted.requester,
@@ -84,7 +84,7 @@ def _task(accepted: facts.SpawnAccepted) -> facts.Instructions:
     )
 
 
-def announce_run(state: Spawn, asked: facts.AnnounceRequested) -> facts.RunQueued:
+def announce_run(state: Spawn, asked: facts.AnnounceRequested, texts: Replies) -> facts.RunQueued:
     """Return the child's run on its announce turn (SPAWN-9)."""
     accepted = state.accepted
     return facts.RunQueued(
@@ -97,7 +97,7 @@ def announce_run(state: Spawn, asked: facts.AnnounceRequested) -> facts.RunQueue
             session=accepted.child,
             other=accepted.requester,
             other_channel=accepted.requester_channel,
-            asked=accepted.task,
+            asked=task_of(accepted, texts),
             replied=state.ended.text if state.ended is not None else None,
         ),
         timeout_ms=accepted.announce_timeout_ms,
@@ -106,12 +106,12 @@ def announce_run(state: Spawn, asked: facts.AnnounceRequested) -> facts.RunQueue
 
 
 def announce_step(
-    state: Spawn, asked: facts.AnnounceRequested, cause: str | None, appends: Appends
+    state: Spawn, queued: facts.RunQueued, cause: str | None, appends: Appends
 ) -> tuple[str, Step]:
     """Return the child's announce turn (SPAWN-9)."""
     accepted = state.accepted
     return accepted.child, step_of(
-        announce_run(state, asked),
+        queued,
         prompt.SPAWN_ANNOUNCE_PROMPT,
         appends,
         state.budget,
@@ -153,24 +153,29 @@ def archive_step(state: Spawn, archived: facts.ChildArchived, appends: Appends) 
     )
 
 
-def step_asked(after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
+def task_of(accepted: facts.SpawnAccepted, texts: Replies) -> str:
+    """Return the task of a child."""
+    return texts.asked(accepted.run_id) if accepted.task is None else accepted.task
+
+
+def step_asked(after: Spawn, event: facts.Event, texts: Replies, cause: str | None) -> Through | None:
     """Return what an event asks a session for: the task, the announce turn, to take the result, to be archived."""
-    asked = (_asked_by(after, part, cause) for part in facts.parts_of(event))
+    asked = (_asked_by(after, part, texts, cause) for part in facts.parts_of(event))
     return next((step for step in asked if step is not None), None)
 
 
-def _asked_by(after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
+def _asked_by(after: Spawn, event: facts.Event, texts: Replies, cause: str | None) -> Through | None:
     match event:
         case facts.SpawnAccepted() if (
             after.phase == "task"
         ):  # else there is no child before it has what it needs
-            return partial(start_step, after, None, cause)
+            return partial(start_step, after, None, task_of(after.accepted, texts), cause)
         case facts.ThreadOpened(route=route):
-            return partial(start_step, after, route, cause)
+            return partial(start_step, after, route, task_of(after.accepted, texts), cause)
         case facts.AttachmentsReady():
-            return partial(start_step, after, None, cause)
+            return partial(start_step, after, None, task_of(after.accepted, texts), cause)
         case facts.AnnounceRequested():
-            return partial(announce_step, after, event, cause)
+            return partial(announce_step, after, announce_run(after, event, texts), cause)
         case facts.ResultHanded():
             return partial(result_step, after, event, cause)
         case facts.ChildArchived() if event.reason != "deleted":

@@ -129,7 +129,7 @@ def _thread(service: Service, accepted: SpawnAccepted) -> ThreadAsked:
         channel=route.channel,
         to=route.to,
         account=route.account,
-        title=_title(accepted.label or accepted.task),
+        title=_title(accepted.label or accepted.task or ""),
         key=ids.derive(service.log.log_id, "thread", accepted.spawn_id),
         idle_ms=milliseconds((bindings.idle_hours or 0) * HOUR_S),
         max_age_ms=milliseconds((bindings.max_age_hours or 0) * HOUR_S),

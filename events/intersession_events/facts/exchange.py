@@ -45,7 +45,8 @@ USUAL_SETTINGS: Final = ExchangeSettings()
 class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     """A message was accepted for another session; from here on nothing of it lives only in memory (SEND-3).
 
-    `requester` is None for a call of the operator. `route` is the target's at this moment (ANN-2). `loop`
+    `message` stands here only in an import, which may show no such run: the run `run_id` has it. `requester` is None for a call of
+    the operator. `route` is the target's at this moment (ANN-2). `loop`
     False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256 of the
     request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the
     request as it was typed, so that it is known again when what it names is gone. `budget` is how far its
@@ -61,7 +62,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     target: str
     target_session_id: str
     message_id: str
-    message: str
+    message: str | None = None
     settings: ExchangeSettings = USUAL_SETTINGS
     caller: str = "operator"
     requester: str | None = None

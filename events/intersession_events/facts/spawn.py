@@ -60,6 +60,7 @@ class ThreadAsked(Fact, frozen=True, kw_only=True):
 class SpawnAccepted(Fact, frozen=True, kw_only=True):
     """A sub-agent was accepted; the child's key is fixed by the run's id (SPAWN-6).
 
+    `task` stands here only until the child starts with what it waits for, and in an import: the run `run_id` has it.
     `route` is the requester's at this moment (SPAWN-9). Times in milliseconds; `run_timeout_ms` 0 is no
     limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
     starts when those are there; `mount_path` is where it is told its files would be mounted. `budget` is its run's.
@@ -72,8 +73,8 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     child: str
     child_session_id: str
     agent_id: str
-    task: str
     message_id: str
+    task: str | None = None
     caller: str = "operator"
     requester: str | None = None
     requester_session_id: str | None = None

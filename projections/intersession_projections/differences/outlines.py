@@ -79,9 +79,9 @@ class _Folding:
     def flow(self, recorded: Recorded) -> None:  # noqa: C901, PLR0912 - one case an event
         match recorded.event:
             case facts.ExchangeAccepted() as event:
-                self._start(recorded, event, event.target, event.message)
+                self._start(recorded, event, event.target, event.message or "")
             case facts.SpawnAccepted() as event:
-                self._start(recorded, event, event.child, event.task)
+                self._start(recorded, event, event.child, event.task or "")
             case facts.TurnEnded(turn=0) | facts.ChildEnded() as event:
                 self._answered(recorded, self._parts[0].sessions.get("to", ""), event)
             case facts.TurnRequested() as event:

@@ -24,6 +24,7 @@ from intersession_projections.openclaw_state.directory import NewDirectory, new_
 from intersession_projections.openclaw_state.entry import entry_of, kept_entry
 from intersession_projections.openclaw_state.lives import Generation, Life, life_of
 from intersession_projections.openclaw_state.records import record_of
+from intersession_projections.run_outcomes import told_in
 from intersession_projections.sessions import Taken, with_run
 
 _SESSIONS: Final = ids.session_stream("")
@@ -154,7 +155,7 @@ class _Export:
             self._json(entries, "agents", agent, "sessions", "sessions.json")
         records: JsonObject = {}
         for stream in self._log.streams(_SPAWNS):
-            found = record_of(_up_to(self._log, stream, self._position))
+            found = record_of(told_in(self._log, _up_to(self._log, stream, self._position)))
             if found is not None and (only is None or found[0].child in only):
                 records[found[0].run_id] = found[1]
         self._spawns = len(records)

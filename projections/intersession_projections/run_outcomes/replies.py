@@ -5,7 +5,7 @@ an import may show the answer and no run.
 """
 
 from collections.abc import Iterable
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar, cast, get_args
 
 import msgspec
 
@@ -16,30 +16,53 @@ from intersession_projections.run_outcomes.runs import Runs
 
 E = TypeVar("E", bound=msgspec.Struct)
 _Naming = facts.TurnEnded | facts.ExchangeHeld | facts.AnnounceDecided
-_CAN_NAME: Final = (facts.Deciding, facts.ExchangeHeld)
+_Asking = facts.ExchangeAccepted | facts.SpawnAccepted
+_CAN_NAME: Final = (facts.Deciding, facts.ExchangeHeld, *get_args(_Asking))
 
 
 class Replies:
-    """What runs replied, of their ends, which stand in the log before whatever names the runs."""
+    """What runs were asked and what they replied.
+
+    Their ends stand in the log before whatever names the runs; what begins a flow stands in the same append before the run that has
+    its text.
+    """
 
     def __init__(self, events: Iterable[Recorded] = ()) -> None:
+        self._asked: dict[str, str] = {}
         self._ends: dict[str, facts.RunEnd] = {}
         for recorded in events:
             self.note(recorded)
 
     def note(self, recorded: Recorded) -> None:
-        """Know how a run ended, if this is its end."""
-        if isinstance(recorded.event, facts.RunEnd):
-            self._ends[recorded.event.run_id] = recorded.event
+        """Know what a run is asked, or how it ended, if this says so."""
+        event = recorded.event
+        if isinstance(event, facts.RunEnd):
+            self._ends[event.run_id] = event
+        elif isinstance(event, facts.RunQueued) and event.flow is not None and event.message is not None:
+            self._asked[event.run_id] = facts.text_of(event.message)
 
     def told(self, recorded: Recorded) -> Recorded:
         """Return an event with the texts of the runs that it names, as far as their ends are known."""
         event = recorded.event
         if not isinstance(event, _CAN_NAME):
             return recorded
+        if isinstance(event, _Asking):
+            return msgspec.structs.replace(recorded, event=self._with_text(event))
         edited = event.text if isinstance(event, facts.ExchangeReleased) else None
         event = facts.with_parts(self._filled(event, edited), lambda part: self._filled(part, edited))
         return msgspec.structs.replace(recorded, event=event)
+
+    def lacks_text(self, recorded: Recorded) -> bool:
+        """Whether an event begins a flow whose text has not come yet."""
+        event = recorded.event
+        return isinstance(event, _Asking) and _text_in(event) is None and event.run_id not in self._asked
+
+    def _with_text(self, event: _Asking) -> _Asking:
+        text = self._asked.get(event.run_id)
+        if text is None or _text_in(event) is not None:
+            return event
+        name = "message" if isinstance(event, facts.ExchangeAccepted) else "task"
+        return msgspec.structs.replace(event, **{name: text})
 
     def _filled(self, event: E, edited: str | None) -> E:
         if not isinstance(event, facts.TurnEnded | facts.ExchangeHeld | facts.AnnounceDecided):
@@ -79,6 +102,10 @@ class LoggedTexts:
         return "" if run is None else run.reply or ""
 
 
+def _text_in(event: _Asking) -> str | None:
+    return event.message if isinstance(event, facts.ExchangeAccepted) else event.task
+
+
 def held_in(log: Log, exchange: ExchangeSummary) -> facts.ExchangeHeld | None:
     """Return the event by which an exchange is held now, with the text that waits; None if it is not."""
     for recorded in parts_in(log.stream(exchange.stream, backwards=True)):
@@ -95,6 +122,11 @@ def told_in(log: Log, events: Iterable[Recorded]) -> list[Recorded]:
         for part in parts_in(found)
         if isinstance(part.event, _Naming) and part.event.text is None and part.event.run_id is not None
     }
-    runs = Runs(log).many_without_words(named) if named else {}
-    replies = Replies(log.at(run.position for run in runs.values() if run.ended))
+    asked = {
+        one.event.run_id for one in found if isinstance(one.event, _Asking) and _text_in(one.event) is None
+    }
+    runs = Runs(log).many_without_words(named | asked) if named or asked else {}
+    places = {run.accepted for run_id, run in runs.items() if run_id in asked}
+    places |= {run.position for run_id, run in runs.items() if run_id in named and run.ended}
+    replies = Replies(log.at(places) if places else ())
     return [replies.told(recorded) for recorded in found]

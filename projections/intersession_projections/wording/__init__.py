@@ -30,7 +30,7 @@ from intersession_projections.wording.reasons import (
     told_more,
 )
 from intersession_projections.wording.short_names import short_name
-from intersession_projections.wording.words import Kind, Naming, Sides, Words, route_text
+from intersession_projections.wording.words import OF_RUN, Kind, Naming, Sides, Words, route_text
 
 __all__ = [
     "BY_METHOD",
@@ -39,6 +39,7 @@ __all__ = [
     "HELD_BEFORE",
     "HELD_TEXTS",
     "LOOP_ENDS",
+    "OF_RUN",
     "OPENCLAW",
     "RELEASES",
     "STATUSES",

@@ -28,7 +28,7 @@ def of_exchange(event: facts.ExchangeEvent, max_turns: int, sides: Sides, named:
     match event:
         case facts.ExchangeAccepted():
             return Words(
-                asker_of(event), event.target, event.message, "asks", event.message, "said",
+                asker_of(event), event.target, event.message or OF_RUN, "asks", event.message, "said",
                 step=f"{asker} asks {asked}",
                 after=f"after the start: {asker} has asked {asked}, {asked} has not answered yet",
             )  # fmt: skip
@@ -98,7 +98,7 @@ def of_spawn(event: facts.SpawnEvent, sides: Sides, named: Naming) -> Words:  # 
     match event:
         case facts.SpawnAccepted():
             return Words(
-                asker_of(event), event.child, event.task, "spawns a sub-agent", event.task, "said",
+                asker_of(event), event.child, event.task or OF_RUN, "spawns a sub-agent", event.task, "said",
                 step=f"{asker} spawns {child}",
                 after=f"after the start: {asker} has spawned {child}, which has not ended its task yet",
             )  # fmt: skip

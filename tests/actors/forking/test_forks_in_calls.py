@@ -25,6 +25,7 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.log import Log, parts_in
+from intersession_projections.run_outcomes import told_in
 from support.running import SEES_ALL, WAIT, merged, recorded
 
 MAIN, DESK = "agent:main:main", "agent:desk:main"
@@ -143,7 +144,7 @@ def test_nothing_is_done_twice_wherever_a_run_is_cut(source: Source) -> None:
 def accepted_at(system: SessionSystem, task: str) -> int:
     return next(
         one.position
-        for one in system.log.all()
+        for one in told_in(system.log, system.log.all())
         if isinstance(one.event, SpawnAccepted) and one.event.task == task
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
+from intersession_actors.service import digest_of
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -105,6 +106,9 @@ def _given(
     if given is None:
         return
     words, edited_by = latest
+    digest = accepted.request_digest if isinstance(event, ExchangeAccepted) else None
+    if digest is not None and digest != digest_of([accepted.target, text_of(given)]):
+        yield f"#{item.position} gives {text_of(given)!r}, and something else was asked"
     if text_of(given) != words:
         yield f"#{item.position} gives {text_of(given)!r}, and {words!r} was said"
     origin = given.provenance

@@ -179,7 +179,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             steps = tuple(step for step in subject.steps if step.position <= at)
             subject = FlowSubject(flow=stood, steps=steps)
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
-        events = list(reader.log.at(step.position for step in subject.steps))
+        events = told_in(reader.log, reader.log.at(step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
         (smells,) = smells_of_all(View(reader), [subject.flow], at)
         standing = Stands.of(reader, subject.flow, at_work=at_work, at=at)._replace(smells=tuple(smells))

@@ -26,6 +26,7 @@ class FlowStory:
     def __init__(self, *, alone: bool = False) -> None:
         self._causes = ShownCauses()
         self._replies = Replies()
+        self._untold: list[Recorded] = []
         self._asker = _OPERATOR
         self._asked: str | None = None
         self._max_turns = 0
@@ -40,8 +41,15 @@ class FlowStory:
         self._last_said: str | None = None
 
     def tell(self, recorded: Recorded) -> list[Beat]:
-        """Return the beats of the next event."""
+        """Return the beats of the next event; what begins the flow is told with the run that has its text."""
         self._replies.note(recorded)
+        self._untold.append(recorded)
+        if self._replies.lacks_text(self._untold[0]):
+            return []  # the run stands behind it, in the same append
+        untold, self._untold = self._untold, []
+        return [beat for one in untold for beat in self._beats_of(one)]
+
+    def _beats_of(self, recorded: Recorded) -> list[Beat]:
         recorded = self._replies.told(recorded)
         cause = self._causes.take(recorded)
         beats = [beat_of(words, part, cause) for part in recorded.parts() for words in self._told(part)]

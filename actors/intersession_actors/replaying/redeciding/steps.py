@@ -54,12 +54,12 @@ def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | Non
             return lambda appends: exchange.primary_step(_opened(state, said), appends)
         return exchange.step_asked(state, first.event, sources)
     spawned = spawn.RULES.state_in(past)
-    return None if spawned is None else spawn.step_asked(spawned, first.event, first.causation)
+    return None if spawned is None else spawn.step_asked(spawned, first.event, sources, first.causation)
 
 
 def _opened(state: exchange.Exchange, said: session.Enqueue) -> exchange.OpenExchange:
     return exchange.OpenExchange(
-        accepted=state.accepted,
+        accepted=replace(state.accepted, message=facts.text_of(said.message)),
         budget=state.budget,
         opening=said.opening,
         run_timeout_ms=0 if said.queue is None else said.queue.timeout_ms,
